@@ -1,0 +1,270 @@
+"""The contracts between the kernel and its plugins.
+
+A component is a frozen attrs class that derives from one of the bases below. **Its fields are its options**: the suite's
+YAML is structured into them strictly, unknown keys are refused. A field named ``profile`` inherits the suite's profile
+(``documented`` or ``upstream``). Class variables say what the kernel needs to know before any data is read.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+import attrs
+
+from gradestack.model import JSON, BadRecord, Grade, Key, Sample, Status
+
+if TYPE_CHECKING:
+    from gradestack.report import Report
+
+Profile = Literal["documented", "upstream"]
+Kind = Literal["reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack"]
+KINDS: tuple[Kind, ...] = ("reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack")
+
+
+@attrs.frozen(kw_only=True)
+class Component:
+    """What a plugin hands the kernel: a name for a class that is not imported yet."""
+
+    kind: Kind
+    name: str
+    """Lower case, digits and underscores (stacks may use hyphens); unique per kind over all plugins."""
+    target: str
+    """``package.module:Class``; for a stack ``package.module:FUNCTION`` returning a suite mapping."""
+    summary: str
+    """One line for listings."""
+
+
+@attrs.frozen(kw_only=True)
+class Input:
+    """One path the user gave."""
+
+    path: Path
+    name: str
+    """Unique short name (the stem), used for artefacts and default model names when several inputs are given."""
+    shown: str
+    """The path as the user wrote it, for messages and result rows; never made absolute."""
+
+
+@attrs.frozen(kw_only=True)
+class Inputs:
+    """All paths of one run, by role."""
+
+    data: tuple[Input, ...]
+    dataset: Input | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Shard:
+    """A picklable piece of the input, of a size that does not depend on the number of workers."""
+
+    ordinal: int
+    """Position among all shards; results are merged in this order."""
+    input: Input
+    """The input this shard belongs to; native artefacts are grouped by it."""
+    start: int = 0
+    """First byte."""
+    end: int | None = None
+    """One past the last byte; None means the end of the file."""
+    first_line: int = 1
+    """Line number (one-based) of the first byte, for messages."""
+    first_row: int = 0
+    """Ordinal (zero-based) of the first record within its file."""
+    position: int = 0
+    """Lower bound for the ordinals of this shard's samples over the whole run: grows by more than the number of records
+    from shard to shard (bytes before this shard will do, a record being at least one byte)."""
+    extra: JSON = None
+    """Whatever else the reader wants to know."""
+
+
+class Reader(abc.ABC):
+    """Turns result files of one format into samples. Lazy: holds one record at a time.
+
+    Attributes:
+        version: Bumped whenever samples of the same file may change.
+        provides: Fields of :class:`Sample` the format fills (beyond ``id``).
+        stack: Name of the metric stack used when the user names none.
+        duplicates: The format's habit for two records of the same (id, model, run).
+        takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel joins by id.
+    """
+
+    version: ClassVar[str] = "1"
+    provides: ClassVar[frozenset[str]] = frozenset()
+    stack: ClassVar[str | None] = None
+    duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
+    takes_dataset: ClassVar[bool] = False
+
+    @classmethod
+    def sniff(cls, path: Path, head: bytes) -> float:
+        """Return how sure it is that ``path`` is of this format: 0.0 no, 1.0 certain.
+
+        Args:
+            path: A file or a directory.
+            head: The first 64 KiB of the file; empty for a directory.
+        """
+        return 0.0
+
+    def index(self, inputs: Inputs) -> Any:
+        """Read side files once, before sharding; the result is picklable and passed to every :meth:`read`."""
+        return None
+
+    @abc.abstractmethod
+    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+        """Cut the inputs into shards, in input order. Formats that cannot be cut safely give one shard per file.
+
+        Raises:
+            DataError: A file cannot be used at all.
+        """
+
+    @abc.abstractmethod
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of one shard in file order; a broken record is yielded as :class:`BadRecord`."""
+
+
+class Grader(abc.ABC):
+    """Judges one sample at a time. Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
+
+    Attributes:
+        version: Bumped whenever any number can change; written to header.json and into failures.
+        needs: Fields of :class:`Sample` it reads (``id``, ``status`` and ``error`` are always allowed).
+        requires: Those of them without which it cannot work at all: a reader that does not provide one is refused
+            before any data is read.
+        handles: Sample states it wants to judge itself. For the others the kernel writes a failed or missing grade.
+        aggregators: Names of the aggregators that run on its grades by default.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset()
+    requires: ClassVar[frozenset[str]] = frozenset()
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK})
+    aggregators: ClassVar[tuple[str, ...]] = ()
+
+    @abc.abstractmethod
+    def grade(self, sample: Sample) -> Grade:
+        """Return the grade of one sample.
+
+        Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
+        """
+
+
+StateT = TypeVar("StateT")
+Memory = Literal["constant", "per_key", "per_sample"]
+
+
+class Aggregator(abc.ABC, Generic[StateT]):
+    """Folds grades into metrics. Knows only keys and grades, so metrics can be recomputed from results.jsonl alone.
+
+    States consist of JSON values (dicts with text keys, lists, numbers, text, None). ``merge`` is associative with
+    ``start()`` as identity, and ``fold(xs + ys)`` equals ``merge(fold(xs), fold(ys))`` after ``finish``, exactly.
+
+    Attributes:
+        memory: How the state grows: ``constant``, ``per_key`` (tasks, labels) or ``per_sample``.
+    """
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "constant"
+
+    @abc.abstractmethod
+    def start(self) -> StateT:
+        """Return the state of nothing seen."""
+
+    @abc.abstractmethod
+    def add(self, state: StateT, key: Key, grade: Grade) -> StateT:
+        """Return the state with one grade more; may change ``state`` in place. Sees every outcome, not only graded."""
+
+    @abc.abstractmethod
+    def merge(self, left: StateT, right: StateT) -> StateT:
+        """Return the state of ``left`` followed by ``right``; may change ``left`` in place, never ``right``."""
+
+    @abc.abstractmethod
+    def finish(self, state: StateT) -> Mapping[str, JSON]:
+        """Return the metrics: JSON values, None where undefined. Must not change the state."""
+
+
+class Exporter(abc.ABC):
+    """Writes a family's results in the original tool's own format, under ``native/``.
+
+    Runs when its reader and all its graders are in use, once per input. Graders are named by component (``tau_partial``),
+    not by their key in the suite; of two of one component the first counts.
+
+    Attributes:
+        reader: Component name of the reader whose records it understands.
+        graders: Component names of the graders whose grades it writes.
+        separator: Text between two chunks of the same artefact.
+    """
+
+    version: ClassVar[str] = "1"
+    reader: ClassVar[str] = ""
+    graders: ClassVar[tuple[str, ...]] = ()
+    separator: ClassVar[str] = ""
+
+    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
+        """Yield (artefact file name, text) chunks for one record; ``grades`` is empty for a bad record."""
+        return ()
+
+    def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
+        """Return what is written before the first and after the last chunk of an artefact."""
+        return ("", "")
+
+    def finish(self, summary: ExportSummary) -> Mapping[str, str]:
+        """Return further artefacts of this input, whole: file name -> text."""
+        return {}
+
+
+@attrs.frozen(kw_only=True)
+class GraderSummary:
+    """One grader's share of an :class:`ExportSummary`."""
+
+    key: str
+    """Its key in the suite."""
+    grader: Grader
+    states: Mapping[str, int]
+    """Outcome -> number of samples."""
+    aggregates: Mapping[str, Mapping[str, JSON]]
+    """Aggregator name -> finished metrics, over this input alone. A default aggregator is named as its component."""
+
+
+@attrs.frozen(kw_only=True)
+class ExportSummary:
+    """What an exporter may know once an input is finished."""
+
+    input: Input
+    reader: Reader
+    profile: Profile
+    graders: Mapping[str, GraderSummary]
+    """Grader component name -> figures."""
+
+
+class Extractor(abc.ABC):
+    """Takes one text out of a recorded trajectory (its options are its fields)."""
+
+    version: ClassVar[str] = "1"
+
+    @abc.abstractmethod
+    def extract(self, sample: Sample) -> str:
+        """Return the text, empty when there is none."""
+
+
+ResultT = TypeVar("ResultT")
+
+
+class Engine(abc.ABC):
+    """Maps a function over shards. Knows nothing of samples."""
+
+    version: ClassVar[str] = "1"
+
+    @abc.abstractmethod
+    def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
+        """Yield ``work(shard)`` in shard order, whatever the order they finish in."""
+
+
+class Reporter(abc.ABC):
+    """Writes pages from the report of a finished run. Same report, same bytes."""
+
+    version: ClassVar[str] = "1"
+
+    @abc.abstractmethod
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write into the directory ``out`` and return the files written."""

@@ -1,0 +1,271 @@
+"""The command line. Only click is imported here; everything else when a command runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradestack._version import __version__
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, GradestackError
+
+if TYPE_CHECKING:
+    from gradestack.report import Report
+    from gradestack.suitespec import Suite
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+Command = Callable[..., Any]
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
+"""Read by :func:`main` from the arguments, so that it works in any place."""
+
+
+def _run_options(command: Command) -> Command:
+    """Add the options every grading command has."""
+    for option in reversed(
+        [
+            click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
+            click.option(
+                "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
+            ),
+            click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
+            click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
+            click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
+            debug_option,
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="gradestack")
+@debug_option
+def cli() -> None:
+    """Grade recorded runs of tool-calling LLM agents.
+
+    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable, 4 a plugin is broken,
+    130 interrupted.
+    """
+
+
+def _finish(report: Report, *, quiet: bool) -> None:
+    from gradestack import console  # noqa: PLC0415 - not needed for --help
+
+    if quiet:
+        if report.passed is not None:
+            click.echo(console.verdict(report.passed))
+    else:
+        click.echo(console.results(report))
+        click.echo("")
+        click.echo(console.files(report))
+        if report.passed is not None:
+            click.echo(console.verdict(report.passed))
+    if "incomplete" in report.summary:
+        click.echo("interrupted: partial results were kept", err=True)
+    sys.exit(report.exit_code)
+
+
+def _registry(*, no_plugins: bool) -> Any:
+    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
+
+    return discover(limit="" if no_plugins else None)
+
+
+def _execute(make: Callable[[], Suite], *, output: str | None, quiet: bool, strict: bool) -> None:
+    from pathlib import Path  # noqa: PLC0415 - not needed for --help
+
+    from gradestack import console  # noqa: PLC0415
+    from gradestack.runner import run_suite  # noqa: PLC0415
+    from gradestack.store import check_place  # noqa: PLC0415
+
+    place = Path(output) if output else None
+    if place is not None:
+        check_place(place)  # before any work is done
+    suite = make()
+    with console.progress(suite.name, quiet=quiet) as tick:
+        report = run_suite(suite, place, strict=strict, tick=tick)
+    _finish(report, quiet=quiet)
+
+
+@cli.command()
+@click.argument("suite")
+@_run_options
+def run(
+    suite: str, *, output: str | None, overrides: tuple[str, ...], quiet: bool, strict: bool, no_plugins: bool
+) -> None:
+    """Run the suite file SUITE: read, grade, gate, report."""
+    from gradestack.facade import load_suite  # noqa: PLC0415
+
+    registry = _registry(no_plugins=no_plugins)
+    make = lambda: load_suite(suite, overrides=overrides, registry=registry)  # noqa: E731 - called after the output check
+    _execute(make, output=output, quiet=quiet, strict=strict)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--stack", metavar="NAME", help="Metric stack [default: the format's own].")
+@click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
+@click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
+@click.option(
+    "--profile", type=click.Choice(["documented", "upstream"]), help="What the document defines, or the program does."
+)
+@_run_options
+def grade(
+    files: tuple[str, ...],
+    *,
+    stack: str | None,
+    reader: str | None,
+    dataset: str | None,
+    profile: Any,
+    output: str | None,
+    overrides: tuple[str, ...],
+    quiet: bool,
+    strict: bool,
+    no_plugins: bool,
+) -> None:
+    """Grade FILES (result files or directories) without a YAML file."""
+    from gradestack.facade import files_suite  # noqa: PLC0415
+
+    registry = _registry(no_plugins=no_plugins)
+
+    def make() -> Suite:
+        return files_suite(
+            files,
+            stack=stack,
+            reader=reader,
+            dataset=dataset,
+            profile=profile,
+            overrides=overrides,
+            registry=registry,
+        )
+
+    _execute(make, output=output, quiet=quiet, strict=strict)
+
+
+@cli.command()
+@click.argument("suite")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
+@debug_option
+def validate(suite: str, *, overrides: tuple[str, ...]) -> None:
+    """Check the suite file SUITE without running it."""
+    from gradestack.facade import load_suite  # noqa: PLC0415
+
+    found = load_suite(suite, overrides=overrides)
+    click.echo(f"{suite}: valid")
+    click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
+    click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
+    click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
+    click.echo(f"  gate:    {found.gate.text(found.headline) if found.gate else 'none'}")
+    for warning in found.warnings:
+        click.echo(f"  warning: {warning}")
+
+
+@cli.command()
+@click.argument("run_dir")
+@click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: html and markdown].")
+@click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
+@debug_option
+def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> None:
+    """Write the report pages of RUN_DIR again, from its result files alone."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from gradestack.report import load_report  # noqa: PLC0415
+
+    found = load_report(Path(run_dir))
+    registry = _registry(no_plugins=False)
+    out = Path(output) if output else Path(run_dir)
+    if out.exists() and not out.is_dir():
+        msg = f"{out}: exists and is not a directory"
+        raise ConfigError(msg)
+    out.mkdir(parents=True, exist_ok=True)
+    for name in formats or ("html", "markdown"):
+        for page in registry.load("reporter", name)().write(found, out):
+            click.echo(f"Report: {page}")
+
+
+@cli.group()
+def plugins() -> None:
+    """See what is installed."""
+
+
+@plugins.command("list")
+@click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
+def plugins_list(*, kind: str | None) -> None:
+    """List every component with its plugin's distribution and version."""
+    from gradestack.listing import component_lines  # noqa: PLC0415
+
+    for line in component_lines(_registry(no_plugins=False), kind):
+        click.echo(line)
+
+
+@plugins.command("describe")
+@click.argument("name")
+def plugins_describe(name: str) -> None:
+    """Describe the component NAME: what it computes, its options and defaults."""
+    from gradestack.listing import describe_lines  # noqa: PLC0415
+
+    for line in describe_lines(_registry(no_plugins=False), name):
+        click.echo(line)
+
+
+@cli.group()
+def stacks() -> None:
+    """See the named metric stacks."""
+
+
+@stacks.command("list")
+def stacks_list() -> None:
+    """List the named stacks."""
+    found = [pair for pair in _registry(no_plugins=False).components() if pair[0].kind == "stack"]
+    for component, plugin in found:
+        click.echo(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
+
+
+@stacks.command("show")
+@click.argument("name")
+def stacks_show(name: str) -> None:
+    """Print the stack NAME as YAML, ready to paste into a suite."""
+    import yaml  # noqa: PLC0415
+
+    click.echo(yaml.safe_dump(_registry(no_plugins=False).load("stack", name)(), sort_keys=False), nl=False)
+
+
+@cli.command()
+@click.argument("what", type=click.Choice(["suite", "sample"]))
+def schema(what: str) -> None:
+    """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""
+    from gradestack.jsontext import dumps  # noqa: PLC0415
+    from gradestack.schema import suite_schema  # noqa: PLC0415
+
+    registry = _registry(no_plugins=False)
+    found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
+    click.echo(dumps(found, indent=2))
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; the one place where errors become messages and exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        cli.main(args=given, prog_name="gradestack", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ConfigError.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(EXIT_INTERRUPTED)
+    except GradestackError as error:
+        if "--debug" in given:
+            raise
+        click.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""What the command line prints: progress, the results block, the verdict."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from gradestack.report import Report
+
+_BAR = 40
+_PLAIN_EVERY = 10.0
+"""Seconds between progress lines when standard error is not a terminal."""
+
+
+def _number(value: Any) -> str:
+    return "n/a" if value is None else f"{value:.2f}"
+
+
+def verdict(passed: bool) -> str:
+    """Return the verdict line."""
+    return "✓ PASSED" if passed else "✗ FAILED"
+
+
+@contextmanager
+def progress(name: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Show that work goes on; yield the function to call with the number of samples done since the last call.
+
+    A live line on a terminal, a plain line every ten seconds elsewhere, both on standard error; nothing when quiet.
+    """
+    if quiet:
+        yield lambda _: None
+        return
+    print(f"Running evaluation: {name}", flush=True)  # noqa: T201 - this module is the printer
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        columns = (
+            SpinnerColumn(),
+            BarColumn(_BAR),
+            TextColumn("{task.completed} samples"),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("grading", total=None, rate="")
+            begun = time.monotonic()
+
+            def live(done: int) -> None:
+                bar.advance(task, done)
+                seconds = time.monotonic() - begun
+                bar.update(task, rate=f"{bar.tasks[0].completed / seconds:,.0f}/s" if seconds else "")
+
+            yield live
+        return
+    state = {"done": 0, "said": time.monotonic()}
+
+    def plain(done: int) -> None:
+        state["done"] += done
+        if time.monotonic() - state["said"] > _PLAIN_EVERY:
+            state["said"] = time.monotonic()
+            print(f"  {state['done']} samples graded", file=sys.stderr, flush=True)  # noqa: T201
+
+    yield plain
+
+
+def results(report: Report) -> str:
+    """Return the results block: totals, average over attempted and total, passes, gates, and what needs attention."""
+    metrics = report.metrics
+    total, attempted = metrics["total"], metrics["total_attempted"]
+    share = f" ({100 * metrics['passed_attempts'] / attempted:.1f}%)" if attempted else ""
+    lines = [
+        f"{'━' * _BAR} {total}/{total} 100%",
+        "",
+        "Results:",
+        f"  Total samples: {total}",
+        f"  Attempted: {attempted}",
+        f"  Avg score: {_number(metrics['avg_score_total'])} (attempted: {_number(metrics['avg_score_attempted'])})",
+        f"  Passed: {metrics['passed_attempts']}{share}",
+    ]
+    if len(metrics["by_metric"]) > 1:
+        lines += ["", "By grader:"]
+        width = max(map(len, metrics["by_metric"]))
+        for key, figures in metrics["by_metric"].items():
+            states = metrics["states"][key]
+            other = ", ".join(f"{n} {state}" for state, n in states.items() if n and state != "graded")
+            average = _number(figures["avg_score_attempted"])
+            lines.append(f"  {key:<{width}}  avg {average}  graded {states['graded']}{f', {other}' if other else ''}")
+    lines.append("")
+    for gate in report.gates:
+        outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]
+        note = "" if gate["outcome"] == "passed" else f" (actual: {_number(gate['actual'])})"
+        lines.append(f"Gate ({gate['text']}): {outcome}{note}")
+    bad = report.summary["bad_records"]
+    if bad["count"]:
+        lines.append(f"{bad['count']} bad record{'s' if bad['count'] > 1 else ''} left out:")
+        for entry in bad["listed"][:3]:
+            place = entry["line"] if entry["line"] is not None else f"record {entry['ordinal']}"
+            lines.append(f"  {entry['file']}:{place}: {entry['reason']}")
+    lines += [f"Warning: {text}" for text in report.summary["warnings"]]
+    if "incomplete" in report.summary:
+        lines.append(f"Incomplete: {report.summary['incomplete']}")
+    return "\n".join(lines)
+
+
+def files(report: Report) -> str:
+    """Return where the results and pages are."""
+    lines = [f"Results: {report.path}"]
+    return "\n".join([*lines, *(f"Report:  {page}" for page in report.pages)])

@@ -1,0 +1,48 @@
+"""Errors people may cause, each with the exit code it ends the command with."""
+
+from __future__ import annotations
+
+
+class GradestackError(Exception):
+    """Base of every error that is reported without a traceback.
+
+    Attributes:
+        exit_code: What the command line exits with: 2 usage or configuration, 3 unusable input, 4 broken plugin.
+        problems: One line each: what is wrong, where, and what to try.
+    """
+
+    exit_code: int = 2
+
+    def __init__(self, message: str, *problems: str) -> None:
+        self.problems: tuple[str, ...] = problems
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        head = str(self.args[0])
+        return "\n".join([head, *(f"  - {problem}" for problem in self.problems)])
+
+    def __reduce__(self) -> tuple[type[GradestackError], tuple[str, ...]]:
+        return (type(self), (str(self.args[0]), *self.problems))
+
+
+class ConfigError(GradestackError):
+    """A suite, option or command line that cannot be honoured (exit code 2)."""
+
+    exit_code = 2
+
+
+class DataError(GradestackError):
+    """An input file that cannot be used (exit code 3)."""
+
+    exit_code = 3
+
+
+class PluginError(GradestackError):
+    """A plugin that is broken, missing or in conflict with another (exit code 4)."""
+
+    exit_code = 4
+
+
+EXIT_OK = 0
+EXIT_GATE_FAILED = 1
+EXIT_INTERRUPTED = 130

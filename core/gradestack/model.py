@@ -1,0 +1,269 @@
+"""What a recorded run looks like to graders, and what graders say about it.
+
+Everything here is plain frozen data. Readers build :class:`Sample` objects from result files, graders turn each into a
+:class:`Grade`, aggregators see only :class:`Key` and :class:`Grade`.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+JSON = Any
+"""A value as :func:`json.loads` returns it."""
+
+
+class Outcome(enum.StrEnum):
+    """State of one grade. Only ``GRADED`` has a score; the others are not zeros."""
+
+    GRADED = "graded"
+    SKIPPED = "skipped"
+    """The grader does not apply: no reference, no tools, not its kind of sample."""
+    FAILED = "failed"
+    """The sample or the grader is broken; ``Grade.fault`` says how."""
+    MISSING = "missing"
+    """A dataset row that no recorded run answers."""
+
+
+class Status(enum.StrEnum):
+    """State of one recorded run."""
+
+    OK = "ok"
+    FAILED = "failed"
+    """The recorded run itself ended in an error; ``Sample.error`` says which."""
+    MISSING = "missing"
+    """Expected by the dataset, absent from the recording."""
+
+
+class _Absent(enum.Enum):
+    ABSENT = "absent"
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+ABSENT = _Absent.ABSENT
+"""Marks "there is no value here" where ``None`` would mean a JSON null."""
+
+
+@attrs.frozen(kw_only=True)
+class Source:
+    """Where a record was read."""
+
+    file: str
+    """Path as it was given on the command line or in the suite."""
+    ordinal: int = 0
+    """Zero-based position of the record in its file."""
+    line: int | None = None
+    """One-based line the record starts at, where the format has lines."""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line is not None else f"{self.file} record {self.ordinal}"
+
+
+@attrs.frozen(kw_only=True)
+class Fault:
+    """Why a sample or a grade is broken."""
+
+    category: str
+    """``target`` (the recorded run), ``extraction``, ``grading`` or ``data``."""
+    code: str
+    """Short stable identifier, for counting."""
+    message: str = ""
+    type: str = ""
+    """Exception class name, where there was one."""
+    component: str = ""
+    """``name version`` of the component that raised."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolCall:
+    """One call of a tool, made or expected."""
+
+    name: str
+    arguments: Mapping[str, JSON] | None = attrs.field(factory=dict)
+    """Decoded arguments; None when they could not be decoded to an object (see ``raw_arguments``)."""
+    raw_arguments: str | None = None
+    """The argument text as recorded; None when the record held an object."""
+    id: str | None = None
+    result: JSON = None
+    error: str | None = None
+    requestor: str = "assistant"
+
+
+@attrs.frozen(kw_only=True)
+class Message:
+    """One message of a conversation."""
+
+    role: str
+    content: JSON = None
+    """Text, None, or whatever parts the record held."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    name: str | None = None
+    tool_call_id: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ToolSpec:
+    """A tool the agent had: name, description, and its parameters as JSON Schema."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, JSON] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Expectation:
+    """The reference of a sample. None everywhere means "no reference of that kind".
+
+    ``calls=()`` is a reference too: calling nothing is right.
+    """
+
+    calls: tuple[ToolCall, ...] | None = None
+    label: str | None = None
+    text: str | tuple[str, ...] | None = None
+    """Reference answer; a tuple holds one per turn."""
+    plan: JSON = None
+
+
+@attrs.frozen(kw_only=True)
+class Sample:
+    """One recorded run of one task.
+
+    The ``id`` names the task: its k runs share it, so it is also the key that errors are clustered by.
+    """
+
+    id: str
+    model: str | None = None
+    run: int | str | None = None
+    """Trial identifier as recorded; None when the format has none."""
+    input: str | tuple[str, ...] | None = None
+    """What the user asked; a tuple for several user turns."""
+    turns: tuple[tuple[Message, ...], ...] = ()
+    """The conversation: turns of messages. Formats without turns have one."""
+    calls: tuple[ToolCall, ...] | None = None
+    """Every call the agent made, in order; ``()`` is "made none", None is "not recorded"."""
+    label: str | None = None
+    """Predicted class, for classification families."""
+    text: str | None = None
+    """Final answer text."""
+    plan: JSON = None
+    tools: tuple[ToolSpec, ...] | None = None
+    """The tools this very run had; None when the record does not say."""
+    expected: Expectation = attrs.field(factory=Expectation)
+    recorded: Mapping[str, JSON] = attrs.field(factory=dict)
+    """Scores and verdicts found in the file, by name."""
+    status: Status = Status.OK
+    error: Fault | None = None
+    agent_id: str | None = None
+    usage: JSON = None
+    facets: Mapping[str, JSON] = attrs.field(factory=dict)
+    """Metadata one may group by (domain, category, ...)."""
+    source: Source | None = None
+    native: Any = attrs.field(default=None, eq=False, repr=False)
+    """The family's own view of the record, for its own grader and exporter. Never written to result rows."""
+
+
+@attrs.frozen(kw_only=True)
+class BadRecord:
+    """A record no sample could be made of. Counted and listed; ends the run only under ``--strict``."""
+
+    source: Source
+    reason: str
+    """What is wrong and what was expected."""
+    native: Any = attrs.field(default=None, eq=False, repr=False)
+    """The record as read, when it could be parsed, so that exporters lose nothing."""
+
+
+@attrs.frozen(kw_only=True)
+class Reason:
+    """Why points were lost: a code, a place and the two values."""
+
+    code: str
+    pointer: str = ""
+    """JSON pointer (RFC 6901) into the expected arguments, plan or value."""
+    expected: JSON = ABSENT
+    actual: JSON = ABSENT
+    subject: str = ""
+    """Tool, step or argument the pointer is relative to."""
+    message: str = ""
+
+
+@attrs.frozen(kw_only=True)
+class Item:
+    """One graded thing inside a sample: an expected call, a step of a scenario, a turn."""
+
+    id: str
+    outcome: Outcome = Outcome.GRADED
+    score: float | None = None
+    label: str | None = None
+    gold: str | None = None
+    counts: Mapping[str, int] = attrs.field(factory=dict)
+    parts: Mapping[str, float | None] = attrs.field(factory=dict)
+    reasons: tuple[Reason, ...] = ()
+    fault: Fault | None = None
+    metadata: Mapping[str, JSON] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Grade:
+    """What one grader says about one sample."""
+
+    outcome: Outcome = Outcome.GRADED
+    score: float | None = None
+    """Finite when graded, None otherwise. Usually a fraction in [0, 1]."""
+    passed: bool | None = None
+    """The grader's own verdict, where it has one (a recorded reward within tolerance of 1, say)."""
+    counts: Mapping[str, int] = attrs.field(factory=dict)
+    """Integer numerators and denominators, which merge exactly."""
+    parts: Mapping[str, float | None] = attrs.field(factory=dict)
+    """Named sub-scores; None where a part is undefined for this sample."""
+    label: str | None = None
+    gold: str | None = None
+    items: tuple[Item, ...] = ()
+    fault: Fault | None = None
+    reasons: tuple[Reason, ...] = ()
+    rationale: str = ""
+    metadata: Mapping[str, JSON] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class Key:
+    """All an aggregator knows of a sample."""
+
+    id: str
+    model: str | None = None
+    run: int | str | None = None
+    ordinal: int = 0
+    """Grows in input order; neither dense nor starting at zero in every shard."""
+    facets: Mapping[str, JSON] = attrs.field(factory=dict)
+
+
+def skipped(code: str, message: str) -> Grade:
+    """Return a grade that says the grader does not apply here, and why."""
+    return Grade(outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message)
+
+
+def failed(fault: Fault) -> Grade:
+    """Return a grade that says the sample (or the grader on it) is broken."""
+    return Grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
+
+
+def check_grade(grade: Grade) -> str | None:
+    """Return what is wrong with a grade's score, or None when it obeys the contract.
+
+    A graded outcome has a finite score; any other has none.
+    """
+    score = grade.score
+    if grade.outcome is Outcome.GRADED:
+        if isinstance(score, bool) or not isinstance(score, int | float):
+            return f"a graded outcome needs a number as score, got {score!r}"
+        return None if math.isfinite(score) else f"a score must be finite, got {score!r}"
+    return None if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"

@@ -1,0 +1,68 @@
+"""Native artefacts: pieces of all shards joined, and every exporter given the figures of its input."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from gradestack import tally
+from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
+
+if TYPE_CHECKING:
+    from gradestack.runner import Run
+
+
+def write_native(run: Run) -> None:
+    """Join native parts and let every exporter finish, once per input."""
+    suite, merged = run.suite, run.merged
+    several = len(suite.inputs.data) > 1
+    for stage in suite.exporters:
+        exporter: Exporter = stage.component
+        for given in suite.inputs.data:
+            if given.name not in merged.by_input or stage.name in merged.broken:
+                continue
+            out = run.staging.path / "native" / (given.name if several else "")
+            try:
+                _write(run, stage.name, exporter, given, out)
+            except Exception as error:  # noqa: BLE001 - a native file is a convenience; the run is not lost for it
+                merged.broken.setdefault(stage.name, f"{type(error).__name__}: {error}")
+
+
+def _write(run: Run, name: str, exporter: Exporter, given: Input, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    aggregates = run.finish_states(run.merged.by_input[given.name])
+    counts = tally.overall(run.merged.tally_by_input[given.name], [stage.key for stage in run.suite.graders])
+    summary = ExportSummary(
+        input=given,
+        reader=run.suite.reader.component,
+        profile=run.suite.profile,
+        graders={
+            stage.name: GraderSummary(
+                key=stage.key,
+                grader=stage.component,
+                states=counts[stage.key]["states"],
+                aggregates=aggregates[stage.key],
+            )
+            for stage in reversed(run.suite.graders)
+        },
+    )
+    for (owner, artefact), parts in sorted(run.merged.native.items()):
+        exporter_name, _, file_name = artefact.partition("/")
+        if (owner, exporter_name) == (given.name, name):
+            head, tail = exporter.frame(file_name, summary)
+            with (out / Path(file_name).name).open("w", encoding="utf-8", newline="", errors="surrogatepass") as to:
+                _join_parts(to, head, parts, exporter.separator, tail)
+    for file_name, text in exporter.finish(summary).items():
+        (out / Path(file_name).name).write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
+
+
+def _join_parts(out: TextIO, head: str, parts: list[Path], separator: str, tail: str) -> None:
+    out.write(head)
+    for number, part in enumerate(parts):
+        if number:
+            out.write(separator)
+        with part.open(encoding="utf-8", newline="", errors="surrogatepass") as file:
+            shutil.copyfileobj(file, out)
+        part.unlink()
+    out.write(tail)

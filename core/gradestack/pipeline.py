@@ -1,0 +1,329 @@
+"""What happens to one shard: samples in; rows, native parts, aggregator states and counts out.
+
+A worker is picklable and holds everything it needs, so that any engine can run it anywhere. Only shards go to a worker
+and only finished pieces come back; samples never cross a process border.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+import attrs
+
+from gradestack import tally
+from gradestack.api import Aggregator, Exporter, Grader, Reader, Shard
+from gradestack.errors import DataError, PluginError
+from gradestack.gate import GateSpec, passes
+from gradestack.jsontext import dumps
+from gradestack.model import BadRecord, Fault, Grade, Key, Outcome, Sample, Source, Status, check_grade, failed
+from gradestack.rows import sample_row
+from gradestack.tally import Tally
+
+LISTED_BAD_RECORDS = 1000
+"""Bad records are all counted; this many per shard are listed with their reason."""
+
+
+@attrs.frozen(kw_only=True)
+class GraderSlot:
+    """A grader, its key in the suite, and the name and version failures are signed with."""
+
+    key: str
+    component: str
+    grader: Grader
+
+    @property
+    def signature(self) -> str:
+        """Name and version."""
+        return f"{self.component} {self.grader.version}"
+
+
+@attrs.frozen(kw_only=True)
+class MetricSlot:
+    """An aggregator, its key, and the key of the grader it reads."""
+
+    key: str
+    of: str
+    aggregator: Aggregator[Any]
+
+
+@attrs.define(kw_only=True)
+class ShardResult:
+    """Everything one shard came to."""
+
+    ordinal: int
+    input: str
+    samples: int = 0
+    rows: Path | None = None
+    native: dict[str, Path] = attrs.field(factory=dict)
+    states: dict[str, Any] = attrs.field(factory=dict)
+    """``grader/metric`` -> aggregator state."""
+    tally: Tally = attrs.field(factory=dict)
+    bad: int = 0
+    bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
+    keys: list[tuple[int, str]] = attrs.field(factory=list)
+    """Digest of (id, model, run) and the place, per sample, for finding duplicates."""
+    seen: set[tuple[str, str]] = attrs.field(factory=set)
+    """(model, id) pairs, only kept when a dataset is joined."""
+    broken: dict[str, str] = attrs.field(factory=dict)
+    """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
+    interrupted: bool = False
+
+
+def digest(sample: Sample) -> int:
+    """Return a 64-bit digest of a sample's identity."""
+    text = json.dumps([sample.id, sample.model, sample.run])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+
+def grade_sample(slot: GraderSlot, sample: Sample, *, strict: bool = False) -> Grade:
+    """Return a grader's grade; whatever it raises becomes a failed grade that names it.
+
+    Raises:
+        PluginError: It raised or broke the contract, and ``strict`` is set.
+    """
+    if sample.status not in slot.grader.handles:
+        return _unhandled(sample)
+    try:
+        grade = slot.grader.grade(sample)
+        problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
+        fault = problem and Fault(
+            category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature
+        )
+    except Exception as error:
+        if strict:
+            msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
+            raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+        said = "nested too deeply" if isinstance(error, RecursionError) else _stable(error)
+        fault = Fault(
+            category="grading", code="raised", message=said, type=type(error).__name__, component=slot.signature
+        )
+    if not fault:
+        return grade
+    if strict:
+        msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
+        raise PluginError(msg, fault.message)
+    return failed(fault)
+
+
+def _stable(error: Exception) -> str:
+    """Return an error's text without what differs from run to run (object addresses), at most 500 characters."""
+    text = str(error)
+    while (start := text.find(" at 0x")) >= 0:
+        end = start + 6
+        while end < len(text) and text[end] in "0123456789abcdefABCDEF":
+            end += 1
+        text = text[:start] + text[end:]
+    return text[:500]
+
+
+def _unhandled(sample: Sample) -> Grade:
+    if sample.status is Status.MISSING:
+        fault = Fault(category="data", code="missing", message="the recording has no run of this dataset row")
+        return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
+    return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))
+
+
+@attrs.frozen(kw_only=True)
+class Worker:
+    """Turns shards into results; see the module's docstring."""
+
+    reader: Reader
+    index: Any
+    graders: tuple[GraderSlot, ...]
+    metrics: tuple[MetricSlot, ...]
+    exporters: tuple[tuple[str, Exporter], ...]
+    gate: GateSpec | None
+    headline: str
+    parts: Path
+    """Directory for the pieces of rows and native files."""
+    strict: bool = False
+    join: Mapping[str, Sample] | None = None
+    """Dataset rows by id."""
+    keep: Mapping[int, tuple[int, int]] | None = None
+    """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
+    tick: Callable[[int], None] | None = attrs.field(default=None, eq=False)
+    """Called with the number of samples done since the last call; dropped when the worker is pickled."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {field.name: getattr(self, field.name) for field in attrs.fields(Worker)}
+        return {**state, "tick": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+    def __call__(self, shard: Shard) -> ShardResult:
+        """Grade one shard.
+
+        Raises:
+            DataError: The reader cannot read it at all, or a record is bad and ``strict`` is set.
+        """
+        return self.process(shard, self.reader.read(shard, self.index))
+
+    def process(self, shard: Shard, records: Iterator[Sample | BadRecord]) -> ShardResult:
+        """Grade records as the content of ``shard``."""
+        result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
+        rows = self.parts / f"{shard.ordinal:08d}.rows.jsonl"
+        sinks = _Sinks(self.parts, shard.ordinal)
+        states = [metric.aggregator.start() for metric in self.metrics]
+        position = pending = 0
+        with rows.open("w", encoding="utf-8", newline="\n") as out, sinks:
+            try:
+                for record in records:
+                    if isinstance(record, BadRecord):
+                        self._bad(record, result, sinks, shard)
+                        continue
+                    if not self._wanted(record, shard, position):
+                        position += 1
+                        continue
+                    self._sample(record, shard, position, result, states, out, sinks)
+                    position += 1
+                    pending += 1
+                    if self.tick is not None and pending >= 64:
+                        self.tick(pending)
+                        pending = 0
+            except KeyboardInterrupt:
+                result.interrupted = True
+        if self.tick is not None:
+            self.tick(pending)
+        result.rows = rows
+        result.native = sinks.paths
+        result.states = {f"{metric.of}/{metric.key}": state for metric, state in zip(self.metrics, states, strict=True)}
+        return result
+
+    def _wanted(self, sample: Sample, shard: Shard, position: int) -> bool:
+        return self.keep is None or self.keep.get(digest(sample)) in (None, (shard.ordinal, position))
+
+    def _sample(
+        self,
+        sample: Sample,
+        shard: Shard,
+        position: int,
+        result: ShardResult,
+        states: list[Any],
+        out: TextIO,
+        sinks: _Sinks,
+    ) -> None:
+        if self.join is not None:
+            sample = joined(sample, self.join)
+            result.seen.add((sample.model or "", sample.id))
+        grades = {slot.key: grade_sample(slot, sample, strict=self.strict) for slot in self.graders}
+        line, grades = self._row(sample, grades)
+        out.write(line)
+        out.write("\n")
+        key = Key(
+            id=sample.id,
+            model=sample.model,
+            run=sample.run,
+            ordinal=shard.position + position,
+            facets=sample.facets,
+        )
+        for number, metric in enumerate(self.metrics):
+            try:
+                states[number] = metric.aggregator.add(states[number], key, grades[metric.of])
+            except Exception as error:  # noqa: BLE001 - the rows and the other metrics must not be lost with it
+                self._broken(f"{metric.of}/{metric.key}", error, result)
+        tally.add(result.tally, sample.model or "", grades, self.gate)
+        if self.exporters:
+            by_component = {slot.component: grades[slot.key] for slot in reversed(self.graders)}
+            self._export(sample, by_component, shard, result, sinks)
+        result.samples += 1
+        if sample.status is not Status.MISSING:
+            result.keys.append((digest(sample), f"{sample.source or sample.id}"))
+
+    def _row(self, sample: Sample, grades: dict[str, Grade]) -> tuple[str, dict[str, Grade]]:
+        """Return the row's text; a sample too deeply nested to be written is kept as a failure without its content."""
+        score = grades[self.headline].score
+        passed = None if score is None else passes(self.gate, score)
+        try:
+            return dumps(sample_row(sample, grades, self.headline, passed=passed)), grades
+        except RecursionError:
+            fault = Fault(category="data", code="too_deep", message="nested too deeply to be written")
+            bare = attrs.evolve(
+                sample,
+                turns=(),
+                calls=None,
+                plan=None,
+                expected=attrs.evolve(sample.expected, calls=None, plan=None),
+                recorded={},
+                usage=None,
+                facets={},
+                status=Status.FAILED,
+                error=fault,
+            )
+            grades = {key: failed(fault) for key in grades}
+            return dumps(sample_row(bare, grades, self.headline, passed=None)), grades
+
+    def _bad(self, record: BadRecord, result: ShardResult, sinks: _Sinks, shard: Shard) -> None:
+        if self.strict:
+            msg = f"{record.source}: {record.reason}"
+            raise DataError(msg)
+        result.bad += 1
+        if len(result.bad_listed) < LISTED_BAD_RECORDS:
+            result.bad_listed.append({**_place(record.source), "reason": record.reason})
+        self._export(record, {}, shard, result, sinks)
+
+    def _export(
+        self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard, result: ShardResult, sinks: _Sinks
+    ) -> None:
+        for name, exporter in self.exporters:
+            try:
+                sinks.write(name, exporter, exporter.row(record, grades, shard))
+            except Exception as error:  # noqa: BLE001 - a native file is a convenience
+                self._broken(name, error, result)
+
+    def _broken(self, what: str, error: Exception, result: ShardResult) -> None:
+        said = f"{type(error).__name__}: {_stable(error)}"
+        if self.strict:
+            msg = f"{what} raised {said}"
+            raise PluginError(msg) from error
+        result.broken.setdefault(what, said)
+
+
+def _place(source: Source) -> dict[str, Any]:
+    return {"file": source.file, "ordinal": source.ordinal, "line": source.line}
+
+
+def joined(sample: Sample, dataset: Mapping[str, Sample]) -> Sample:
+    """Return a sample with what the dataset knows of its task: expectations always, tools and input when it has none."""
+    row = dataset.get(sample.id)
+    if row is None:
+        return sample
+    changes: dict[str, Any] = {"expected": row.expected}
+    if sample.tools is None and row.tools is not None:
+        changes["tools"] = row.tools
+    if sample.input is None and row.input is not None:
+        changes["input"] = row.input
+    return attrs.evolve(sample, **changes)
+
+
+class _Sinks:
+    """Part files of native artefacts, opened when first written."""
+
+    def __init__(self, parts: Path, ordinal: int) -> None:
+        self._parts, self._ordinal = parts, ordinal
+        self._files: dict[str, TextIO] = {}
+        self.paths: dict[str, Path] = {}
+
+    def write(self, exporter: str, component: Exporter, chunks: Any) -> None:
+        for artefact, text in chunks:
+            name = f"{exporter}/{artefact}"
+            file = self._files.get(name)
+            if file is None:
+                path = self._parts / f"{self._ordinal:08d}.{len(self._files)}.native"
+                file = self._files[name] = path.open("w", encoding="utf-8", newline="", errors="surrogatepass")
+                self.paths[name] = path
+            else:
+                file.write(component.separator)
+            file.write(text)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self._files.values():
+            file.close()

@@ -1,0 +1,233 @@
+"""Discovery: which plugins are installed, what they offer, and which of them are broken."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import attrs
+import pluggy
+
+from gradestack import api
+from gradestack.api import KINDS, Component, Kind
+from gradestack.errors import ConfigError, PluginError
+from gradestack.hooks import NAME, Hooks
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
+BUILT_IN = "gradestack"
+"""Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
+
+BASES: dict[Kind, type] = {
+    "reader": api.Reader,
+    "grader": api.Grader,
+    "aggregator": api.Aggregator,
+    "exporter": api.Exporter,
+    "extractor": api.Extractor,
+    "engine": api.Engine,
+    "reporter": api.Reporter,
+}
+
+
+@attrs.frozen(kw_only=True)
+class Plugin:
+    """One installed plugin, sound or broken."""
+
+    name: str
+    distribution: str
+    version: str
+    components: tuple[Component, ...] = ()
+    error: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.distribution} {self.version})"
+
+
+def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return " (did you mean 'x'?)" for the closest known word, or ""."""
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=cutoff)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+class Registry:
+    """Everything discovered at one time. Build one with :func:`discover`; there is no global one."""
+
+    def __init__(self, plugins: Sequence[Plugin]) -> None:
+        self.plugins = tuple(plugins)
+        self.conflicts: list[str] = []
+        self._owners: dict[tuple[Kind, str], tuple[Component, Plugin]] = {}
+        for plugin in self.plugins:
+            for component in plugin.components:
+                place = (component.kind, component.name)
+                if place in self._owners:
+                    other = self._owners[place][1]
+                    self.conflicts.append(f"{component.kind} {component.name!r} comes from both {other} and {plugin}")
+                else:
+                    self._owners[place] = (component, plugin)
+
+    @property
+    def broken(self) -> tuple[Plugin, ...]:
+        """Plugins that could not be loaded."""
+        return tuple(plugin for plugin in self.plugins if plugin.error)
+
+    def names(self, kind: Kind) -> list[str]:
+        """Return the sorted names of all components of a kind."""
+        return sorted(name for each, name in self._owners if each == kind)
+
+    def components(self) -> list[tuple[Component, Plugin]]:
+        """Return every component with its plugin, sorted by kind and name."""
+        return [self._owners[place] for place in sorted(self._owners)]
+
+    def require_sound(self) -> None:
+        """Refuse to work while two distributions claim one name.
+
+        Raises:
+            PluginError: Naming both distributions.
+        """
+        if self.conflicts:
+            msg = "plugins are in conflict; uninstall one of each pair, or name those to load in GRADESTACK_PLUGINS"
+            raise PluginError(msg, *self.conflicts)
+
+    def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
+        """Return a component and the plugin it comes from.
+
+        Raises:
+            ConfigError: No such component.
+            PluginError: No such component, and a plugin that may have it is broken.
+        """
+        found = self._owners.get((kind, name))
+        if found:
+            return found
+        known = self.names(kind)
+        hint = suggest(name, known)
+        close = bool(suggest(name, known, cutoff=0.8))
+        if self.broken and not close:
+            broken = [f"plugin {plugin}: {plugin.error}" for plugin in self.broken]
+            msg = f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded"
+            raise PluginError(msg, *broken)
+        also = "" if hint else f"; there are: {', '.join(known) or 'none'}"
+        msg = f"unknown {kind} {name!r}{hint}{also}"
+        raise ConfigError(msg)
+
+    def load(self, kind: Kind, name: str) -> Any:
+        """Import and return a component's class (or a stack's function).
+
+        Raises:
+            ConfigError: No such component.
+            PluginError: It cannot be imported or is not of its kind.
+        """
+        component, plugin = self.find(kind, name)
+        module, _, attribute = component.target.partition(":")
+        try:
+            target = getattr(importlib.import_module(module), attribute)
+        except Exception as error:
+            msg = f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
+            raise PluginError(msg) from error
+        base = BASES.get(kind)
+        sound = callable(target) if base is None else isinstance(target, type) and issubclass(target, base)
+        if not sound:
+            what = "a function" if base is None else f"a class derived from gradestack.api.{base.__name__}"
+            msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is not {what}"
+            raise PluginError(msg)
+        return target
+
+    def version(self, kind: Kind, name: str) -> str:
+        """Return the version a component declares for itself."""
+        return str(getattr(self.load(kind, name), "version", "1"))
+
+
+def _problem(component: object) -> str | None:
+    if not isinstance(component, Component):
+        return f"gradestack_components returned {component!r}, expected gradestack.api.Component records"
+    if component.kind not in KINDS:
+        return f"component {component.name!r} has unknown kind {component.kind!r}{suggest(component.kind, KINDS)}"
+    if not isinstance(component.name, str) or not _NAME.fullmatch(component.name):
+        return f"component name {component.name!r} must be lower case letters, digits, underscores"
+    if ":" not in component.target:
+        return f"component {component.name!r}: target {component.target!r} must look like 'package.module:Name'"
+    return None
+
+
+def _offered(implementation: Callable[[], Any]) -> list[Any]:
+    return list(implementation())
+
+
+def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple[Component, ...]:
+    """Register one plugin and return its components; every mistake in it is raised, and it is left unregistered."""
+    try:
+        manager.register(module, name)
+        manager.check_pending()
+        implementations = [
+            each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name
+        ]
+        if not implementations:
+            msg = "it implements no gradestack_components hook (is @hookimpl missing?)"
+            raise PluginError(msg)
+        found = [component for each in implementations for component in _offered(each.function)]
+        for component in found:
+            if problem := _problem(component):
+                raise PluginError(problem)
+        return tuple(found)
+    except BaseException:
+        if manager.has_plugin(name):
+            manager.unregister(name=name)
+        raise
+
+
+def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get: Callable[[], object]) -> Plugin:
+    try:
+        components = _register(manager, name, get())
+    except Exception as error:  # noqa: BLE001 - a plugin may fail in any way; it must not take the others with it
+        said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+        return Plugin(name=name, distribution=dist, version=version, error=said)
+    return Plugin(name=name, distribution=dist, version=version, components=components)
+
+
+def _distribution(entry: EntryPoint) -> tuple[str, str]:
+    dist = entry.dist
+    return (dist.name, dist.version) if dist is not None else ("unknown", "0")
+
+
+def _allowed(limit: str | None) -> Callable[[str, str], bool]:
+    if limit is None:
+        return lambda _name, _dist: True
+    names = {name.strip() for name in limit.split(",") if name.strip()}
+    return lambda name, dist: dist == BUILT_IN or name in names
+
+
+def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = None) -> Registry:
+    """Find all installed plugins (entry-point group ``gradestack``) and return what they offer.
+
+    A broken plugin is recorded, not raised: it matters only to those who use it.
+
+    Args:
+        extra: Further (name, plugin object) pairs, registered as if installed; for notebooks and tests.
+        limit: Names of the plugins to load, comma-separated, besides the built-in ones; "" loads only the built-in ones.
+            Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
+    """
+    manager = pluggy.PluginManager(NAME)
+    manager.add_hookspecs(Hooks)
+    allowed = _allowed(os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit)
+    found = sorted(entry_points(group=NAME), key=lambda entry: (entry.name, _distribution(entry)))
+    plugins: list[Plugin] = []
+    conflicts: list[str] = []
+    seen: dict[str, tuple[str, str]] = {}
+    for entry in found:
+        dist, version = _distribution(entry)
+        if not allowed(entry.name, dist):
+            continue
+        if entry.name in seen:
+            first = " ".join(seen[entry.name])
+            conflicts.append(f"plugin name {entry.name!r} is taken by both {first} and {dist} {version}")
+            continue
+        seen[entry.name] = (dist, version)
+        plugins.append(_load(manager, entry.name, dist, version, entry.load))
+    for name, plugin in extra:
+        plugins.append(_load(manager, name, "local", "0", lambda plugin=plugin: plugin))  # type: ignore[misc]
+    registry = Registry(plugins)
+    registry.conflicts[:0] = conflicts
+    return registry

@@ -1,0 +1,124 @@
+"""The outcome of a run, as reporters and Python callers see it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import attrs
+
+from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
+from gradestack.jsontext import JsonProblem, iter_lines, loads
+from gradestack.model import JSON
+from gradestack.store import HEADER, ROWS, SUMMARY, is_run
+
+
+@attrs.frozen(kw_only=True)
+class Report:
+    """A finished run: figures in memory, sample rows on disk.
+
+    Attributes:
+        path: The run directory (a temporary one when no output was asked for).
+        header: Content of header.json.
+        summary: Content of summary.json.
+        pages: Report pages written.
+    """
+
+    path: Path
+    header: Mapping[str, JSON]
+    summary: Mapping[str, JSON]
+    pages: tuple[Path, ...] = ()
+    _temporary: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of the suite."""
+        return str(self.summary["suite"])
+
+    @property
+    def metrics(self) -> Mapping[str, JSON]:
+        """``summary["metrics"]``: totals, averages, ``by_metric``, ``per_model``, ``states``, ``aggregates``."""
+        return self.summary["metrics"]  # type: ignore[no-any-return]
+
+    @property
+    def aggregates(self) -> Mapping[str, Mapping[str, Mapping[str, JSON]]]:
+        """Grader key -> aggregator key -> metrics."""
+        return self.metrics["aggregates"]  # type: ignore[no-any-return]
+
+    @property
+    def states(self) -> Mapping[str, Mapping[str, int]]:
+        """Grader key -> outcome -> number of samples."""
+        return self.metrics["states"]  # type: ignore[no-any-return]
+
+    @property
+    def gates(self) -> list[Mapping[str, JSON]]:
+        """Every gate with its threshold, the actual value and the verdict."""
+        return self.summary["gates"]  # type: ignore[no-any-return]
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether all gates passed; None when the suite has none."""
+        return self.summary["gates_passed"]  # type: ignore[no-any-return]
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line exits with: 0, 1 gate failed, 4 a plugin broke on the way, 130 interrupted."""
+        if self.summary.get("incomplete"):
+            return EXIT_INTERRUPTED
+        if self.summary.get("broken"):
+            return PluginError.exit_code
+        return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows of results.jsonl, in input order, one at a time."""
+        path = self.path / ROWS
+        for line in iter_lines(path):
+            try:
+                row = loads(line.data)
+            except JsonProblem as error:
+                msg = f"{path}:{line.number}: {error}"
+                raise DataError(msg) from error
+            if isinstance(row, dict):
+                yield row
+
+    def close(self) -> None:
+        """Remove the run directory if it was a temporary one."""
+        if self._temporary:
+            import shutil  # noqa: PLC0415 - only here
+
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def load_report(path: Path) -> Report:
+    """Return the report of a run directory.
+
+    Raises:
+        DataError: Not a run directory, or a file of it cannot be read.
+    """
+    if not path.is_dir():
+        what = "no such directory" if not path.exists() else "not a directory"
+        msg = f"{path}: {what}"
+        raise DataError(msg)
+    if not is_run(path):
+        msg = f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
+        raise DataError(msg)
+    read: dict[str, Any] = {}
+    for name in (HEADER, SUMMARY):
+        try:
+            read[name] = json.loads((path / name).read_bytes())
+        except (OSError, ValueError) as error:
+            msg = f"{path / name}: cannot be read: {error}"
+            raise DataError(msg) from error
+    if not (path / ROWS).is_file():
+        msg = f"{path / ROWS}: no such file"
+        raise DataError(msg)
+    return Report(path=path, header=read[HEADER], summary=read[SUMMARY])

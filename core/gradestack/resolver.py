@@ -1,0 +1,123 @@
+"""From references in a configuration to components, every problem collected with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+
+from gradestack.api import Kind, Profile
+from gradestack.errors import ConfigError, PluginError
+from gradestack.registry import Registry
+from gradestack.structure import Problems, structure
+from gradestack.suitespec import Stage
+from gradestack.yamlsource import Document, Place
+
+T = TypeVar("T")
+
+
+class Resolver:
+    """Resolves component references, collecting problems instead of stopping at the first."""
+
+    def __init__(self, document: Document, registry: Registry, base: Path | None) -> None:
+        self.document, self.registry, self.base = document, registry, base
+        self.problems: list[str] = []
+        self.broken: list[str] = []
+        self.warnings: list[str] = []
+        self.profile: Profile = "documented"
+
+    def say(self, place: Place, message: str) -> None:
+        """Record one problem."""
+        self.problems.append(f"{self.document.where(place)}: {message}")
+
+    def structure(self, data: Any, kind: type[T], place: Place) -> T | None:
+        """Return the data as an instance of a class, or None with its problems recorded."""
+        try:
+            return structure(data, kind, self.base)
+        except Problems as problems:
+            for below, message in problems.found:
+                self.say((*place, *below), message)
+        return None
+
+    def sections(self, kind: type[T]) -> T:
+        """Return the document as a class, leaving out sections with problems, so that the others are checked too."""
+        data = dict(self.document.data)
+        while True:
+            try:
+                return structure(data, kind, self.base)
+            except Problems as problems:
+                for place, message in problems.found:
+                    self.say(place, message)
+                bad = {place for place, _ in problems.found if place}
+                entries = {place[:2] for place in bad if place[0] in ("graders", "metrics") and len(place) > 1}
+                for section, entry in entries:
+                    data[str(section)] = {key: each for key, each in data[str(section)].items() if key != entry}
+                whole = {place[0] for place in bad if place[:2] not in entries}
+                if not entries and not whole & set(data):
+                    self.finish()
+                data = {key: value for key, value in data.items() if key not in whole}
+
+    def stage(
+        self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
+    ) -> Stage | None:
+        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``."""
+        options = {} if isinstance(reference, str) else {k: v for k, v in reference.items() if k != "kind"}
+        name = reference if isinstance(reference, str) else reference.get("kind")
+        if not isinstance(name, str):
+            problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
+            self.say(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
+            return None
+        try:
+            target = self.registry.load(kind, name)
+            _, plugin = self.registry.find(kind, name)
+        except PluginError as error:
+            self.broken.append(f"{self.document.where(place)}: {error}")
+            return None
+        except ConfigError as error:
+            self.say((*place, "kind") if isinstance(reference, Mapping) else place, str(error))
+            return None
+        options = {option: value for option, value in options.items() if option not in reserved}
+        if "profile" not in options and any(field.name == "profile" for field in attrs.fields(target)):
+            options["profile"] = self.profile
+        component = self.structure(options, target, place)
+        if component is None:
+            return None
+        return Stage(
+            kind=kind,
+            key=key,
+            name=name,
+            component=component,
+            options=options,
+            version=target.version,
+            distribution=f"{plugin.distribution} {plugin.version}",
+        )
+
+    def finish(self) -> None:
+        """Raise what was collected."""
+        if self.problems:
+            count = len(self.problems)
+            msg = f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
+            raise ConfigError(msg, *self.problems, *self.broken)
+        if self.broken:
+            msg = f"{self.document.origin}: a plugin it uses is broken"
+            raise PluginError(msg, *self.broken)
+
+
+def made_stage(kind: Kind, key: str, component: Any) -> Stage:
+    """Return the stage of a component object made by the caller."""
+    options = {
+        field.name: getattr(component, field.name)
+        for field in (attrs.fields(type(component)) if attrs.has(type(component)) else ())
+        if field.repr
+    }
+    return Stage(
+        kind=kind,
+        key=key,
+        name=type(component).__name__,
+        component=component,
+        options=options,
+        version=component.version,
+        distribution="local",
+    )

@@ -1,0 +1,339 @@
+"""The run loop: shards through an engine, results merged in order, a run directory written."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack import tally
+from gradestack.api import Aggregator, Shard
+from gradestack.errors import DataError
+from gradestack.gate import evaluate
+from gradestack.header import header
+from gradestack.model import BadRecord, Sample, Status
+from gradestack.native import write_native
+from gradestack.pipeline import GraderSlot, MetricSlot, ShardResult, Worker, digest
+from gradestack.report import Report
+from gradestack.store import HEADER, ROWS, SUMMARY, Staging, default_place, link_latest
+from gradestack.suitespec import Suite
+from gradestack.tally import Tally
+
+LISTED = 1000
+_FAR = 1 << 62
+
+
+@attrs.define
+class _Merged:
+    """What all shards came to."""
+
+    samples: int = 0
+    tally: Tally = attrs.field(factory=dict)
+    states: dict[str, Any] = attrs.field(factory=dict)
+    by_input: dict[str, dict[str, Any]] = attrs.field(factory=dict)
+    """Input name -> states, for exporters."""
+    tally_by_input: dict[str, Tally] = attrs.field(factory=dict)
+    native: dict[tuple[str, str], list[Path]] = attrs.field(factory=dict)
+    bad: int = 0
+    bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
+    digests: set[int] = attrs.field(factory=set)
+    duplicates: int = 0
+    duplicates_listed: list[str] = attrs.field(factory=list)
+    seen: set[tuple[str, str]] = attrs.field(factory=set)
+    broken: dict[str, str] = attrs.field(factory=dict)
+    interrupted: bool = False
+
+
+class Run:
+    """One run of a suite."""
+
+    def __init__(self, suite: Suite, staging: Staging, *, strict: bool, tick: Callable[[int], None] | None) -> None:
+        self.suite, self.staging, self.strict, self.tick = suite, staging, strict, tick
+        self.metrics = {f"{metric.of}/{metric.stage.key}": metric.stage.component for metric in suite.metrics}
+        self.merged = _Merged()
+
+    def worker(self, shards: Sequence[Shard], index: Any) -> Worker:
+        """Return what engines apply to every shard."""
+        suite = self.suite
+        worker = Worker(
+            reader=suite.reader.component,
+            index=index,
+            graders=tuple(
+                GraderSlot(key=stage.key, component=stage.name, grader=stage.component) for stage in suite.graders
+            ),
+            metrics=tuple(
+                MetricSlot(key=metric.stage.key, of=metric.of, aggregator=metric.stage.component)
+                for metric in suite.metrics
+            ),
+            exporters=tuple((stage.name, stage.component) for stage in suite.exporters),
+            gate=suite.gate,
+            headline=suite.headline,
+            parts=self.staging.parts,
+            strict=self.strict,
+            join=self._dataset(),
+            tick=self.tick,
+        )
+        return attrs.evolve(worker, keep=_last_ones(worker, shards)) if suite.duplicates == "last" else worker
+
+    def _dataset(self) -> dict[str, Sample] | None:
+        """Read the dataset the kernel joins by id."""
+        stage, dataset = self.suite.dataset_reader, self.suite.inputs.dataset
+        if stage is None or dataset is None:
+            return None
+        reader = stage.component
+        inputs = attrs.evolve(self.suite.inputs, data=(dataset,), dataset=None)
+        index = reader.index(inputs)
+        rows: dict[str, Sample] = {}
+        for shard in reader.plan(inputs, index):
+            for record in reader.read(shard, index):
+                if isinstance(record, BadRecord):
+                    msg = f"{dataset.path}: {record.source}: {record.reason}"
+                    raise DataError(msg)
+                rows[record.id] = record
+        if not rows:
+            msg = f"{dataset.path}: the dataset holds no row"
+            raise DataError(msg)
+        return rows
+
+    def execute(self) -> None:
+        """Grade everything, merging results in shard order."""
+        suite, reader = self.suite, self.suite.reader.component
+        index = reader.index(suite.inputs)
+        shards = list(reader.plan(suite.inputs, index))
+        worker = self.worker(shards, index)
+        with (self.staging.path / ROWS).open("wb") as rows:
+            try:
+                for result in suite.engine.component.map(worker, shards):
+                    self._merge(result, rows)
+                    if result.interrupted:
+                        break
+                else:
+                    self._missing(worker, shards, rows)
+            except KeyboardInterrupt:
+                self.merged.interrupted = True
+        if not self.merged.samples and not self.merged.interrupted:
+            first = self.merged.bad_listed[0] if self.merged.bad_listed else None
+            names = ", ".join(str(each.path) for each in suite.inputs.data[:3])
+            msg = f"{names}: no record could be read"
+            advice = [f"{first['file']}:{first['line'] or first['ordinal']}: {first['reason']}"] if first else []
+            raise DataError(msg, *(advice or ["the input holds no record"]))
+
+    def _merge(self, result: ShardResult, rows: Any) -> None:
+        merged = self.merged
+        if result.rows is not None:
+            with result.rows.open("rb") as part:
+                shutil.copyfileobj(part, rows)
+            result.rows.unlink()
+        for artefact, path in result.native.items():
+            merged.native.setdefault((result.input, artefact), []).append(path)
+        merged.broken = {**result.broken, **merged.broken}
+        self._merge_states(merged.states, result.states)
+        tally.merge(merged.tally, result.tally)
+        if self.suite.exporters:
+            self._merge_states(merged.by_input.setdefault(result.input, {}), result.states)
+            tally.merge(merged.tally_by_input.setdefault(result.input, {}), result.tally)
+        merged.samples += result.samples
+        merged.bad += result.bad
+        merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
+        merged.seen |= result.seen
+        merged.interrupted |= result.interrupted
+        for identity, place in result.keys:
+            if identity in merged.digests:
+                merged.duplicates += 1
+                if len(merged.duplicates_listed) < LISTED:
+                    merged.duplicates_listed.append(place)
+            else:
+                merged.digests.add(identity)
+        if merged.duplicates and self.suite.duplicates == "error":
+            place = merged.duplicates_listed[0]
+            msg = f"{place}: repeats an (id, model, run) that was already read; use `duplicates: keep` or `last`"
+            raise DataError(msg)
+
+    def _merge_states(self, into: dict[str, Any], states: dict[str, Any]) -> None:
+        for name, state in states.items():
+            if name in self.merged.broken:
+                continue
+            aggregator: Aggregator[Any] = self.metrics[name]
+            try:
+                into[name] = aggregator.merge(into[name] if name in into else aggregator.start(), state)
+            except Exception as error:  # noqa: BLE001 - the other metrics must not be lost with it
+                self.merged.broken[name] = f"{type(error).__name__}: {error}"
+
+    def _missing(self, worker: Worker, shards: Sequence[Shard], rows: Any) -> None:
+        """Add a missing row for every dataset row no record answers, per model seen."""
+        if worker.join is None:
+            return
+        models = sorted({model for model, _ in self.merged.seen}) or [""]
+        absent = [
+            attrs.evolve(row, model=model or None, status=Status.MISSING, run=None, native=None)
+            for model in models
+            for identifier, row in worker.join.items()
+            if (model, identifier) not in self.merged.seen
+        ]
+        if absent:
+            last = self.suite.inputs.data[-1]
+            shard = Shard(ordinal=len(shards), input=last, position=_FAR)
+            self._merge(worker.process(shard, iter(absent)), rows)
+
+    def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so."""
+        done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.suite.graders}
+        for metric in self.suite.metrics:
+            name = f"{metric.of}/{metric.stage.key}"
+            try:
+                if name not in self.merged.broken:
+                    state = states[name] if name in states else metric.stage.component.start()
+                    done[metric.of][metric.stage.key] = dict(metric.stage.component.finish(state))
+                    continue
+            except Exception as error:  # noqa: BLE001 - as above
+                self.merged.broken[name] = f"{type(error).__name__}: {error}"
+            done[metric.of][metric.stage.key] = {"error": self.merged.broken[name]}
+        return done
+
+    def summary(self) -> dict[str, Any]:
+        """Return the content of summary.json."""
+        suite, merged = self.suite, self.merged
+        keys = [stage.key for stage in suite.graders]
+        counts = tally.overall(merged.tally, keys)
+        figures = {key: tally.figures(count, suite.profile) for key, count in counts.items()}
+        head = figures[suite.headline]
+        aggregates = self.finish_states(merged.states)
+        gates = []
+        if suite.gate is not None:
+            compared = {
+                "attempted": head["total_attempted"],
+                "avg_score": head["avg_score_attempted"],
+                "pass_rate": head["pass_rate"],
+            }
+            gates.append(evaluate(suite.gate, suite.headline, compared, suite.profile))
+        short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
+        named = any(merged.tally)
+        content: dict[str, Any] = {
+            "suite": suite.name,
+            "config": suite.config,
+            "metrics": {
+                **{name: head[name] for name in head if name != "pass_rate"},
+                "per_model": [self._model_row(model) for model in merged.tally] if named else None,
+                "by_metric": {key: {name: figures[key][name] for name in short} for key in keys},
+                "metrics": {key: figures[key]["pass_rate"] for key in keys},
+                "states": {key: counts[key]["states"] for key in keys},
+                "aggregates": aggregates,
+            },
+            "gates": gates,
+            "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
+            "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
+            "duplicates": {
+                "policy": suite.duplicates,
+                "count": merged.duplicates,
+                "listed": merged.duplicates_listed,
+            },
+            "warnings": self._warnings(),
+        }
+        if merged.broken:
+            content["broken"] = merged.broken
+        if merged.interrupted:
+            content["incomplete"] = "interrupted: the figures cover the samples graded before"
+            content["gates_passed"] = False if gates else None
+        return content
+
+    def _model_row(self, model: str) -> dict[str, Any]:
+        profile, counts = self.suite.profile, self.merged.tally[model]
+        head = tally.figures(counts[self.suite.headline], profile)
+        return {
+            "model_name": model or None,
+            "total": head["total"],
+            "total_attempted": head["total_attempted"],
+            "avg_score_attempted": head["avg_score_attempted"],
+            "avg_score_total": head["avg_score_total"],
+            "passed_samples": head["passed_attempts"],
+            "failed_samples": head["failed_attempts"],
+            "metrics": {key: tally.figures(count, profile)["pass_rate"] for key, count in counts.items()},
+        }
+
+    def _warnings(self) -> list[str]:
+        merged = self.merged
+        said = list(self.suite.warnings)
+        if merged.duplicates:
+            first = merged.duplicates_listed[0]
+            what = {"keep": "all are kept", "last": "the last is kept"}[self.suite.duplicates]
+            said.append(f"{merged.duplicates} record(s) repeat an (id, model, run), the first at {first}; {what}")
+        said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
+        return said
+
+
+def _last_ones(worker: Worker, shards: Iterable[Shard]) -> dict[int, tuple[int, int]]:
+    """Return where the last record of every (id, model, run) stands: a first pass over all inputs."""
+    last: dict[int, tuple[int, int]] = {}
+    for shard in shards:
+        samples = (each for each in worker.reader.read(shard, worker.index) if isinstance(each, Sample))
+        for position, sample in enumerate(samples):
+            last[digest(sample)] = (shard.ordinal, position)
+    return last
+
+
+def run_suite(
+    suite: Suite,
+    output: Path | None,
+    *,
+    strict: bool = False,
+    tick: Callable[[int], None] | None = None,
+    temporary: bool = False,
+) -> Report:
+    """Run a suite and write its run directory.
+
+    Args:
+        suite: What to run.
+        output: Run directory; None for the default place under ``gradestack-runs``.
+        strict: Stop at the first bad record or raising grader.
+        tick: Called with the number of samples done since the last call.
+        temporary: Write into a temporary directory instead, removed by ``Report.close``.
+
+    Raises:
+        ConfigError: The output cannot be written or is not ours.
+        DataError: No record could be read, or a bad one under ``strict``.
+        PluginError: A grader raised under ``strict``.
+    """
+    started, clock = datetime.now(UTC), time.perf_counter()
+    place = None if temporary else output or default_place(suite.name, started)
+    staging = Staging(place)
+    try:
+        run = Run(suite, staging, strict=strict, tick=tick)
+        run.execute()
+        write_native(run)
+        summary = run.summary()
+        head = header(suite, started, time.perf_counter() - clock)
+        staging.write_json(SUMMARY, summary)
+        staging.write_json(HEADER, head)
+        report = Report(path=staging.path, header=head, summary=summary, temporary=temporary)
+        pages, broken = _write_pages(suite, report)
+        if broken:
+            summary = {**summary, "broken": {**summary.get("broken", {}), **broken}}
+            staging.write_json(SUMMARY, summary)
+        path = staging.commit()
+    except OSError as error:
+        staging.discard()
+        msg = f"{error.filename or staging.path}: {error.strerror or error}"
+        raise DataError(msg) from error
+    except BaseException:
+        staging.discard()
+        raise
+    if output is None and place is not None:
+        link_latest(place)
+    return attrs.evolve(report, path=path, summary=summary, pages=tuple(path / page for page in pages))
+
+
+def _write_pages(suite: Suite, report: Report) -> tuple[list[Path], dict[str, str]]:
+    """Return the pages written, relative to the run directory, and what reporters failed with: the results stay."""
+    pages: list[Path] = []
+    broken: dict[str, str] = {}
+    for stage in suite.reports:
+        try:
+            pages += [page.relative_to(report.path) for page in stage.component.write(report, report.path)]
+        except Exception as error:  # noqa: BLE001 - the results are worth more than a page
+            broken[f"reporter {stage.name}"] = f"{type(error).__name__}: {error}"
+    return pages, broken

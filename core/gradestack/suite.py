@@ -1,0 +1,330 @@
+"""Suites: from a YAML document to components ready to run, every problem reported at once."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Grader, Input, Inputs, Reader
+from gradestack.errors import ConfigError, GradestackError, PluginError
+from gradestack.inputs import expand, name_inputs, recognise
+from gradestack.registry import Registry, suggest
+from gradestack.resolver import Resolver, made_stage
+from gradestack.suitespec import Metric, Stage, Suite, SuiteSpec
+from gradestack.yamlsource import Document, Place, apply_override
+
+
+def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
+    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind."""
+    for section in ("graders", "metrics"):
+        merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
+        own = data.get(section) or {}
+        if not isinstance(own, Mapping):  # refused with its place later
+            continue
+        for key, entry in own.items():
+            base = merged.get(key)
+            extends = isinstance(base, Mapping) and isinstance(entry, Mapping) and "kind" not in entry
+            merged[key] = {**base, **entry} if extends else entry  # type: ignore[dict-item]
+        if merged:
+            data[section] = merged
+    for name in ("gate", "reports"):
+        if name in stack and name not in data:
+            data[name] = copy.deepcopy(stack[name])
+
+
+def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
+    target = data.get("target")
+    inner = target.get("reader") if isinstance(target, Mapping) else None
+    return (inner, ("target", "reader")) if inner is not None else (data.get("reader"), ("reader",))
+
+
+_EARLY = ("reader", "target", "stack", "profile", "dataset", "name")
+
+
+def resolve(
+    document: Document, registry: Registry, *, base: Path | None = None, overrides: Iterable[str] = ()
+) -> Suite:
+    """Return the suite a document describes.
+
+    Args:
+        document: Parsed configuration; changed in place by overrides and stack.
+        registry: Where components come from.
+        base: Directory that relative paths are taken from.
+        overrides: ``PATH=VALUE`` assignments.
+
+    Raises:
+        ConfigError: Everything that is wrong with the configuration, each with its place.
+        DataError: An input does not exist or is not recognised.
+        PluginError: A plugin the suite uses is broken.
+    """
+    registry.require_sound()
+    assignments = list(overrides)
+    for assignment in assignments:
+        if assignment.split(".")[0].split("=")[0].strip() in _EARLY:
+            apply_override(document, assignment)
+    resolver = Resolver(document, registry, base)
+    reference, reader_place = _reader_reference(document.data)
+    chosen = reference.get("kind") if isinstance(reference, Mapping) else reference
+    target = document.data.get("target")
+    if isinstance(target, dict) and isinstance(target.get("paths"), str):
+        target["paths"] = [target["paths"]]
+    given = target.get("paths") if isinstance(target, Mapping) else None
+    sniffed, late = None, None
+    if isinstance(given, list) and given and all(isinstance(path, str) for path in given):
+        name = chosen if isinstance(chosen, str) and chosen in registry.names("reader") else None
+        if chosen is None or name:
+            try:
+                sniffed = recognise(expand(given, base), registry, name)
+                chosen = sniffed.reader
+            except GradestackError as error:  # mistakes in the suite itself are told first
+                if not document.data.get("graders"):
+                    raise
+                late = error
+    _lay_stack(resolver, chosen)
+    for assignment in assignments:
+        if assignment.split(".")[0].split("=")[0].strip() not in _EARLY:
+            apply_override(document, assignment)
+    spec = resolver.sections(SuiteSpec)
+    resolver.profile = spec.profile
+    if not spec.target.paths and not any(problem for problem in resolver.problems if "target" in problem):
+        resolver.say(("target",), "paths is missing: name the result files to grade")
+    reader_options = dict(reference) if isinstance(reference, Mapping) else {}
+    reader_named = {**reader_options, "kind": chosen} if chosen is not None else None
+    reader = resolver.stage("reader", "reader", reader_named, reader_place) if reader_named else None
+    graders = _graders(resolver, spec)
+    metrics = _metrics(resolver, spec, graders)
+    headline = _headline(resolver, spec, graders)
+    reports = [
+        resolver.stage("reporter", str(place), entry, ("reports", place)) for place, entry in enumerate(spec.reports)
+    ]
+    engine = resolver.stage("engine", "engine", spec.engine, ("engine",))
+    dataset, dataset_reader = _dataset(resolver, spec, reader, base)
+    _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
+    resolver.finish()
+    if late is not None:
+        raise late
+    if reader is None or engine is None or sniffed is None:
+        raise AssertionError  # every way to get here has said its problem
+    inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
+    ignored = [f"{path}: not recognised, left out" for path in sniffed.ignored]
+    return Suite(
+        name=spec.name or Path(document.origin).stem,
+        description=spec.description,
+        profile=spec.profile,
+        inputs=inputs,
+        reader=reader,
+        dataset_reader=dataset_reader,
+        graders=tuple(graders.values()),
+        metrics=tuple(metrics),
+        exporters=_exporters(registry, reader, graders.values()),
+        gate=spec.gate,
+        headline=headline,
+        reports=tuple(report for report in reports if report is not None),
+        engine=engine,
+        duplicates=spec.duplicates or reader.component.duplicates,
+        config=_config(document.data, inputs, chosen),
+        warnings=(*ignored, *resolver.warnings),
+    )
+
+
+def resolve_samples(
+    document: Document,
+    registry: Registry,
+    samples: Reader,
+    graders: Mapping[str, Grader | str | Mapping[str, Any]],
+) -> Suite:
+    """Return a suite over samples in memory.
+
+    Args:
+        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
+        registry: Where named components come from.
+        samples: A reader that yields the samples.
+        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
+
+    Raises:
+        ConfigError: Everything that is wrong, each with its place.
+        PluginError: A plugin in use is broken.
+    """
+    registry.require_sound()
+    resolver = Resolver(document, registry, None)
+    ready = {key: made_stage("grader", key, each) for key, each in graders.items() if isinstance(each, Grader)}
+    named = {key: each for key, each in graders.items() if not isinstance(each, Grader)}
+    document.data["graders"] = {key: dict(each) if isinstance(each, Mapping) else each for key, each in named.items()}
+    spec = resolver.sections(SuiteSpec)
+    resolver.profile = spec.profile
+    found = {key: resolver.stage("grader", key, each, ("graders", key)) for key, each in spec.graders.items()}
+    stages = {key: stage for key in graders if (stage := ready.get(key) or found.get(key)) is not None}
+    full = attrs.evolve(spec, graders={key: {} for key in graders})
+    metrics = _metrics(resolver, full, stages)
+    headline = _headline(resolver, full, stages)
+    reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
+    engine = resolver.stage("engine", "engine", spec.engine, ("engine",))
+    if not graders:
+        resolver.say(("graders",), "at least one grader is needed")
+    resolver.finish()
+    if engine is None:
+        raise AssertionError
+    config = {key: value for key, value in document.data.items() if key != "engine"}
+    config["graders"] = {key: {"kind": stage.name, **stage.options} for key, stage in stages.items()}
+    return Suite(
+        name=spec.name or "samples",
+        description=spec.description,
+        profile=spec.profile,
+        inputs=Inputs(data=()),
+        reader=made_stage("reader", "reader", samples),
+        dataset_reader=None,
+        graders=tuple(stages.values()),
+        metrics=tuple(metrics),
+        exporters=(),
+        gate=spec.gate,
+        headline=headline,
+        reports=tuple(report for report in reports if report is not None),
+        engine=engine,
+        duplicates=spec.duplicates or "keep",
+        config=config,
+        warnings=tuple(resolver.warnings),
+    )
+
+
+def _lay_stack(resolver: Resolver, reader: object) -> None:
+    """Put the named stack, or without graders the format's default one, under the suite's own entries."""
+    data, registry = resolver.document.data, resolver.registry
+    if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
+        if reader not in registry.names("reader"):
+            return  # said where the reader is resolved
+        data["stack"] = registry.load("reader", reader).stack
+        if data["stack"] is None:
+            known = ", ".join(registry.names("stack")) or "none"
+            resolver.say(("stack",), f"the format {reader!r} has no default stack; name graders or a stack ({known})")
+    if isinstance(data.get("stack"), str):
+        try:
+            _merge_stack(data, registry.load("stack", data["stack"])())
+        except ConfigError as error:
+            resolver.say(("stack",), str(error))
+
+
+def _graders(resolver: Resolver, spec: SuiteSpec) -> dict[str, Stage]:
+    found: dict[str, Stage] = {}
+    for key, reference in spec.graders.items():
+        stage = resolver.stage("grader", key, reference, ("graders", key))
+        if stage is not None:
+            found[key] = stage
+    if not spec.graders and not resolver.document.data.get("graders"):
+        resolver.say(("graders",), "at least one grader is needed, or a stack")
+    return found
+
+
+def _metrics(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
+    """Return the default aggregators of every grader and the suite's own; an own one replaces a default of its name."""
+    own: dict[tuple[str, str], Metric] = {}
+    for key, reference in spec.metrics.items():
+        place: Place = ("metrics", key)
+        entry: dict[str, Any] = {"kind": reference} if isinstance(reference, str) else dict(reference)
+        if "kind" not in entry and key in resolver.registry.names("aggregator"):
+            entry["kind"] = key
+        of = entry.get("of")
+        if of is None:
+            by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
+            of = next(iter([*by_default, *graders, *spec.graders]), "")
+        elif of not in spec.graders:
+            resolver.say((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
+        stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
+        if stage is not None:
+            own[of, key] = Metric(of=of, stage=stage)
+    found: list[Metric] = []
+    for key, grader in graders.items():
+        for name in grader.component.aggregators:
+            if (key, name) in own:
+                found.append(own.pop((key, name)))
+            elif stage := resolver.stage("aggregator", name, name, ("graders", key)):
+                found.append(Metric(of=key, stage=stage))
+    return [*found, *own.values()]
+
+
+def _headline(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> str:
+    gate = spec.gate
+    if gate is not None and gate.metric == "accuracy" and 0 < gate.value <= 1:
+        said = f"gate.value {gate.value:g} with metric accuracy is a percentage: {gate.value:g}% of the samples"
+        resolver.warnings.append(f"{resolver.document.where(('gate', 'value'))}: {said}")
+    written = resolver.document.data.get("gate")
+    key = written.get("metric_key") if isinstance(written, Mapping) else None
+    if isinstance(key, str):
+        if key not in spec.graders:
+            hint = suggest(key, spec.graders) or f"; there are: {', '.join(spec.graders)}"
+            resolver.say(("gate", "metric_key"), f"no grader has the key {key!r}{hint}")
+        return key
+    return next(iter(graders), "")
+
+
+def _dataset(
+    resolver: Resolver, spec: SuiteSpec, reader: Stage | None, base: Path | None
+) -> tuple[Input | None, Stage | None]:
+    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
+    if spec.dataset is None:
+        return None, None
+    (path,) = expand([spec.dataset], base)[:1]
+    dataset = name_inputs([path])[0]
+    if reader is None or reader.component.takes_dataset:
+        return dataset, None
+    found = recognise([path], resolver.registry, None)
+    return dataset, resolver.stage("reader", "dataset", found.reader, ("dataset",))
+
+
+def _check_needs(
+    resolver: Resolver, reader: Stage | None, graders: Mapping[str, Stage], dataset: Stage | None, *, joined: bool
+) -> None:
+    if reader is None:
+        return
+    provides = set(reader.component.provides)
+    if dataset is not None:
+        provides |= {"expected", "tools", "input"} & set(dataset.component.provides)
+    for key, stage in graders.items():
+        lacking = sorted(stage.component.requires - provides)
+        if lacking:
+            advice = "" if joined else "; a --dataset that has it may help" if "expected" in lacking else ""
+            resolver.say(
+                ("graders", key),
+                f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
+                f"{', '.join(sorted(provides)) or 'only ids'}{advice}",
+            )
+
+
+def _exporters(registry: Registry, reader: Stage, graders: Iterable[Stage]) -> tuple[Stage, ...]:
+    used = {stage.name for stage in graders}
+    found: list[Stage] = []
+    for name in registry.names("exporter"):
+        _, plugin = registry.find("exporter", name)
+        try:
+            target = registry.load("exporter", name)
+        except PluginError:  # matters only to a suite that would use it, which cannot be known
+            continue
+        if target.reader == reader.name and set(target.graders) <= used:
+            found.append(
+                Stage(
+                    kind="exporter",
+                    key=name,
+                    name=name,
+                    component=target(),
+                    options={},
+                    version=target.version,
+                    distribution=f"{plugin.distribution} {plugin.version}",
+                )
+            )
+    return tuple(found)
+
+
+def _config(data: Mapping[str, Any], inputs: Inputs, reader: object) -> dict[str, Any]:
+    """Return the configuration for summary.json: as written, but nothing in it depends on where the files lie."""
+    config = copy.deepcopy(dict(data))
+    target = dict(config.get("target") or {})
+    config["target"] = {**target, "paths": [each.shown for each in inputs.data]}
+    written = config.get("reader")
+    config["reader"] = {**written, "kind": reader} if isinstance(written, Mapping) else {"kind": reader}
+    if inputs.dataset is not None:
+        config["dataset"] = inputs.dataset.shown
+    config.pop("engine", None)
+    return config

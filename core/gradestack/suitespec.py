@@ -1,0 +1,96 @@
+"""The keys of a suite file, and what they resolve to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import attrs
+
+from gradestack.api import Inputs, Kind, Profile
+from gradestack.gate import GateSpec
+
+Duplicates = Literal["keep", "last", "error"]
+
+
+@attrs.frozen(kw_only=True)
+class TargetSpec:
+    """What is graded: recorded result files."""
+
+    kind: Literal["recorded"] = "recorded"
+    paths: tuple[str, ...] = ()
+    """Files, directories or glob patterns, relative to the suite file."""
+    reader: str | dict[str, Any] | None = None
+    """Format of the files, with its options; sniffed when absent."""
+
+
+@attrs.frozen(kw_only=True)
+class SuiteSpec:
+    """The keys of a suite file."""
+
+    name: str = ""
+    """Default: the file's stem."""
+    description: str = ""
+    profile: Profile = "documented"
+    """Inherited by reader, graders and aggregators; each may override it."""
+    stack: str | None = None
+    """Named metric stack to start from; the suite's own entries add to it or override it."""
+    dataset: str | None = None
+    """File with expectations, joined by id."""
+    target: TargetSpec = attrs.field(factory=TargetSpec)
+    reader: str | dict[str, Any] | None = None
+    """The same as ``target.reader``."""
+    graders: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
+    """Grader key -> kind, or kind with options."""
+    metrics: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
+    """Further aggregators: metric key -> kind, ``of`` (a grader key) and options."""
+    gate: GateSpec | None = None
+    reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
+    engine: str | dict[str, Any] = "serial"
+    duplicates: Duplicates | None = None
+    """What to do with records of the same (id, model, run); default: the format's habit."""
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    """One configured component."""
+
+    kind: Kind
+    key: str
+    name: str
+    component: Any
+    options: Mapping[str, Any]
+    """As written, plus the inherited profile."""
+    version: str
+    distribution: str
+
+
+@attrs.frozen(kw_only=True)
+class Metric:
+    """One configured aggregator and the grader it reads."""
+
+    of: str
+    stage: Stage
+
+
+@attrs.frozen(kw_only=True)
+class Suite:
+    """Everything a run needs, resolved."""
+
+    name: str
+    description: str
+    profile: Profile
+    inputs: Inputs
+    reader: Stage
+    dataset_reader: Stage | None
+    graders: tuple[Stage, ...]
+    metrics: tuple[Metric, ...]
+    exporters: tuple[Stage, ...]
+    gate: GateSpec | None
+    headline: str
+    reports: tuple[Stage, ...]
+    engine: Stage
+    duplicates: Duplicates
+    config: Mapping[str, Any]
+    """The suite as written, overrides and stack included, input paths by their short names."""
+    warnings: tuple[str, ...] = ()

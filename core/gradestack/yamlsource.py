@@ -1,0 +1,158 @@
+"""YAML with places: plain data, and the line every value was written on. Nothing in a YAML is ever run as code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import yaml
+
+from gradestack.errors import ConfigError
+
+Place = tuple[str | int, ...]
+"""Path of a value: mapping keys and list positions from the root."""
+
+
+def show_place(place: Place) -> str:
+    """Return a place as people write it: ``graders.partial.paths[0]``."""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
+
+
+@attrs.define
+class Document:
+    """A configuration: plain data, and where each value came from."""
+
+    data: dict[str, Any]
+    origin: str
+    """File name, or what stands in for one."""
+    lines: dict[Place, int] = attrs.field(factory=dict)
+    overrides: set[Place] = attrs.field(factory=set)
+    """Places set on the command line."""
+
+    def where(self, place: Place) -> str:
+        """Return ``file:line: path`` of a value, or of the nearest thing around it that has a line."""
+        for length in range(len(place), 0, -1):
+            if place[:length] in self.overrides:
+                return f"--set {show_place(place)}"
+            if place[:length] in self.lines:
+                return f"{self.origin}:{self.lines[place[:length]]}: {show_place(place)}"
+        return f"{self.origin}: {show_place(place) or 'top level'}"
+
+
+def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int], problems: list[str]) -> None:
+    if id(node) in seen:  # an alias; its lines are known under its anchor
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        keys: set[str] = set()
+        for key, value in node.value:
+            name = str(key.value)
+            if name in keys:
+                problems.append(f"line {key.start_mark.line + 1}: key {name!r} stands twice in the same mapping")
+            keys.add(name)
+            lines[(*place, name)] = key.start_mark.line + 1
+            _walk(value, (*place, name), lines, seen, problems)
+    elif isinstance(node, yaml.SequenceNode):
+        for position, value in enumerate(node.value):
+            lines[(*place, position)] = value.start_mark.line + 1
+            _walk(value, (*place, position), lines, seen, problems)
+
+
+def parse_yaml(text: str, origin: str) -> Document:
+    """Return the document of a YAML text.
+
+    Raises:
+        ConfigError: Not YAML, not a mapping, an unknown tag, or a key given twice.
+    """
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark is not None else ""
+        said = getattr(error, "problem", None) or str(error) or "nested too deeply"
+        msg = f"{origin}{line}: not valid YAML: {said}"
+        raise ConfigError(msg) from error
+    if not isinstance(data, dict) or node is None:
+        what = "the file is empty" if data is None else f"expected a mapping at top level, got {type(data).__name__}"
+        msg = f"{origin}: {what}"
+        raise ConfigError(msg)
+    lines: dict[Place, int] = {}
+    problems: list[str] = []
+    _walk(node, (), lines, set(), problems)
+    if problems:
+        msg = f"{origin}: {len(problems)} problem(s)"
+        raise ConfigError(msg, *problems)
+    return Document(data=data, origin=origin, lines=lines)
+
+
+def read_yaml(path: Path) -> Document:
+    """Return the document of a YAML file.
+
+    Raises:
+        ConfigError: The file cannot be read, or see :func:`parse_yaml`.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        msg = f"{path}: no such file"
+        raise ConfigError(msg) from error
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        msg = f"{path}: cannot be read: {reason}"
+        raise ConfigError(msg) from error
+    return parse_yaml(text, str(path))
+
+
+def apply_override(document: Document, assignment: str) -> None:
+    """Set one value from ``PATH=VALUE``; VALUE is YAML, and a mapping replaces the whole value.
+
+    A component written in short form (``reader: jsonl``) opens into ``{kind: jsonl}`` when an option of it is set.
+
+    Raises:
+        ConfigError: The assignment has no ``=``, its value is not YAML, or its path runs through a plain value.
+    """
+    path, equals, text = assignment.partition("=")
+    steps = path.strip().split(".")
+    if not equals or not all(steps):
+        msg = f"--set {assignment}: expected PATH=VALUE, such as --set graders.partial.no_expected=skip"
+        raise ConfigError(msg)
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        msg = f"--set {assignment}: the value is not valid YAML (quote it?)"
+        raise ConfigError(msg) from error
+    at: Any = document.data
+    place: Place = ()
+    for step in steps[:-1]:
+        key = int(step) if isinstance(at, list) and step.isdigit() else step
+        place = (*place, key)
+        at = _enter(at, key, assignment)
+    last = steps[-1]
+    if isinstance(at, list) and last.isdigit() and int(last) < len(at):
+        at[int(last)] = value
+    elif isinstance(at, dict):
+        at[last] = value
+    else:
+        msg = f"--set {assignment}: {show_place(place)} has no entry {last!r}"
+        raise ConfigError(msg)
+    document.overrides.add((*place, int(last) if isinstance(at, list) else last))
+
+
+def _enter(at: Any, key: str | int, assignment: str) -> Any:
+    if isinstance(at, list) and isinstance(key, int) and key < len(at):
+        return at[key]
+    if isinstance(at, dict):
+        inner = at.get(str(key))
+        if inner is None:
+            inner = at[str(key)] = {}
+        elif isinstance(inner, str):
+            inner = at[str(key)] = {"kind": inner}
+        if isinstance(inner, dict | list):
+            return inner
+    msg = f"--set {assignment}: there is no mapping or list at {key!r} to set anything in"
+    raise ConfigError(msg)

@@ -1,0 +1,179 @@
+"""Evaluation as one call: the original's result object, from recorded replies.
+
+results = evaluate("joined.jsonl")
+for p in results.predictions:
+    if not p.tool_selection_correct:
+        print(p.query, p.expected_tool, p.predicted_tool)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Input, Inputs, Profile
+from gradestack.model import JSON, BadRecord, Fault, Grade, Key, Outcome, Sample, Source, Status
+from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.exporter import document, native_config, native_metrics
+from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.joining import Join
+from gradestack_plugins.deepfabric.predictions import Prediction, prediction
+from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from gradestack_plugins.deepfabric.samples import Validation, build, split_entry, with_reply
+
+Lines = str | Path | Iterable[Any]
+"""A JSONL file, or its lines decoded."""
+
+
+@attrs.frozen(kw_only=True)
+class Metrics:
+    """The eight figures of the original, and the rates over processed samples; None where undefined."""
+
+    tool_selection_accuracy: float | None
+    parameter_accuracy: float | None
+    execution_success_rate: float | None
+    response_quality: float | None
+    overall_score: float | None
+    samples_evaluated: int
+    samples_processed: int
+    processing_errors: int
+    samples_missing: int = 0
+    samples_skipped: int = 0
+    tool_selection_accuracy_attempted: float | None = None
+    parameter_accuracy_attempted: float | None = None
+    execution_success_rate_attempted: float | None = None
+    response_quality_attempted: float | None = None
+    overall_score_attempted: float | None = None
+    interpretation: Mapping[str, JSON] = attrs.field(factory=dict)
+    """Band of the overall score and advice, for people."""
+
+
+@attrs.frozen(kw_only=True)
+class Evaluation:
+    """Result of :func:`evaluate`."""
+
+    metrics: Metrics
+    predictions: tuple[Prediction, ...]
+    """One record per sample, in input order."""
+    bad_records: tuple[BadRecord, ...]
+    """Lines no sample could be made of."""
+    config: Mapping[str, JSON]
+    grader: DeepFabric
+
+    def to_json(self) -> str:
+        """Return the result file as the original writes it."""
+        figures = native_metrics(attrs.asdict(self.metrics), self.grader)
+        return document(figures, self.config, self.predictions)
+
+
+def evaluate(
+    dataset: Lines,
+    replies: Lines | None = None,
+    *,
+    profile: Profile = "documented",
+    weights: Mapping[str, float] | None = None,
+    normalize: bool = False,
+    join: Join = "auto",
+    validation: Validation = "strict",
+    grader: DeepFabric | None = None,
+) -> Evaluation:
+    """Grade recorded replies and return DeepFabric's result object.
+
+    Args:
+        dataset: JSONL file, or decoded lines: records that carry their reply, joined lines, or (with ``replies``)
+            plain records.
+        replies: JSONL file or decoded lines with the replies to ``dataset``; both must be files, or neither. Decoded
+            replies belong to the records at the same place.
+        profile: ``documented`` or ``upstream``.
+        weights: Weight by metric, replacing the defaults as a whole.
+        normalize: Divide the weights by their sum.
+        join: How replies in a file find their record.
+        validation: How strictly records are held against the rules of the format.
+        grader: A grader with all its options; replaces ``profile``, ``weights`` and ``normalize``.
+
+    Returns:
+        Metrics, one prediction per sample, and the configuration.
+
+    Raises:
+        DataError: A file cannot be used.
+        ValueError: Weights or arguments that cannot be honoured.
+    """
+    if grader is None:
+        given = dict(weights) if weights is not None else None
+        grader = DeepFabric(profile=profile, weights=given, normalize=normalize)
+    reader = DeepFabricReader(profile=grader.profile, join=join, validation=validation)
+    aggregator = DeepFabricMetrics(profile=grader.profile)
+    state = aggregator.start()
+    predictions, bad = [], []
+    for ordinal, record in enumerate(_records(reader, dataset, replies)):
+        if isinstance(record, BadRecord):
+            bad.append(record)
+            continue
+        grade = _grade(grader, record)
+        key = Key(id=record.id, model=record.model, run=record.run, ordinal=ordinal, facets=record.facets)
+        state = aggregator.add(state, key, grade)
+        predictions.append(prediction(record, grade))
+    figures = aggregator.finish(state)
+    names = {field.name for field in attrs.fields(Metrics)}
+    return Evaluation(
+        metrics=Metrics(**{name: value for name, value in figures.items() if name in names}),
+        predictions=tuple(predictions),
+        bad_records=tuple(bad),
+        config=native_config(str(dataset) if isinstance(dataset, str | Path) else "", grader),
+        grader=grader,
+    )
+
+
+def _grade(grader: DeepFabric, sample: Sample) -> Grade:
+    if sample.status is Status.MISSING:
+        fault = sample.error or Fault(category="data", code="missing_reply")
+        return Grade(outcome=Outcome.MISSING, fault=fault)
+    return grader.grade(sample)
+
+
+def _records(reader: DeepFabricReader, dataset: Lines, replies: Lines | None) -> Iterator[Sample | BadRecord]:
+    if isinstance(dataset, str | Path):
+        if replies is not None and not isinstance(replies, str | Path):
+            msg = "a dataset file takes its replies from a file"
+            raise ValueError(msg)
+        yield from _from_files(reader, dataset, replies)
+    elif isinstance(replies, str | Path):
+        msg = "decoded records take decoded replies"
+        raise ValueError(msg)
+    else:
+        yield from _from_lines(reader, dataset, replies)
+
+
+def _from_files(
+    reader: DeepFabricReader, dataset: str | Path, replies: str | Path | None
+) -> Iterator[Sample | BadRecord]:
+    first, second = _input(dataset), None if replies is None else _input(replies)
+    inputs = Inputs(data=(first,)) if second is None else Inputs(data=(second,), dataset=first)
+    index = reader.index(inputs)
+    for shard in reader.plan(inputs, index):
+        yield from reader.read(shard, index)
+
+
+def _input(path: str | Path) -> Input:
+    return Input(path=Path(path), name=Path(path).stem, shown=str(path))
+
+
+def _from_lines(
+    reader: DeepFabricReader, records: Iterable[Any], replies: Iterable[Any] | None
+) -> Iterator[Sample | BadRecord]:
+    answered = iter(replies) if replies is not None else None
+    for row, record in enumerate(records):
+        entry = split_entry(record)
+        if answered is not None:
+            reply = next(answered, None)
+            entry = entry if reply is None else with_reply(entry, reply)
+        yield build(
+            entry,
+            row=row,
+            source=Source(file="<records>", ordinal=row),
+            profile=reader.profile,
+            validation=reader.validation,
+        )

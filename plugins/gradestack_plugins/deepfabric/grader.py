@@ -1,0 +1,250 @@
+"""The grader of the family."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar, Final, Literal
+
+import attrs
+
+from gradestack.api import Grader, Profile
+from gradestack.model import Fault, Grade, Outcome, Reason, Sample, Status, ToolCall, skipped
+from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
+from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
+from gradestack_plugins.deepfabric.schemas import Signature, toolset
+from gradestack_plugins.deepfabric.weights import METRICS, Weights, resolve, weighted
+
+Verdict = tuple[bool, bool, bool]
+"""(tool selection, parameters, execution) right or wrong."""
+
+WRONG: Final = (False, False, False)
+RIGHT: Final = (True, True, True)
+
+
+@attrs.frozen(kw_only=True)
+class DeepFabric(Grader):
+    """Grades the first call of a sample against the first expected call.
+
+    Per sample, each of four parts is 0.0 or 1.0:
+
+    - ``tool_selection``: the called tool is the expected one (exact text)
+    - ``parameter_accuracy``: every required argument is there and every known argument is of its declared type, by the
+      schema of the tool that was *called*; values are not compared, arguments the schema does not know are ignored
+    - ``execution_success``: tool_selection and parameter_accuracy
+    - ``response_quality``: always 0.0 (kept so that weights of the original apply)
+
+        score = tool_selection * w1 + parameter_accuracy * w2 + execution_success * w3 + response_quality * w4
+
+    summed from left to right, by default with the weights .40, .35, .25 and .00. Types: str, int (no bool, not 1.0),
+    float (int or float, no bool), bool, list, dict; null is of no type. A sample whose record or reply could not be
+    processed, or whose run failed, has all parts 0.0 and counts like any other wrong one. ``counts`` holds the
+    verdicts as integers, and ``processed`` or ``errors`` as 1.
+
+    Differences of the profiles:
+
+    ====================================  =========================================  ==================================
+    situation                             documented                                 upstream
+    ====================================  =========================================  ==================================
+    no call expected, none made           all right                                  all wrong
+    no call expected, one made            all wrong                                  all wrong
+    call expected, none made              all wrong                                  selection and execution wrong;
+                                                                                     parameters right when none were
+                                                                                     expected
+    called tool not in the snapshot       parameters wrong                           arguments compared by value
+    no snapshot of the tools              skipped                                    arguments compared by value
+    no arguments expected, none made      checked against the schema                 parameters right
+    required name without a property      required                                   not required
+    type missing or unknown               not checked                                text
+    list of types                         any of them; null if listed                processing error
+    weights                               known, finite, >= 0, sum 1                 taken as they are
+    ====================================  =========================================  ==================================
+
+    Samples of other formats are graded by their ``calls``, ``expected.calls`` and ``tools``; without a reference or
+    without recorded calls they are skipped.
+    """
+
+    profile: Profile = "documented"
+    weights: dict[str, float] | None = None
+    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0."""
+    metric_weights: dict[str, float] | None = None
+    """The original's name for ``weights``."""
+    normalize: bool = False
+    """Divide the weights by their sum."""
+    unknown_arguments: Literal["ignore", "wrong"] = "ignore"
+    """Whether an argument the schema does not know makes the parameters wrong."""
+    check_enums: bool = False
+    """Hold values against ``enum`` and ``const``."""
+    nested: bool = False
+    """Check nested objects and list items too: their types, required names, ``anyOf`` and ``oneOf``."""
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools"})
+    requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("deepfabric", "mean")
+
+    def __attrs_post_init__(self) -> None:
+        if self.weights is not None and self.metric_weights is not None:
+            msg = "weights and metric_weights are two names of one option: give one of them"
+            raise ValueError(msg)
+        self.resolved_weights  # noqa: B018  refuse bad weights before any data is read
+
+    @cached_property
+    def resolved_weights(self) -> Weights:
+        """The weights in effect, in the order of the sum."""
+        given = self.weights if self.weights is not None else self.metric_weights
+        return resolve(given, self.profile, normalize=self.normalize)
+
+    @cached_property
+    def _strict(self) -> Strictness:
+        return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
+
+    @cached_property
+    def _table(self) -> dict[Verdict, tuple[float, dict[str, float | None], dict[str, int]]]:
+        """Score, parts and counts of every verdict, made once."""
+        verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
+        return {verdict: _figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the grade of one sample; never raises on odd data."""
+        expected = sample.expected.calls
+        upstream = self.profile == "upstream"
+        error = sample.error
+        if error is not None and error.code == PROCESSING_ERROR:
+            return self._error(sample, error)
+        if expected is None:
+            return skipped("no_reference", "the sample does not say which call is expected")
+        tools = sample.tools
+        if tools is None and not upstream:
+            return skipped("no_tools", "the sample does not say which tools there were")
+        if sample.status is not Status.OK:
+            return self._error(sample, error or Fault(category="target", code="failed_run"))
+        calls = sample.calls
+        if calls is None:
+            return skipped("calls_not_recorded", "the sample does not say which calls were made")
+        wanted = expected[0] if expected else None
+        made = calls[0] if calls else None
+        if made is not None and made.arguments is None:
+            return self._error(sample, _undecoded(made))
+        if upstream:
+            return self._upstream(sample, wanted, made)
+        if wanted is None or made is None:
+            return self._without_call(wanted, made)
+        signature = toolset(tools or (), "documented").find(made.name)
+        fine = signature is not None and self._accepts(signature, made)
+        if fine and made.name == wanted.name:
+            return self._graded(RIGHT, wanted, made, ())
+        return self._graded(
+            (made.name == wanted.name, fine, False), wanted, made, self._reasons(wanted, made, signature, fine)
+        )
+
+    def _accepts(self, signature: Signature, made: ToolCall) -> bool:
+        arguments = made.arguments or {}
+        if not signature.accepts(arguments):
+            return False
+        strict = self._strict
+        return not strict.any or next(schema_reasons(signature, arguments, made.name, strict), None) is None
+
+    def _without_call(self, wanted: ToolCall | None, made: ToolCall | None) -> Grade:
+        if wanted is None and made is None:
+            return self._graded(RIGHT, None, None, ())
+        if made is None:
+            reason = Reason(code="missing_call", subject=wanted.name if wanted else "", message="a call was expected")
+        else:
+            reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
+        return self._graded(WRONG, wanted, made, (reason,))
+
+    def _upstream(self, sample: Sample, wanted: ToolCall | None, made: ToolCall | None) -> Grade:
+        tools = sample.tools or ()
+        known = toolset(tools, "upstream")
+        if known.problem is not None:
+            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=known.problem))
+        if wanted is None:
+            reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
+            return self._graded(WRONG, None, made, (reason,))
+        selected = made is not None and made.name == wanted.name
+        arguments = (made.arguments if made else None) or {}
+        asked = wanted.arguments or {}
+        signature = known.find(made.name) if made is not None and made.name else None
+        if not asked and not arguments:
+            fine = True
+        elif signature is not None and made is not None:
+            fine = self._accepts(signature, made)
+        else:
+            try:
+                fine = values_equal(asked, arguments)
+            except (OverflowError, RecursionError) as error:
+                return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)))
+        if selected and fine:
+            return self._graded(RIGHT, wanted, made, ())
+        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine))
+
+    def _reasons(
+        self, wanted: ToolCall, made: ToolCall | None, signature: Signature | None, fine: bool
+    ) -> tuple[Reason, ...]:
+        reasons = []
+        if made is None:
+            reasons.append(Reason(code="missing_call", subject=wanted.name, message="a call was expected"))
+        elif made.name != wanted.name:
+            reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
+        if fine or made is None:
+            return tuple(reasons)
+        arguments = made.arguments or {}
+        if signature is not None:
+            reasons.extend(schema_reasons(signature, arguments, made.name, self._strict))
+            return tuple(reasons)
+        if self.profile == "documented":
+            message = "the called tool is not in the snapshot"
+            reasons.append(Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message))
+        else:
+            reasons.extend(value_reasons(wanted.arguments or {}, arguments, made.name))
+        return tuple(reasons)
+
+    def _graded(
+        self, verdict: Verdict, wanted: ToolCall | None, made: ToolCall | None, reasons: tuple[Reason, ...]
+    ) -> Grade:
+        score, parts, counts = self._table[verdict]
+        label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
+        if not math.isfinite(score):
+            message = f"the weights give the score {score!r}"
+            fault = Fault(category="grading", code="score_not_finite", message=message)
+            return Grade(
+                outcome=Outcome.FAILED, parts=parts, counts=counts, label=label, gold=gold, fault=fault, reasons=reasons
+            )
+        return Grade(
+            score=score, passed=verdict[2], parts=parts, counts=counts, label=label, gold=gold, reasons=reasons
+        )
+
+    def _error(self, sample: Sample, fault: Fault) -> Grade:
+        """Return the grade of a sample that could not be processed: all parts wrong, and counted."""
+        score, parts, counts = _figures(WRONG, self.resolved_weights, processed=False)
+        expected = sample.expected.calls
+        finite = math.isfinite(score)
+        return Grade(
+            outcome=Outcome.GRADED if finite else Outcome.FAILED,
+            score=score if finite else None,
+            passed=False if finite else None,
+            parts=parts,
+            counts=counts,
+            gold=expected[0].name if expected else None,
+            fault=fault,
+            reasons=(Reason(code="processing_error", message=fault.message),),
+            rationale=fault.message,
+        )
+
+
+def _figures(
+    verdict: Verdict, weights: Weights, *, processed: bool
+) -> tuple[float, dict[str, float | None], dict[str, int]]:
+    selection, parameters, execution = map(float, verdict)
+    values = (selection, parameters, execution, 0.0)
+    counts = dict(zip(METRICS[:3], map(int, verdict), strict=True))
+    counts |= {"processed": int(processed), "errors": int(not processed)}
+    return weighted(values, weights), dict(zip(METRICS, values, strict=True)), counts
+
+
+def _undecoded(made: ToolCall) -> Fault:
+    text = (made.raw_arguments or "")[:80]
+    message = f"the arguments of the call to {made.name!r} are not a JSON object: {text}"
+    return Fault(category="data", code=PROCESSING_ERROR, message=message)

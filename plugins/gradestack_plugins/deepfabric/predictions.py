@@ -1,0 +1,134 @@
+"""One result record per sample, and the original's way of writing it as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from json.encoder import encode_basestring
+from typing import Any
+
+import attrs
+
+from gradestack.model import JSON, Grade, Outcome, Sample, Status
+from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
+
+
+@attrs.frozen(kw_only=True)
+class Prediction:
+    """What was asked, expected and done in one sample, and the verdicts; fields in the original's order."""
+
+    sample_id: int
+    query: str
+    expected_tool: str | None = None
+    predicted_tool: str | None = None
+    expected_parameters: Mapping[str, JSON] = attrs.field(factory=dict)
+    predicted_parameters: Mapping[str, JSON] = attrs.field(factory=dict)
+    expected_answer: str | None = None
+    predicted_answer: str | None = None
+    tool_selection_correct: bool | None = False
+    """None when the sample was skipped."""
+    parameters_correct: bool | None = False
+    execution_valid: bool | None = False
+    response_score: float = 0.0
+    error: str | None = None
+    """Why the sample could not be processed; None when it was."""
+    state: str = "graded"
+    """State of the grade (not part of the written record)."""
+
+
+def prediction(sample: Sample, grade: Grade | None) -> Prediction:
+    """Return the result record of a graded sample."""
+    native = sample.native if isinstance(sample.native, Native) else Native(0)
+    expected = sample.expected.calls[0] if sample.expected.calls else None
+    text = sample.expected.text
+    error = _error(sample, grade)
+    made = sample.calls[0] if sample.calls and error is None else None
+    skipped = grade is not None and grade.outcome is Outcome.SKIPPED
+    parts: Mapping[str, float | None] = grade.parts if grade is not None else {}
+    verdicts: list[bool | None] = [
+        None if skipped else bool(parts.get(name))
+        for name in ("tool_selection", "parameter_accuracy", "execution_success")
+    ]
+    return Prediction(
+        sample_id=native.row,
+        query=sample.input if isinstance(sample.input, str) else "",
+        expected_tool=expected.name if expected is not None else None,
+        predicted_tool=made.name if made is not None and native.named else None,
+        expected_parameters=(expected.arguments or {}) if expected is not None else {},
+        predicted_parameters=(made.arguments or {}) if made is not None else {},
+        expected_answer=text if isinstance(text, str) else None,
+        predicted_answer=sample.text if error is None else None,
+        tool_selection_correct=verdicts[0],
+        parameters_correct=verdicts[1],
+        execution_valid=verdicts[2],
+        response_score=parts.get("response_quality") or 0.0,
+        error=error,
+        state=str(grade.outcome) if grade is not None else str(Outcome.MISSING),
+    )
+
+
+def _error(sample: Sample, grade: Grade | None) -> str | None:
+    if sample.status is Status.MISSING:
+        return NO_REPLY
+    if sample.status is Status.FAILED:
+        return sample.error.message if sample.error is not None else ""
+    fault = grade.fault if grade is not None else None
+    return fault.message if fault is not None and fault.code != "score_not_finite" else None
+
+
+_WRITTEN = tuple(field.name for field in attrs.fields(Prediction) if field.name != "state")
+
+
+def written(record: Prediction) -> dict[str, Any]:
+    """Return the fields of a record that are written, in the original's order."""
+    return {name: getattr(record, name) for name in _WRITTEN}
+
+
+def render(value: Any, level: int = 0) -> str:
+    """Return a value as the original writes it: indent 2, non-ASCII kept, NaN and infinities as null.
+
+    Args:
+        value: A JSON value.
+        level: How many steps its own line is indented (the first line is not).
+    """
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else "true" if value else "false"
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return number(value)
+    inner = "\n" + "  " * (level + 1)
+    if isinstance(value, Mapping):
+        rows = [f"{_text(str(key))}: {render(item, level + 1)}" for key, item in value.items()]
+        return _enclose("{", rows, "}", inner)
+    if isinstance(value, list | tuple):
+        return _enclose("[", [render(item, level + 1) for item in value], "]", inner)
+    return _text(str(value))
+
+
+def _enclose(opening: str, rows: list[str], closing: str, inner: str) -> str:
+    return f"{opening}{inner}{f',{inner}'.join(rows)}{inner[:-2]}{closing}" if rows else opening + closing
+
+
+def _text(value: str) -> str:
+    text = encode_basestring(value)
+    if text.isascii():
+        return text
+    # UTF-8 cannot carry a lone surrogate, so it is escaped as JSON allows.
+    return "".join(f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char for char in text)
+
+
+def number(value: float) -> str:
+    """Return a float as the original writes it: like Python, but 0.00001 and exponents without a leading zero."""
+    if not math.isfinite(value):
+        return "null"
+    text = float.__repr__(value)
+    mantissa, mark, exponent = text.partition("e-")
+    if not mark:
+        return text
+    if exponent != "05":
+        return f"{mantissa}e-{exponent.lstrip('0')}"
+    sign, digits = ("-", mantissa[1:]) if mantissa.startswith("-") else ("", mantissa)
+    return f"{sign}0.0000{digits.replace('.', '')}"

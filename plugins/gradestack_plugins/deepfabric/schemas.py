@@ -1,0 +1,312 @@
+"""Tool schemas: DeepFabric's own list form, the OpenAI form, and what the grader checks arguments against.
+
+Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric.md``, "Tool schemas").
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from gradestack.api import Profile
+from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import JSON, ToolSpec
+
+JSON_OF_OWN: Final = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
+"""DeepFabric's own type words -> JSON Schema's."""
+
+OWN_OF_JSON: Final = {json_word: own for own, json_word in JSON_OF_OWN.items()}
+
+_CLASSES: Final[dict[str, frozenset[type]]] = {
+    "str": frozenset({str}),
+    "int": frozenset({int}),
+    "float": frozenset({int, float}),
+    "bool": frozenset({bool}),
+    "list": frozenset({list}),
+    "dict": frozenset({dict}),
+}
+"""Classes of decoded JSON values each type accepts: nothing is coerced; a bool is no number, 1.0 is no int."""
+
+_JSON_CLASSES: Final = frozenset({str, int, float, bool, list, dict, type(None)})
+
+
+class SchemaProblem(ValueError):
+    """A tool schema the original cannot convert; it makes the whole sample a processing error."""
+
+
+@attrs.frozen
+class Signature:
+    """What is checked of one tool's arguments: required names, and the classes of each typed parameter."""
+
+    required: tuple[str, ...]
+    classes: Mapping[str, frozenset[type] | None]
+    """Accepted classes by parameter name; None for a parameter whose type is not declared."""
+    words: Mapping[str, str]
+    """Declared types by parameter name, for messages."""
+    schema: Mapping[str, JSON]
+    """The JSON Schema it was made from."""
+
+    def accepts(self, arguments: Mapping[str, JSON]) -> bool:
+        """Return whether every required name is there and every known argument has its declared type."""
+        for name in self.required:
+            if name not in arguments:
+                return False
+        classes = self.classes
+        for name, value in arguments.items():
+            accepted = classes.get(name)
+            if accepted is not None and type(value) not in accepted and not fits(accepted, value):
+                return False
+        return True
+
+
+def fits(accepted: frozenset[type], value: JSON) -> bool:
+    """Return whether a value is of an accepted class; values that are not plain JSON count by their base class."""
+    kind = type(value)
+    if kind in accepted:
+        return True
+    return kind not in _JSON_CLASSES and isinstance(value, tuple(accepted))
+
+
+def signature(parameters: Mapping[str, JSON] | None, profile: Profile) -> Signature:
+    """Return what a profile checks of a tool's JSON Schema.
+
+    Args:
+        parameters: The tool's JSON Schema; None is "takes no parameters".
+        profile: ``upstream`` reads a missing or unknown type as ``str``, forgets required names without a property and
+            drops null properties. ``documented`` leaves an undeclared or unknown type unchecked, understands lists of
+            types (null passes only where ``null`` is listed) and keeps every required name.
+
+    Raises:
+        SchemaProblem: ``upstream`` only: a schema the original fails on.
+    """
+    return _upstream(parameters) if profile == "upstream" else _documented(parameters)
+
+
+def _upstream(parameters: Mapping[str, JSON] | None) -> Signature:
+    schema: Any = parameters  # whatever it is, it fails below with the words the original fails with
+    try:
+        properties = schema.get("properties", {})
+        listed = set(schema.get("required", []))
+        classes: dict[str, frozenset[type] | None] = {}
+        words: dict[str, str] = {}
+        required = []
+        for name, declared in properties.items():
+            if declared is None:
+                continue
+            own = OWN_OF_JSON.get(declared.get("type", "string"), "str")
+            if not isinstance(declared.get("description", ""), str):
+                msg = f"the description of parameter {name!r} is not text"
+                raise SchemaProblem(msg)
+            classes[name], words[name] = _CLASSES[own], own
+            if name in listed:
+                required.append(name)
+    except (AttributeError, TypeError) as error:
+        raise SchemaProblem(str(error)) from error
+    return Signature(tuple(required), classes, words, schema)
+
+
+def _documented(parameters: Mapping[str, JSON] | None) -> Signature:
+    schema: Mapping[str, JSON] = parameters if isinstance(parameters, Mapping) else {}
+    properties = schema.get("properties")
+    listed = schema.get("required")
+    classes: dict[str, frozenset[type] | None] = {}
+    words: dict[str, str] = {}
+    for name, declared in properties.items() if isinstance(properties, Mapping) else ():
+        word = declared.get("type") if isinstance(declared, Mapping) else None
+        classes[name] = classes_of(word)
+        words[name] = " or ".join(map(str, word)) if isinstance(word, list) else str(word)
+    required = dict.fromkeys(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else {}
+    return Signature(tuple(required), classes, words, schema)
+
+
+def classes_of(word: JSON) -> frozenset[type] | None:
+    """Return the classes a declared type accepts, None when it declares nothing that can be checked.
+
+    JSON Schema's words, DeepFabric's own words and lists of either are understood.
+    """
+    if isinstance(word, list):
+        accepted: frozenset[type] = frozenset()
+        for entry in word:
+            found = classes_of(entry) if isinstance(entry, str) else None
+            if found is None:
+                return None
+            accepted |= found
+        return accepted or None
+    if not isinstance(word, str):
+        return None
+    if word == "null":
+        return frozenset({type(None)})
+    return _CLASSES.get(OWN_OF_JSON.get(word, word))
+
+
+@attrs.define
+class Toolset:
+    """The tools of one snapshot as a profile sees them; signatures are made when first asked for."""
+
+    specs: tuple[ToolSpec, ...]
+    profile: Profile
+    problem: str | None = None
+    """Why the snapshot cannot be converted (``upstream`` only)."""
+    _known: dict[str, Signature | None] = attrs.field(factory=dict, init=False)
+
+    def find(self, name: str) -> Signature | None:
+        """Return the signature of the first tool of that name, None when there is none."""
+        try:
+            return self._known[name]
+        except KeyError:
+            spec = next((spec for spec in self.specs if spec.name == name), None)
+            found = None if spec is None else signature(spec.parameters or {}, self.profile)
+            if len(self._known) < _MOST_NAMES:
+                self._known[name] = found
+            return found
+
+
+_MOST_NAMES = 1024
+_MOST_TOOLSETS = 1024
+_toolsets: dict[tuple[int, Profile], Toolset] = {}
+
+
+def toolset(specs: tuple[ToolSpec, ...], profile: Profile) -> Toolset:
+    """Return the toolset of a snapshot, made once per snapshot object.
+
+    Readers share one tuple among all samples with the same tools, so that looking it up by identity suffices. The
+    entry holds the tuple, so an identity cannot be taken over by another one.
+    """
+    found = _toolsets.get((id(specs), profile))
+    if found is not None and found.specs is specs:
+        return found
+    problem = None
+    if profile == "upstream":
+        try:
+            for spec in specs:
+                signature(spec.parameters or {}, profile)
+        except SchemaProblem as error:
+            problem = str(error)
+    if len(_toolsets) >= _MOST_TOOLSETS:
+        _toolsets.clear()
+    made = _toolsets[id(specs), profile] = Toolset(specs, profile, problem)
+    return made
+
+
+def convert(raw: Sequence[Mapping[str, JSON]], profile: Profile) -> tuple[ToolSpec, ...]:
+    """Return a record's ``tools`` as tool specifications.
+
+    Args:
+        raw: The entries as recorded, each an object.
+        profile: ``upstream`` understands the OpenAI form only: an entry of the own form becomes a nameless tool
+            without parameters, which no call can match. ``documented`` understands both forms (and an OpenAI function
+            without its wrapper) and leaves out entries without a name.
+
+    Raises:
+        SchemaProblem: ``upstream`` only: an entry the original fails on.
+    """
+    if profile == "upstream":
+        return tuple(_upstream_spec(entry) for entry in raw)
+    return tuple(spec for entry in raw if (spec := _documented_spec(entry)) is not None)
+
+
+def _upstream_spec(entry: Mapping[str, Any]) -> ToolSpec:
+    try:
+        function = entry.get("function", {})
+        name, description = function.get("name", ""), function.get("description", "")
+        parameters = function.get("parameters", {})
+    except AttributeError as error:
+        raise SchemaProblem(str(error)) from error
+    signature(parameters, "upstream")
+    for what, text in (("name", name), ("description", description)):
+        if not isinstance(text, str):
+            msg = f"the {what} of a tool must be text, got {json.dumps(text)[:80]}"
+            raise SchemaProblem(msg)
+    return ToolSpec(name=name, description=description, parameters=parameters)
+
+
+def _documented_spec(entry: Mapping[str, Any]) -> ToolSpec | None:
+    function = entry.get("function")
+    inner = function if isinstance(function, Mapping) else entry
+    parameters = inner.get("parameters")
+    if isinstance(parameters, list):
+        inner = own_to_openai(inner)["function"]
+        parameters = inner["parameters"]
+    name, description = inner.get("name"), inner.get("description")
+    if not isinstance(name, str) or not name:
+        return None
+    return ToolSpec(
+        name=name,
+        description=description if isinstance(description, str) else "",
+        parameters=parameters if isinstance(parameters, Mapping) else None,
+    )
+
+
+def own_to_openai(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool of DeepFabric's own list form in the OpenAI form.
+
+    Types map word by word; a default is kept for parameters that are not required, converted to the type, and left out
+    where it is empty or does not convert. A type outside the six words (``Any``, ``list[str]``) is left undeclared.
+    """
+    properties: dict[str, Any] = {}
+    required: list[str] = []
+    for parameter in tool.get("parameters") or ():
+        name = parameter.get("name") if isinstance(parameter, Mapping) else None
+        if not isinstance(name, str):
+            continue
+        own = parameter.get("type")
+        word = JSON_OF_OWN.get(own, own if own in OWN_OF_JSON else None) if isinstance(own, str) else None
+        description = parameter.get("description")
+        declared = {"type": word} if word else {}
+        properties[name] = {**declared, "description": description if isinstance(description, str) else ""}
+        if parameter.get("required", True):
+            required.append(name)
+        elif isinstance(parameter.get("default"), str) and parameter["default"]:
+            converted, value = _default(OWN_OF_JSON.get(word or "", "str"), parameter["default"])
+            if converted:
+                properties[name]["default"] = value
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.get("name"),
+            "description": tool.get("description"),
+            "parameters": {"type": "object", "properties": properties, "required": required},
+        },
+    }
+
+
+def _default(own: str, text: str) -> tuple[bool, JSON]:
+    """Return (True, the default as a value of its type), or (False, None) when the text does not convert."""
+    try:
+        if own == "int":
+            return True, int(text)
+        if own == "float":
+            return True, float(text)
+    except ValueError:
+        return False, None
+    if own == "bool":
+        return True, text.lower() in {"true", "1", "yes"}
+    if own in {"list", "dict"}:
+        return (True, None) if text.lower() == "none" else _literal(text)
+    return True, text
+
+
+def _literal(text: str) -> tuple[bool, JSON]:
+    try:
+        return True, loads(text)
+    except JsonProblem:
+        pass
+    try:
+        with warnings.catch_warnings(action="ignore"):  # escapes the text has no right to
+            value = ast.literal_eval(text)
+        json.dumps(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return False, None
+    return True, value

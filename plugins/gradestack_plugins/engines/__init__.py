@@ -1,0 +1,19 @@
+"""Engines: ways to map a worker over shards."""
+
+from __future__ import annotations
+
+from gradestack.api import Component
+from gradestack.hooks import hookimpl
+
+
+@hookimpl
+def gradestack_components() -> tuple[Component, ...]:
+    """Return the built-in engines."""
+    return (
+        Component(
+            kind="engine",
+            name="serial",
+            target="gradestack_plugins.engines.serial:Serial",
+            summary="One shard after the other in this process",
+        ),
+    )

@@ -1,0 +1,109 @@
+"""Lenient reading of chat-completion shapes, shared by the readers: messages, tool calls and tool schemas.
+
+Understood tool calls: ``{"id", "type", "function": {"name", "arguments"}}`` with arguments as JSON text or object, and
+the flat ``{"name", "arguments"}`` form. Nothing here raises on odd data; what cannot be understood is left out or kept raw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import Message, ToolCall, ToolSpec
+
+
+def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
+    """Return (arguments, raw text): the object, or None when the text does not hold one; text None for an object.
+
+    A missing or null value reads as no arguments.
+    """
+    if raw is None:
+        return {}, None
+    if isinstance(raw, Mapping):
+        return dict(raw), None
+    if isinstance(raw, str):
+        try:
+            value = loads(raw)
+        except JsonProblem:
+            return None, raw
+        return (value if isinstance(value, dict) else None), raw
+    return None, None
+
+
+def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | None:
+    """Return the call of one ``tool_calls`` entry, None when it is not an object."""
+    if not isinstance(raw, Mapping):
+        return None
+    function = raw.get("function")
+    inner = function if isinstance(function, Mapping) else raw
+    name = inner.get("name")
+    arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
+    identifier = raw.get("id")
+    requestor = raw.get("requestor")
+    return ToolCall(
+        name=name if isinstance(name, str) else "",
+        arguments=arguments,
+        raw_arguments=text,
+        id=identifier if isinstance(identifier, str) else None,
+        requestor=requestor if isinstance(requestor, str) else default_requestor,
+    )
+
+
+def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
+    """Return the calls of a ``tool_calls`` list; entries that are not objects are left out."""
+    if not isinstance(raw, list | tuple):
+        return ()
+    return tuple(call for entry in raw if (call := tool_call(entry)) is not None)
+
+
+def message(raw: Any) -> Message | None:
+    """Return one chat message, None when it is not an object."""
+    if not isinstance(raw, Mapping):
+        return None
+    role, name, call_id = raw.get("role"), raw.get("name"), raw.get("tool_call_id")
+    return Message(
+        role=role if isinstance(role, str) else "",
+        content=raw.get("content"),
+        tool_calls=tool_calls(raw.get("tool_calls")),
+        name=name if isinstance(name, str) else None,
+        tool_call_id=call_id if isinstance(call_id, str) else None,
+    )
+
+
+def messages(raw: Any) -> tuple[Message, ...]:
+    """Return the chat messages of a list; entries that are not objects are left out."""
+    if not isinstance(raw, list | tuple):
+        return ()
+    return tuple(found for entry in raw if (found := message(entry)) is not None)
+
+
+def made_calls(conversation: Iterable[Message]) -> tuple[ToolCall, ...]:
+    """Return every call of a conversation in order."""
+    return tuple(call for entry in conversation for call in entry.tool_calls)
+
+
+def text_of(content: Any) -> str:
+    """Return message content as text: text itself, the text parts of a list joined by a space, "" otherwise."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list | tuple):
+        parts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+        return " ".join(part for part in parts if isinstance(part, str))
+    return ""
+
+
+def tool_spec(raw: Any) -> ToolSpec | None:
+    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name."""
+    if not isinstance(raw, Mapping):
+        return None
+    function = raw.get("function")
+    inner = function if isinstance(function, Mapping) else raw
+    name, description, parameters = inner.get("name"), inner.get("description"), inner.get("parameters")
+    if not isinstance(name, str):
+        return None
+    return ToolSpec(
+        name=name,
+        description=description if isinstance(description, str) else "",
+        parameters=parameters if isinstance(parameters, Mapping) else None,
+    )

@@ -1,0 +1,303 @@
+"""gradestack's own input form: one sample per line, easy to write from anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Inputs, Reader, Shard
+from gradestack.errors import DataError
+from gradestack.jsontext import JsonProblem, iter_lines, line_ranges, loads
+from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack.registry import suggest
+from gradestack_plugins.readers import chat
+from gradestack_plugins.readers.jsonl_schema import FORM_VERSION, SAMPLE_SCHEMA
+
+_KEYS = frozenset(SAMPLE_SCHEMA["properties"])
+_SIDE_KEYS = ("calls", "label", "text", "plan")
+
+
+class _Wrong(ValueError):
+    """A record that does not follow the form; the message names the key."""
+
+
+def _wrong(key: str, wanted: str, value: Any) -> _Wrong:
+    shown = json.dumps(value, default=str)
+    return _Wrong(f"{key}: expected {wanted}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
+
+
+def _text(record: Mapping[str, Any], key: str) -> str | None:
+    value = record.get(key)
+    if value is None or isinstance(value, str):
+        return value
+    raise _wrong(key, "text", value)
+
+
+def _identifier(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise _wrong("id", "text or a whole number", value)
+
+
+def _calls(value: Any, key: str) -> tuple[ToolCall, ...]:
+    if not isinstance(value, list):
+        raise _wrong(key, "a list of calls", value)
+    found = []
+    for position, entry in enumerate(value):
+        function = entry.get("function") if isinstance(entry, Mapping) else None
+        named = function if isinstance(function, Mapping) else entry
+        if not isinstance(named, Mapping) or not isinstance(named.get("name"), str):
+            raise _wrong(f"{key}[{position}]", "a call with a name", entry)
+        call = chat.tool_call(entry)
+        if call is not None:
+            found.append(call)
+    return tuple(found)
+
+
+def _side(value: Any, key: str) -> dict[str, Any]:
+    """Return calls, label, text and plan of ``expected`` or ``predicted``, from any of its short forms."""
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"label": value, "text": value}
+    if isinstance(value, list):
+        return {"calls": _calls(value, key)}
+    if not isinstance(value, Mapping):
+        raise _wrong(key, "calls, text or an object", value)
+    if "name" in value or "function" in value:
+        return {"calls": _calls([value], key)}
+    for name in value:
+        if name not in _SIDE_KEYS:
+            known = f"; known: {', '.join(_SIDE_KEYS)}"
+            msg = f"{key}.{name}: unknown key{suggest(name, _SIDE_KEYS) or known}"
+            raise _Wrong(msg)
+    found: dict[str, Any] = {name: value[name] for name in ("label", "text", "plan") if value.get(name) is not None}
+    for name in ("label", "text"):
+        turns = name == "text" and isinstance(found.get(name), list) and all(isinstance(t, str) for t in found[name])
+        if name in found and not isinstance(found[name], str) and not turns:
+            raise _wrong(f"{key}.{name}", "text", found[name])
+        if turns:
+            found[name] = tuple(found[name])
+    if value.get("calls") is not None:
+        found["calls"] = _calls(value["calls"], f"{key}.calls")
+    return found
+
+
+def _turns(record: Mapping[str, Any]) -> tuple[tuple[Message, ...], ...]:
+    turns = record.get("turns")
+    if turns is None:
+        messages = record.get("messages")
+        turns = [] if messages is None else [messages]
+    if not isinstance(turns, list):
+        raise _wrong("turns", "a list of lists of messages", turns)
+    for turn in turns:
+        if not isinstance(turn, list) or not all(isinstance(each, Mapping) for each in turn):
+            raise _wrong("messages", "a list of messages", turn)
+    return tuple(chat.messages(turn) for turn in turns)
+
+
+def _tools(value: Any) -> tuple[ToolSpec, ...] | None:
+    if value is None:
+        return None
+    specs = [chat.tool_spec(each) for each in value] if isinstance(value, list) else [None]
+    if not all(specs):
+        raise _wrong("tools", "a list of tools with a name", value)
+    return tuple(spec for spec in specs if spec is not None)
+
+
+def _error(value: Any) -> Fault | None:
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        kind, message = value.get("type"), value.get("message")
+        return Fault(category="target", code="target_error", message=str(message or ""), type=str(kind or ""))
+    if isinstance(value, str):
+        return Fault(category="target", code="target_error", message=value)
+    raise _wrong("error", "text or an object with type and message", value)
+
+
+def _mapping(record: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = record.get(key)
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return value
+    raise _wrong(key, "an object", value)
+
+
+def _input(value: Any) -> str | tuple[str, ...] | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    raise _wrong("input", "text or a list of texts", value)
+
+
+def _run(value: Any) -> int | str | None:
+    if value is None or isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise _wrong("run", "a whole number or text", value)
+
+
+def _version_problem(record: Any) -> str | None:
+    version = record.get("version", FORM_VERSION) if isinstance(record, Mapping) else FORM_VERSION
+    if version == FORM_VERSION and not isinstance(version, bool):
+        return None
+    return (
+        f"version {version!r} of the sample form is unknown, this gradestack reads version {FORM_VERSION}; "
+        "upgrade gradestack, or write the file in the form of `gradestack schema sample`"
+    )
+
+
+@attrs.frozen(kw_only=True)
+class JsonLines(Reader):
+    """One JSON object per line: ``id``, ``expected``, ``predicted``, and whatever else is known of the run.
+
+    ``expected`` and ``predicted`` are a list of calls, a text (taken as label and as answer text), or an object with
+    ``calls``, ``label``, ``text``, ``plan``. Calls are ``{"name", "arguments"}`` or in OpenAI's form; arguments are an
+    object or JSON text. Without ``predicted``, calls and answer are taken from ``messages``. The form has a version; the key
+    ``version`` is optional and means 1 when absent. The JSON Schema is printed by ``gradestack schema sample``.
+    """
+
+    provides = frozenset(
+        {
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "label",
+            "text",
+            "plan",
+            "tools",
+            "expected",
+            "recorded",
+            "agent_id",
+            "usage",
+            "facets",
+        }
+    )
+    stack = "jsonl"
+
+    @classmethod
+    def sniff(cls, path: Path, head: bytes) -> float:
+        """Return 0.5 when the first line is an object with ``id`` and one of this form's own keys."""
+        first = head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
+        try:
+            record = loads(first)
+        except JsonProblem:
+            return 0.0
+        if not isinstance(record, Mapping) or "id" not in record:
+            return 0.0
+        own = _KEYS & set(record) - {"id"}
+        return 0.5 if own & {"expected", "predicted", "messages", "turns"} and not set(record) - _KEYS else 0.0
+
+    @staticmethod
+    def json_schema() -> dict[str, Any]:
+        """Return the JSON Schema of one line."""
+        return SAMPLE_SCHEMA
+
+    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+        """Cut every file into ranges of whole lines.
+
+        Raises:
+            DataError: A file says it is of another version of the form.
+        """
+        ordinal = position = 0
+        for given in inputs.data:
+            self._check_version(given.path)
+            for start, end, line in line_ranges(given.path):
+                yield Shard(
+                    ordinal=ordinal,
+                    input=given,
+                    start=start,
+                    end=end,
+                    first_line=line,
+                    first_row=line - 1,
+                    position=position + start,
+                )
+                ordinal += 1
+            position += given.path.stat().st_size
+
+    @staticmethod
+    def _check_version(path: Path) -> None:
+        for line in iter_lines(path):
+            try:
+                problem = _version_problem(loads(line.data))
+            except JsonProblem:
+                return
+            if problem:
+                msg = f"{path}:{line.number}: {problem}"
+                raise DataError(msg)
+            return
+
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Yield one sample per non-blank line."""
+        for line in iter_lines(shard.input.path, shard.start, shard.end, shard.first_line):
+            source = Source(file=shard.input.shown, ordinal=line.number - 1, line=line.number)
+            try:
+                record = loads(line.data)
+            except JsonProblem as problem:
+                yield BadRecord(source=source, reason=str(problem))
+                continue
+            yield self.sample(record, source)
+
+    def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:
+        """Return the sample of one decoded record."""
+        return self.sample(record, Source(file=file, ordinal=ordinal))
+
+    def sample(self, record: Any, source: Source) -> Sample | BadRecord:
+        """Return the sample of one decoded record, or what is wrong with it."""
+        try:
+            return _sample(record, source)
+        except _Wrong as wrong:
+            return BadRecord(source=source, reason=str(wrong), native=record)
+
+
+def _sample(record: Any, source: Source) -> Sample:
+    if not isinstance(record, Mapping):
+        raise _wrong("record", "an object", record)
+    if problem := _version_problem(record):
+        raise _Wrong(problem)
+    for key in record:
+        if key not in _KEYS:
+            msg = f"{key}: unknown key{suggest(key, _KEYS) or '; put your own data under facets'}"
+            raise _Wrong(msg)
+    if "id" not in record:
+        msg = "id is missing"
+        raise _Wrong(msg)
+    turns = _turns(record)
+    expected, predicted = _side(record.get("expected"), "expected"), _side(record.get("predicted"), "predicted")
+    error = _error(record.get("error"))
+    flat = [message for turn in turns for message in turn]
+    if "predicted" not in record and flat:
+        predicted["calls"] = chat.made_calls(flat)
+        answers = [chat.text_of(message.content) for message in flat if message.role == "assistant"]
+        predicted["text"] = answers[-1] if answers else None
+    answer = predicted.get("text")
+    return Sample(
+        id=_identifier(record["id"]),
+        model=_text(record, "model"),
+        run=_run(record.get("run")),
+        input=_input(record.get("input")),
+        turns=turns,
+        calls=predicted.get("calls"),
+        label=predicted.get("label"),
+        text="\n".join(answer) if isinstance(answer, tuple) else answer,
+        plan=predicted.get("plan"),
+        tools=_tools(record.get("tools")),
+        expected=Expectation(**expected),
+        recorded=_mapping(record, "recorded"),
+        status=Status.OK if error is None else Status.FAILED,
+        error=error,
+        agent_id=_text(record, "agent_id"),
+        usage=record.get("usage"),
+        facets=_mapping(record, "facets"),
+        source=source,
+    )

@@ -1,0 +1,123 @@
+"""The shapes a metric may be shown in."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+
+@attrs.frozen
+class Figure:
+    """One number with its name."""
+
+    label: str
+    value: str
+    spread: str = ""
+    """``± 0.031`` where the metric comes with a standard error."""
+    interval: str = ""
+    """``0.54 – 0.65`` where it comes with an interval."""
+    note: str = ""
+    """Why it is not defined, or what it is made of."""
+    defined: bool = True
+    plain: bool = False
+    """Whether the value is a word rather than a number."""
+
+
+@attrs.frozen
+class Figures:
+    """Numbers side by side."""
+
+    kind: ClassVar[str] = "figures"
+    title: str
+    items: tuple[Figure, ...]
+
+
+@attrs.frozen
+class Bar:
+    """One bin of a histogram."""
+
+    label: str
+    count: int
+    share: str
+    height: float
+    """Percent of the tallest bar."""
+    shade: str
+    """CSS class by the bin's lower edge, "none" where the edges are no fractions."""
+
+
+@attrs.frozen
+class Histogram:
+    """Counts over bins."""
+
+    kind: ClassVar[str] = "histogram"
+    title: str
+    bars: tuple[Bar, ...]
+    note: str = ""
+
+
+@attrs.frozen
+class Point:
+    """One point of a series."""
+
+    label: str
+    value: str
+    interval: str
+    x: float
+    y: float | None
+    """Plot coordinates in percent, y downwards; None where undefined."""
+    low: float | None
+    high: float | None
+
+
+@attrs.frozen
+class Series:
+    """A figure over a numbered parameter, such as pass^k over k."""
+
+    kind: ClassVar[str] = "series"
+    title: str
+    axis: str
+    points: tuple[Point, ...]
+    ticks: tuple[tuple[float, str], ...]
+    """Position in percent and label of the y axis."""
+
+
+@attrs.frozen
+class Cell:
+    """One cell of a matrix or table."""
+
+    text: str
+    shade: str = ""
+
+
+@attrs.frozen
+class Table:
+    """Named rows of values, with or without shading."""
+
+    kind: ClassVar[str] = "table"
+    title: str
+    corner: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    left_out: int = 0
+
+
+@attrs.frozen
+class Words:
+    """A text, or a list of values on one line."""
+
+    kind: ClassVar[str] = "words"
+    title: str
+    text: str
+
+
+@attrs.frozen
+class Section:
+    """Blocks under a common heading."""
+
+    kind: ClassVar[str] = "section"
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block = Figures | Histogram | Series | Table | Words | Section

@@ -1,0 +1,80 @@
+"""The Jinja environment of the pages."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+import jinja2
+from markupsafe import Markup
+
+from gradestack_plugins.reporters.text import clean, number
+
+_BUFFERED = 500
+
+
+def _finalize(value: Any) -> Any:
+    """Return what is put into a page: texts cleaned, None refused by being visible as a figure without value."""
+    if isinstance(value, Markup):
+        return value
+    return clean(value) if isinstance(value, str) else number(value) if value is None else value
+
+
+def _escaped(name: str | None) -> bool:
+    return name is not None and name.endswith(".html")
+
+
+def environment() -> jinja2.Environment:
+    """Return an environment that escapes in every ``.html`` template and shows hidden characters in all.
+
+    Markdown templates are not escaped by Jinja; they pass every text through the filters of
+    :mod:`gradestack_plugins.reporters.markdown`.
+    """
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("gradestack_templates", ""),
+        autoescape=_escaped,  # noqa: S701 - on for every HTML template, off for Markdown
+        undefined=jinja2.StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+
+
+def asset(env: jinja2.Environment, name: str) -> Markup:
+    """Return a style sheet or script as it stands in the package, to be put inline."""
+    assert env.loader is not None  # noqa: S101 - the environment above has one
+    text = env.loader.get_source(env, name)[0]
+    return Markup(text)  # noqa: S704 - our own file, not data
+
+
+def content_hash(text: str) -> str:
+    """Return the source expression by which a content security policy allows one inline text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
+    """Return a content security policy that allows these inline texts and nothing else, no network least of all."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src {' '.join(map(content_hash, styles))}",
+            f"script-src {' '.join(map(content_hash, scripts))}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any]) -> None:
+    """Render a template into a file piece by piece."""
+    file: IO[str]
+    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        stream = template.stream(context)
+        stream.enable_buffering(_BUFFERED)
+        file.writelines(stream)

@@ -1,0 +1,319 @@
+"""The overview: verdict, gates, key figures, graders, models, problems and how the run was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from gradestack_plugins.reporters import charts
+from gradestack_plugins.reporters.blocks import Block, Histogram
+from gradestack_plugins.reporters.estimates import amount, figure, interval
+from gradestack_plugins.reporters.index import Index, Lost
+from gradestack_plugins.reporters.jsonview import Line, lines
+from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
+from gradestack_plugins.reporters.protocol import ReportLike
+from gradestack_plugins.reporters.shapes import blocks_of
+from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number, percent, title
+
+STATES = ("graded", "skipped", "failed", "missing")
+MOST_PROBLEMS = 200
+_MOST_LOST = 12
+
+
+@attrs.frozen
+class Gate:
+    """One gate line."""
+
+    text: str
+    outcome: str
+    """``passed``, ``failed`` or ``no_data``."""
+    passed: bool
+    actual: str
+    at: float | None
+    """Actual value in percent of the scale, None off the scale."""
+    threshold: float | None
+
+
+@attrs.frozen
+class State:
+    """How many samples are in one state."""
+
+    name: str
+    count: int
+    share: str
+    start: float
+    """Percent of all samples in the states before it."""
+    width: float
+
+
+@attrs.frozen
+class GraderView:
+    """All figures of one grader."""
+
+    key: str
+    headline: bool
+    attempted: str
+    """Average score over graded samples."""
+    total: str
+    """Average score over all samples, those not graded counting nothing."""
+    spread: str
+    interval: str
+    low: float | None
+    high: float | None
+    at: float | None
+    """Average in percent of the scale."""
+    pass_rate: str
+    passed: int
+    failed: int
+    states: tuple[State, ...]
+    scores: Histogram | None
+    aggregates: tuple[tuple[str, tuple[Block, ...]], ...]
+    lost: tuple[Lost, ...]
+
+
+@attrs.frozen
+class Model:
+    """One line of the table of models."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+@attrs.frozen
+class Problem:
+    """A bad record or duplicate."""
+
+    place: str
+    reason: str
+
+
+@attrs.frozen
+class Overview:
+    """Everything before the samples."""
+
+    name: str
+    verdict: str
+    """``passed``, ``failed`` or ``none``."""
+    timestamp: str
+    version: str
+    total: int
+    attempted: int
+    gates: tuple[Gate, ...]
+    graders: tuple[GraderView, ...]
+    models: tuple[Model, ...]
+    bad_count: int
+    bad: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+    duplicates: int
+    duplicate_rule: str
+    duplicate_places: tuple[str, ...]
+    broken: tuple[Problem, ...]
+    """What ended the run early or broke on the way."""
+    facts: tuple[tuple[str, str], ...]
+    components: tuple[tuple[str, ...], ...]
+    """Kind, key, name, version, distribution and options."""
+    inputs: tuple[tuple[str, ...], ...]
+    """File name, size and checksum."""
+    config: tuple[Line, ...]
+
+    @property
+    def head(self) -> GraderView | None:
+        """The grader of the headline figures."""
+        return self.graders[0] if self.graders else None
+
+
+def overview(report: ReportLike, index: Index) -> Overview:
+    """Return the overview of a report.
+
+    Args:
+        report: The report.
+        index: What the first reading of its rows found.
+    """
+    summary, header = as_map(report.summary), as_map(report.header)
+    metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
+    duplicates = as_map(summary.get("duplicates"))
+    return Overview(
+        name=brief(report.name, 200),
+        verdict="none" if report.passed is None else "passed" if report.passed else "failed",
+        timestamp=brief(as_text(header.get("timestamp")), 60),
+        version=brief(as_text(header.get("version")), 40),
+        total=as_count(metrics.get("total")),
+        attempted=as_count(metrics.get("total_attempted")),
+        gates=tuple(_gate(as_map(gate)) for gate in as_list(summary.get("gates"))),
+        graders=_graders(summary, index),
+        models=_models(metrics),
+        bad_count=as_count(bad.get("count")),
+        bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
+        warnings=tuple(brief(warning, 1000) for warning in as_list(summary.get("warnings"))[:MOST_PROBLEMS]),
+        duplicates=as_count(duplicates.get("count")),
+        duplicate_rule=brief(as_text(duplicates.get("policy")), 40),
+        duplicate_places=tuple(brief(place, 300) for place in as_list(duplicates.get("listed"))[:MOST_PROBLEMS]),
+        broken=_broken(summary),
+        facts=tuple((title(key), brief(header[key])) for key in ("profile", "python") if header.get(key)),
+        components=_components(header),
+        inputs=tuple(_input(as_map(entry)) for entry in as_list(header.get("inputs"))),
+        config=lines(summary["config"], (), 20_000) if summary.get("config") else (),
+    )
+
+
+def headline_key(summary: Mapping[str, Any], index: Index) -> str | None:
+    """Return the key of the grader behind the headline figures: the gate's, else the one the rows' grades come from."""
+    keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
+    gate = next((as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))), "")
+    gate = gate or as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key"))
+    if gate in keys:
+        return gate
+    return max(keys, key=lambda key: index.headline[key], default=None)
+
+
+def _gate(gate: Mapping[str, Any]) -> Gate:
+    scale = 100.0 if gate.get("metric") == "accuracy" else 1.0
+    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
+    unit = "%" if scale > 1 else ""
+    passed = gate.get("passed") is True
+    return Gate(
+        text=brief(gate.get("text") or "gate", 200),
+        outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
+        passed=passed,
+        actual=f"{number(actual)}{unit}" if actual is not None else UNDEFINED,
+        at=_percent_of(actual, scale),
+        threshold=_percent_of(value, scale),
+    )
+
+
+def _percent_of(value: float | None, scale: float = 1.0) -> float | None:
+    return round(100 * value / scale, 2) if value is not None and 0 <= value <= scale else None
+
+
+def _graders(summary: Mapping[str, Any], index: Index) -> tuple[GraderView, ...]:
+    metrics = as_map(summary.get("metrics"))
+    by_metric, head = as_map(metrics.get("by_metric")), headline_key(summary, index)
+    keys = {str(key) for part in ("by_metric", "states", "aggregates") for key in as_map(metrics.get(part))}
+    return tuple(
+        _grader(key, key == head, as_map(by_metric.get(key)), metrics, index)
+        for key in sorted(keys, key=lambda key: (key != head, natural(key)))
+    )
+
+
+def _grader(key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[str, Any], index: Index) -> GraderView:
+    aggregates = as_map(as_map(metrics.get("aggregates")).get(key))
+    shown = tuple((str(name), _shown(aggregates[name])) for name in sorted(aggregates, key=natural))
+    average = figures.get("avg_score_attempted")
+    low, high, spread = _uncertainty(aggregates, as_number(average))
+    rate = as_number(figures.get("pass_rate"))
+    scores = index.distributions.get(key)
+    drawn = scores is not None and scores.fractional and not any(_has_histogram(blocks) for _, blocks in shown)
+    return GraderView(
+        key=brief(key, 80),
+        headline=head,
+        attempted=number(average),
+        total=number(figures.get("avg_score_total")),
+        spread=spread,
+        interval="" if low is None or high is None else f"{number(low)} – {number(high)}",
+        low=_percent_of(low),
+        high=_percent_of(high),
+        at=_percent_of(as_number(average)),
+        pass_rate=UNDEFINED if rate is None else f"{rate:.1f}%",
+        passed=as_count(figures.get("passed_attempts")),
+        failed=as_count(figures.get("failed_attempts")),
+        states=_states(as_map(as_map(metrics.get("states")).get(key))),
+        scores=charts.distribution("Distribution of scores", scores) if drawn and scores else None,
+        aggregates=shown,
+        lost=index.lost(key, _MOST_LOST),
+    )
+
+
+def _shown(value: Any) -> tuple[Block, ...]:
+    return blocks_of(value if isinstance(value, Mapping) else {"value": value})
+
+
+def _has_histogram(blocks: tuple[Block, ...]) -> bool:
+    return any(block.kind == "histogram" or _has_histogram(getattr(block, "blocks", ())) for block in blocks)
+
+
+def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[float | None, float | None, str]:
+    """Return interval and ``± standard error`` of the aggregate that estimates this average, if one does."""
+    if average is None:
+        return None, None, ""
+    for name in sorted(aggregates):
+        fields = as_map(aggregates[name])
+        for value in (fields, *(fields[key] for key in sorted(fields))):
+            estimate, found = amount(value) if isinstance(value, Mapping) else None, figure("", value)
+            if estimate is not None and abs(estimate - average) <= 1e-9 and found and (found.spread or found.interval):
+                return (*interval(as_map(value)), found.spread)
+    return None, None, ""
+
+
+def _states(counts: Mapping[str, Any]) -> tuple[State, ...]:
+    total = sum(as_count(count) for count in counts.values())
+    names = [*STATES, *sorted(set(map(str, counts)) - set(STATES))]
+    found, before = [], 0
+    for name in names:
+        count = as_count(counts.get(name))
+        if name in counts and total:
+            start, width = round(100 * before / total, 3), round(100 * count / total, 3)
+            found.append(State(brief(name, 40), count, percent(count, total), start, width))
+        before += count
+    return tuple(found)
+
+
+_MODEL_FIELDS = (
+    "total",
+    "total_attempted",
+    "avg_score_attempted",
+    "avg_score_total",
+    "passed_samples",
+    "failed_samples",
+)
+
+
+def _models(metrics: Mapping[str, Any]) -> tuple[Model, ...]:
+    found = []
+    for model in map(as_map, as_list(metrics.get("per_model"))):
+        passed, attempted = as_number(model.get("passed_samples")), as_number(model.get("total_attempted"))
+        rate = percent(passed, attempted) if passed is not None and attempted is not None else UNDEFINED
+        cells = tuple(number(model.get(field)) for field in _MODEL_FIELDS)
+        found.append(Model(brief(model.get("model_name") or "(no name)", 120), (*cells, rate)))
+    return tuple(found)
+
+
+def _problem(entry: Mapping[str, Any]) -> Problem:
+    line = entry.get("line")
+    place = f"line {line}" if isinstance(line, int) else f"record {as_count(entry.get('ordinal')) + 1}"
+    return Problem(f"{brief(as_text(entry.get('file')), 200)}, {place}", brief(as_text(entry.get("reason")), 600))
+
+
+def _broken(summary: Mapping[str, Any]) -> tuple[Problem, ...]:
+    found = [Problem(brief(key, 120), brief(text, 600)) for key, text in sorted(as_map(summary.get("broken")).items())]
+    stopped = summary.get("incomplete")
+    if stopped:
+        text = (
+            brief(stopped, 300) if isinstance(stopped, str) else "the run was interrupted; figures cover what was read"
+        )
+        found.insert(0, Problem("incomplete", text))
+    return tuple(found)
+
+
+def _components(header: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    """Return what took part; not the engine, on which no result depends."""
+    found = map(as_map, as_list(header.get("components")))
+    return tuple(_component(entry) for entry in found if entry.get("kind") != "engine")
+
+
+def _component(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    texts = (brief(as_text(entry.get(name)), 120) for name in ("kind", "key", "name", "version", "distribution"))
+    options = as_map(entry.get("options"))
+    return (*texts, brief(dict(options), 400) if options else "")
+
+
+def _input(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return name, size and checksum; the folder is left out, since a page says the same wherever the files lay."""
+    name = as_text(entry.get("path")).replace("\\", "/").rsplit("/", 1)[-1]
+    size = entry.get("bytes")
+    return (
+        brief(name, 200),
+        f"{number(size)} bytes" if size is not None else "",
+        brief(as_text(entry.get("sha256")), 80),
+    )

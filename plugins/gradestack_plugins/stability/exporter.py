@@ -1,0 +1,89 @@
+"""``native/stability.json``: the evaluation suite's stability metrics file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from gradestack.api import Exporter, ExportSummary, Input
+from gradestack_plugins.stability.aggregator import PER_GOLD, RATES
+from gradestack_plugins.stability.records import iter_raw, uuid_of
+
+_COUNTS = ("n_items_total", "n_items_processed", "coverage")
+_ADDED = (
+    "n_items_without_runs",
+    "n_items_without_gold",
+    "n_items_unknown_gold",
+    "n_items_outside_dataset",
+    "n_runs_expected",
+    "n_runs_recorded",
+    "n_runs_missing",
+)
+
+
+def metrics_block(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics in the suite's order; empty when there are none."""
+    if "stability_at_k" not in found:
+        return {}
+    per_gold = [f"{name}_gold_{label}" for label in found["gold_labels"] for name in PER_GOLD]
+    return {name: found[name] for name in (*_COUNTS, *RATES, *per_gold)}
+
+
+def _first_record(source: Input) -> Mapping[str, Any]:
+    """Return the first usable record of a sweep; the suite keeps one experiment per file."""
+    for raw in iter_raw(source.path):
+        if uuid_of(raw.value) is not None:
+            record: Mapping[str, Any] = raw.value
+            return record
+    return {}
+
+
+def _kind(record: Mapping[str, Any]) -> str:
+    """Return the evaluation method: as the record says, else by the fields it has."""
+    said = str(record.get("eval_type") or record.get("ckpt_name") or "").lower()
+    if "judge" in said or (not said and "run_judge_raw_outputs" in record):
+        return "llm_judge"
+    return "mcq_logprob" if "logprob" in said else "mcq"
+
+
+def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
+    """Return what stands before the metrics: name, number of runs, temperatures and, for scoring, the delimiter."""
+    kind = _kind(record)
+    k, temperature, name = record.get("n_runs"), record.get("temperature"), record.get("ckpt_name")
+    if not (isinstance(name, str) and name):
+        mark = "Ttarget" if kind == "llm_judge" else "T"
+        known = k is not None and temperature is not None
+        name = f"{kind}_stability_k={k}_{mark}={temperature}" if known else stem
+    found: dict[str, Any] = {"exp_name": name, "n_runs": k}
+    if kind == "llm_judge":
+        return {**found, "target_temperature": temperature, "judge_temperature": record.get("judge_temperature", 0.0)}
+    found["temperature"] = temperature
+    if kind == "mcq_logprob":
+        found["forced_delimiter"] = record.get("forced_delimiter")
+    return found
+
+
+@attrs.frozen(kw_only=True)
+class StabilityExporter(Exporter):
+    """Writes ``{exp_name, n_runs, temperature, metrics}`` as the suite does after a sweep.
+
+    In ``documented`` a last key ``gradestack`` holds counts the suite does not have: tasks without runs, without or with
+    an unknown gold label, outside the dataset; runs expected, recorded and missing.
+    """
+
+    reader = "stability"
+    graders = ("stability_label",)
+
+    def finish(self, summary: ExportSummary) -> Mapping[str, str]:
+        """Return the artefact; none when the aggregator it is made of does not run."""
+        found = summary.graders["stability_label"].aggregates.get("stability")
+        if found is None:
+            return {}
+        document = heading(_first_record(summary.input), summary.input.path.stem)
+        document["metrics"] = metrics_block(found)
+        if summary.profile == "documented":
+            document["gradestack"] = {name: found[name] for name in _ADDED}
+        return {"stability.json": json.dumps(document, indent=2)}

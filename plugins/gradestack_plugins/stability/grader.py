@@ -1,0 +1,82 @@
+"""Grader of the label of one run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from gradestack.api import Grader, Profile
+from gradestack.model import Fault, Grade, Outcome, Reason, Sample, Status, failed, skipped
+from gradestack_plugins.stability.reader import StabilityRun
+from gradestack_plugins.stability.records import INVALID, LABELS
+
+_LABEL_SET = {"labels": list(LABELS)}
+
+
+@attrs.frozen(kw_only=True)
+class StabilityLabel(Grader):
+    """Compares the label of one run with the gold label: score 1.0 when equal, 0.0 otherwise.
+
+    The aggregator ``stability`` folds the labels of a task's runs; the mean score over runs is the mean accuracy across
+    runs when every task has as many. The first run of a record carries what the record says of itself: the runs asked
+    for and, in ``upstream``, the derived fields that are trusted.
+
+    Differences between the profiles:
+
+    - a label outside the four is ``invalid`` in ``documented`` and a value of its own in ``upstream``
+    - a null label is a missing run in ``documented`` and a value like any other in ``upstream``
+    - a gold label outside the four is a failure in ``documented``; ``upstream`` counts the task as processed and adds
+      nothing for it
+
+    Samples of other formats are graded by their ``label`` and expected label, whatever the label set.
+    """
+
+    needs = frozenset({"label", "expected", "native"})
+    handles = frozenset({Status.OK, Status.MISSING})
+    aggregators = ("mean", "stability")
+
+    profile: Profile = "documented"
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the grade of one run."""
+        native = sample.native if isinstance(sample.native, StabilityRun) else None
+        grade = self._grade(sample, native)
+        if native is None:
+            return grade
+        metadata: dict[str, Any] = {}
+        counts: dict[str, int] = {}
+        if native.first:
+            metadata = {"label_set": _LABEL_SET, "n_runs": native.n_runs}
+            if native.derived is not None:
+                metadata["derived"] = native.derived
+            if native.dataset_rows is not None:
+                counts = {"dataset_rows": native.dataset_rows}
+        if native.label.json is not None:
+            metadata["label_json"] = native.label.json
+        return attrs.evolve(grade, metadata={**metadata, **grade.metadata}, counts=counts)
+
+    def _grade(self, sample: Sample, native: StabilityRun | None) -> Grade:
+        gold = sample.expected.label
+        if sample.status is Status.MISSING:
+            return Grade(outcome=Outcome.MISSING, gold=gold, rationale="this run was not recorded")
+        label = sample.label
+        if label is None and (native is None or native.label.json is None):
+            return skipped("no_label", "the run has no label")
+        documented = native is not None and self.profile == "documented"
+        if documented and label not in LABELS:
+            label = INVALID
+        if gold is None:
+            return attrs.evolve(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
+        if documented and gold not in LABELS:
+            message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
+            return failed(Fault(category="data", code="unknown_gold", message=message))
+        reason = Reason(code="wrong_label", expected=gold, actual=label)
+        right = label == gold
+        return Grade(
+            score=float(right),
+            label=label,
+            gold=gold,
+            reasons=() if right else (reason,),
+            rationale="" if right else reason.code,
+        )

@@ -1,0 +1,280 @@
+"""Accuracy, per-class precision, recall and F1, macro-F1 and the confusion matrix of any grader that yields labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+import attrs
+
+from gradestack.api import Aggregator, Profile
+from gradestack.exact import count_into
+from gradestack.model import JSON, Grade, Item, Key, Outcome
+
+Matrix = dict[str, dict[str, int]]
+"""Gold label -> predicted label -> number."""
+
+_COUNTED = ("converted", "dropped", "missing")
+
+
+class SetState(TypedDict):
+    """One prediction set: its matrix and its counts by outcome."""
+
+    matrix: Matrix
+    counts: dict[str, int]
+
+
+class ClassificationState(TypedDict):
+    """JSON state of :class:`Classification`."""
+
+    labels: list[str]
+    exclude: list[str]
+    main: SetState
+    sets: dict[str, SetState]
+
+
+def _new_set() -> SetState:
+    return {"matrix": {}, "counts": {}}
+
+
+def _merge_set(left: SetState, right: SetState) -> None:
+    for gold, row in right["matrix"].items():
+        count_into(left["matrix"].setdefault(gold, {}), row)
+    count_into(left["counts"], right["counts"])
+
+
+def _united(left: list[str], right: Sequence[Any]) -> list[str]:
+    """Return ``left`` with the texts of ``right`` it lacks."""
+    known = set(left)
+    return [*left, *(label for label in dict.fromkeys(right) if isinstance(label, str) and label not in known)]
+
+
+@attrs.frozen(kw_only=True)
+class ClassScores:
+    """Precision, recall and F1 of one class; None where the denominator is 0."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    support: int
+    predicted: int
+
+
+def class_scores(matrix: Mapping[str, Mapping[str, int]], label: str) -> ClassScores:
+    """Return the scores of one class.
+
+    ``P = tp / (tp + fp)``, ``R = tp / (tp + fn)``, ``F1 = 2 P R / (P + R)``. F1 is 0 when the class occurs (in gold
+    or in the predictions) without a hit, and undefined only when it occurs nowhere.
+    """
+    row = matrix.get(label, {})
+    hits, support = row.get(label, 0), sum(row.values())
+    predicted = sum(other.get(label, 0) for other in matrix.values())
+    precision = hits / predicted if predicted else None
+    recall = hits / support if support else None
+    if precision and recall:
+        f1: float | None = 2 * precision * recall / (precision + recall)
+    else:
+        f1 = 0.0 if predicted or support else None
+    return ClassScores(precision=precision, recall=recall, f1=f1, support=support, predicted=predicted)
+
+
+def macro(values: Sequence[float | None]) -> float | None:
+    """Return ``(x1 + x2 + ...) / n``, an undefined value counting as 0; None without values."""
+    if not values:
+        return None
+    total = 0.0
+    for value in values:  # left to right: the built-in sum compensates from Python 3.12 on
+        total += value or 0.0
+    return total / len(values)
+
+
+@attrs.frozen(kw_only=True)
+class Classification(Aggregator[ClassificationState]):
+    """Classification metrics over grades with a gold label and a predicted label.
+
+    With ``C[gold][predicted]`` the confusion matrix, rows gold and columns predicted, and N the sum of its cells:
+
+    - ``accuracy = sum of C[y][y] / N``
+    - per class ``precision = tp / (tp + fp)``, ``recall = tp / (tp + fn)``, ``f1 = 2 P R / (P + R)``,
+      ``support = tp + fn``
+    - ``macro_f1`` = mean of F1 over **all** labels of the label set, also those without support
+    - ``macro_f1_no_X`` = mean of F1 over the labels outside ``exclude``, from the same matrix: a prediction of an
+      excluded label stays a miss
+
+    N counts grades that have a score: missing, skipped and failed ones stand beside it. Whether a dataset row without a
+    prediction is in N is therefore the grader's decision (the When2Call grader leaves it out in ``documented`` and
+    counts it as a coerced prediction in ``upstream``).
+
+    The label set is, in this order: the option ``labels``; what the grades declare (``metadata.label_set.labels``);
+    else every label seen, sorted. A prediction outside it is counted in a predicted-only column named ``invalid`` and
+    is wrong everywhere; a gold label outside it is left out of the matrix and counted in ``n_unknown_gold``.
+
+    Differences between the profiles, for empty denominators only: ``documented`` gives null and names the reason under
+    ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
+    """
+
+    memory = "per_key"
+
+    profile: Profile = "documented"
+    labels: tuple[str, ...] | None = None
+    """Label set in display order; default: as declared by the grades, else the labels seen."""
+    exclude: tuple[str, ...] | None = None
+    """Labels left out of the second macro-F1; default: as declared by the grades, else none."""
+    invalid: str = "invalid"
+    """Name of the column for predictions outside the label set."""
+    items: Literal["declared", "ignore", "sets", "pool"] = "declared"
+    """What to do with the labelled items inside a grade: ``sets`` gives the items of one id metrics of their own (under
+    ``sets``), ``pool`` counts every item instead of the grade, ``declared`` follows ``metadata.label_set.items``."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.labels is not None and len(set(self.labels)) < max(1, len(self.labels)):
+            raise ValueError("labels must name at least one label, and each only once")
+        if self.labels is not None and (unknown := sorted(set(self.exclude or ()) - set(self.labels))):
+            raise ValueError(f"exclude names labels that are not in labels: {', '.join(unknown)}")
+
+    def start(self) -> ClassificationState:
+        """Return the state of nothing seen."""
+        return {"labels": [], "exclude": [], "main": _new_set(), "sets": {}}
+
+    def add(self, state: ClassificationState, key: Key, grade: Grade) -> ClassificationState:
+        """Count one grade, and its items where they are prediction sets."""
+        declared = grade.metadata.get("label_set")
+        mode = self.items
+        if isinstance(declared, Mapping):
+            self._declare(state, declared)
+            mode = str(declared.get("items", "ignore")) if mode == "declared" else mode  # type: ignore[assignment]
+        if mode == "pool" and grade.items:
+            for item in grade.items:
+                self._count(state["main"], item)
+            return state
+        self._count(state["main"], grade)
+        if mode == "sets":
+            for item in grade.items:
+                self._count(state["sets"].setdefault(item.id, _new_set()), item)
+        return state
+
+    def merge(self, left: ClassificationState, right: ClassificationState) -> ClassificationState:
+        """Add the counts of ``right`` to ``left``."""
+        self._declare(left, right)
+        _merge_set(left["main"], right["main"])
+        for name, counted in right["sets"].items():
+            _merge_set(left["sets"].setdefault(name, _new_set()), counted)
+        return left
+
+    def finish(self, state: ClassificationState) -> Mapping[str, JSON]:
+        """Return the metrics of the main prediction set, and under ``sets`` those of the others where there are any."""
+        result = self._metrics(state, state["main"])
+        if state["sets"]:
+            result["sets"] = {name: self._metrics(state, counted) for name, counted in state["sets"].items()}
+        return result
+
+    @staticmethod
+    def _declare(state: ClassificationState, declared: Mapping[str, Any]) -> None:
+        names: tuple[Literal["labels", "exclude"], ...] = ("labels", "exclude")
+        for name in names:
+            more = declared.get(name)
+            if isinstance(more, list | tuple) and list(more) != state[name]:
+                state[name] = _united(state[name], more)
+
+    def _count(self, state: SetState, graded: Grade | Item) -> None:
+        counts = state["counts"]
+        outcome = str(graded.outcome)
+        counts[outcome] = counts.get(outcome, 0) + 1
+        for name in _COUNTED:
+            if number := graded.counts.get(name):
+                counts[f"counted_{name}"] = counts.get(f"counted_{name}", 0) + number
+        if graded.outcome is not Outcome.GRADED:
+            return
+        if graded.gold is None:
+            counts["no_gold"] = counts.get("no_gold", 0) + 1
+            return
+        row = state["matrix"].setdefault(graded.gold, {})
+        label = self.invalid if graded.label is None else graded.label
+        row[label] = row.get(label, 0) + 1
+
+    def _label_set(self, state: ClassificationState) -> tuple[str, ...]:
+        if self.labels is not None:
+            return self.labels
+        if state["labels"]:
+            return tuple(state["labels"])
+        seen: set[str] = set()
+        for counted in (state["main"], *state["sets"].values()):
+            seen.update(counted["matrix"])
+            for row in counted["matrix"].values():
+                seen.update(row)
+        return tuple(sorted(seen - {self.invalid}))
+
+    def _matrix(self, counted: SetState, labels: tuple[str, ...]) -> tuple[Matrix, int]:
+        """Return the matrix over the label set (all cells present) and the number of predictions outside it."""
+        matrix: Matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
+        outside = 0
+        for gold in labels:
+            for predicted, number in counted["matrix"].get(gold, {}).items():
+                if predicted in matrix:
+                    matrix[gold][predicted] = number
+                else:
+                    matrix[gold][self.invalid] = matrix[gold].get(self.invalid, 0) + number
+                    outside += number
+        if outside or self.profile == "documented":
+            for row in matrix.values():
+                row.setdefault(self.invalid, 0)
+        return matrix, outside
+
+    def _metrics(self, state: ClassificationState, counted: SetState) -> dict[str, JSON]:
+        labels = self._label_set(state)
+        exclude = tuple(state["exclude"]) if self.exclude is None else self.exclude
+        matrix, outside = self._matrix(counted, labels)
+        n = sum(sum(row.values()) for row in matrix.values())
+        correct = sum(matrix[label][label] for label in labels)
+        undefined: dict[str, str] = {}
+        scores = {label: class_scores(matrix, label) for label in labels}
+        result: dict[str, JSON] = {
+            "n": n,
+            "n_correct": correct,
+            "accuracy": self._value("accuracy", correct / n if n else None, "nothing was graded", undefined),
+            "macro_f1": self._value("macro_f1", macro([s.f1 for s in scores.values()]), "no labels", undefined),
+        }
+        if exclude:
+            name = "macro_f1_no_" + "_".join(exclude)
+            kept = [score.f1 for label, score in scores.items() if label not in exclude]
+            result[name] = self._value(name, macro(kept), "every label is excluded", undefined)
+        result["per_class"] = {label: self._class(label, score, undefined) for label, score in scores.items()}
+        result["confusion_matrix"] = matrix
+        result["labels"] = list(labels)
+        result |= self._states(counted, matrix, outside)
+        if self.profile == "documented":
+            result["undefined"] = undefined
+        return result
+
+    def _class(self, label: str, score: ClassScores, undefined: dict[str, str]) -> dict[str, JSON]:
+        place = f"per_class.{label}"
+        return {
+            "precision": self._value(f"{place}.precision", score.precision, "never predicted", undefined),
+            "recall": self._value(f"{place}.recall", score.recall, "not in the gold labels", undefined),
+            "f1": self._value(f"{place}.f1", score.f1, "neither in the gold labels nor predicted", undefined),
+            "support": score.support,
+            "predicted": score.predicted,
+        }
+
+    @staticmethod
+    def _states(counted: SetState, matrix: Matrix, outside: int) -> dict[str, JSON]:
+        counts = counted["counts"]
+        converted = counts.get("counted_converted", 0)
+        unknown = sum(sum(row.values()) for gold, row in counted["matrix"].items() if gold not in matrix)
+        return {
+            "n_invalid": outside + converted + counts.get("counted_dropped", 0),
+            "n_converted": converted,
+            "n_missing": counts.get(Outcome.MISSING, 0) + counts.get("counted_missing", 0),
+            "n_skipped": counts.get(Outcome.SKIPPED, 0),
+            "n_failed": counts.get(Outcome.FAILED, 0),
+            "n_no_gold": counts.get("no_gold", 0),
+            "n_unknown_gold": unknown,
+        }
+
+    def _value(self, place: str, value: float | None, reason: str, undefined: dict[str, str]) -> float | None:
+        if value is not None:
+            return value
+        if self.profile == "upstream":
+            return 0.0
+        undefined[place] = reason
+        return None

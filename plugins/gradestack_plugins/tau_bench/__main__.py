@@ -1,0 +1,124 @@
+"""The partial scoring script: ``python -m gradestack_plugins.tau_bench RESULTS [-o OUT] [--no-stats]``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from gradestack.api import Input, Inputs, Profile
+from gradestack.errors import DataError
+from gradestack.model import BadRecord, Grade, Key, Outcome
+from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.export import TauBenchExport
+from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.layout import partial_name, statistics_block
+from gradestack_plugins.tau_bench.reader import TauBench
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Score a result file, print the statistics, write the records with their partial scores.
+
+    Works record by record, whatever the size of the file. The output appears under its name only when it is complete.
+
+    Args:
+        arguments: Command line; the process's own when None.
+
+    Returns:
+        Exit code: 0, or 1 after an error, which is printed to standard output.
+    """
+    options = _parser().parse_args(arguments)
+    out = sys.stdout
+    out.write(f"Processing: {options.results}\n")
+    try:
+        target = _target(options.results, options.output)
+        figures, unscored = _score(Path(options.results), target, options.profile)
+    except (DataError, OSError) as error:
+        out.write(f"Error: {error}\n")
+        return 1
+    if unscored:
+        sys.stderr.write(f"Warning: {unscored} records could not be scored; their partial_score is null or absent\n")
+    if not options.no_stats:
+        out.write(statistics_block(figures))
+    out.write(f"\nEnhanced results saved to: {target}\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m gradestack_plugins.tau_bench",
+        description="Add partial scores to a tau-bench result file and print statistics.",
+    )
+    parser.add_argument("results", metavar="RESULTS", help="tau-bench result file (a JSON list)")
+    parser.add_argument("-o", "--output", metavar="OUT", help="file to write (default: RESULTS with _partial added)")
+    parser.add_argument("--no-stats", action="store_true", help="do not print the statistics")
+    parser.add_argument(
+        "--profile",
+        choices=("documented", "upstream"),
+        default="documented",
+        help="documented understands object arguments and act/react runs; upstream reads what the original reads",
+    )
+    return parser
+
+
+def _target(results: str, output: str | None) -> Path:
+    if output is not None:
+        return Path(output)
+    source = Path(results)
+    if ".json" not in source.name:
+        raise DataError(f"{results}: the name does not contain .json; say with -o where to write")
+    return source.with_name(partial_name(source.name))
+
+
+def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any], int]:
+    """Write the records with their scores to ``target``; return the statistics and the number of unscored records.
+
+    Raises:
+        DataError: The input cannot be read to its end, or holds no record.
+    """
+    reader, grader, statistics, export = TauBench(), TauPartial(profile=profile), PartialStatistics(), TauBenchExport()
+    inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
+    state = statistics.start()
+    records = unscored = 0
+    with _replacing(target) as file:
+        for shard in reader.plan(inputs, None):
+            for record in reader.read(shard, None):
+                if isinstance(record, BadRecord):
+                    if record.native is None:
+                        raise DataError(f"{record.source}: {record.reason}")
+                    grades: dict[str, Grade] = {}
+                    unscored += 1
+                else:
+                    grade = grader.grade(record)
+                    grades = {"tau_partial": grade}
+                    unscored += grade.outcome is not Outcome.GRADED
+                    state = statistics.add(state, Key(id=record.id, run=record.run, ordinal=records), grade)
+                for _, chunk in export.row(record, grades, shard):
+                    file.write(("[\n" if records == 0 else export.separator) + chunk)
+                records += 1
+        if not records:
+            raise DataError(f"{source}: the list holds no records")
+        file.write("\n]")
+    return statistics.finish(state), unscored
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[TextIO]:
+    """Open a temporary file beside ``target`` that takes its place when all went well."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("x", encoding="ascii") as file:
+            yield file
+        temporary.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+if __name__ == "__main__":
+    sys.exit(main())

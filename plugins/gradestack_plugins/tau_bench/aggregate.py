@@ -1,0 +1,300 @@
+"""Aggregators ``binary`` and ``partial_statistics``."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypedDict
+
+import attrs
+
+from gradestack.api import Aggregator, Memory
+from gradestack.exact import Partials, add_exact, count_into, exact_mean, merge_exact
+from gradestack.model import Grade, Key, Outcome
+from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
+from gradestack_plugins.tau_bench.records import finite_number
+
+SUCCESS_ABOVE = 0.9
+"""A reward above this is a success in the statistics block (the benchmark itself uses a tolerance around 1)."""
+FAIL_BELOW = 0.1
+HIGH_PARTIAL = 0.7
+LOW_PARTIAL = 0.8
+LISTED = 3
+BIN_EDGES = (0.2, 0.4, 0.6, 0.8, 1.0)
+"""Lower bounds are included. Scores below 0 (of other graders) go into the first bin, scores above 1 into the last."""
+
+
+_NO_GRADE = "no sample was graded"
+_UNDEFINED = {
+    "average": _NO_GRADE,
+    "success_rate": _NO_GRADE,
+    "min": _NO_GRADE,
+    "max": _NO_GRADE,
+    "average_over_total": "there are no samples",
+    "success_rate_over_total": "there are no samples",
+    "tool_selection_accuracy": "no call is expected in any graded sample",
+    "argument_precision": "no expected tool was called",
+}
+_NO_REWARD = "no graded sample has a recorded reward"
+
+
+def explained(figures: dict[str, Any], why: Mapping[str, str]) -> dict[str, Any]:
+    """Return figures with a ``NAME_reason`` beside every undefined one."""
+    return figures | {f"{name}_reason": why[name] for name in why if name in figures and figures[name] is None}
+
+
+class BinaryState(TypedDict):
+    """State of :class:`Binary`."""
+
+    counts: dict[str, int]
+    successes: int
+    sum: Partials
+
+
+def rate(numerator: int, denominator: int) -> float | None:
+    """Return a fraction, None when nothing was counted."""
+    return numerator / denominator if denominator else None
+
+
+def _count(counts: dict[str, int], outcome: Outcome) -> None:
+    counts[outcome.value] = counts.get(outcome.value, 0) + 1
+
+
+def base_counts(counts: Mapping[str, int]) -> tuple[int, int]:
+    """Return (graded, due): samples with a score, and all samples except skipped ones."""
+    graded = counts.get(Outcome.GRADED.value, 0)
+    return graded, sum(counts.values()) - counts.get(Outcome.SKIPPED.value, 0)
+
+
+@attrs.frozen(kw_only=True)
+class Binary(Aggregator[BinaryState]):
+    """Success rate and average of a grader's scores.
+
+    A score is a success when it is **above** ``threshold``. ``success_rate`` and ``average`` divide by the graded
+    samples; the ``…_over_total`` figures by all samples except skipped ones, failed and missing ones counting 0.
+
+    Attributes:
+        threshold: Scores above it are successes.
+    """
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "constant"
+
+    threshold: float = SUCCESS_ABOVE
+
+    def __attrs_post_init__(self) -> None:
+        """Check the threshold.
+
+        Raises:
+            ValueError: It is not finite.
+        """
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"threshold must be a finite number, got {self.threshold}")
+
+    def start(self) -> BinaryState:
+        """Return the state of nothing seen."""
+        return {"counts": {}, "successes": 0, "sum": []}
+
+    def add(self, state: BinaryState, key: Key, grade: Grade) -> BinaryState:
+        """Count one grade."""
+        _count(state["counts"], grade.outcome)
+        if grade.outcome is Outcome.GRADED and grade.score is not None:
+            state["successes"] += grade.score > self.threshold
+            add_exact(state["sum"], grade.score)
+        return state
+
+    def merge(self, left: BinaryState, right: BinaryState) -> BinaryState:
+        """Add the counts of ``right`` to ``left``."""
+        count_into(left["counts"], right["counts"])
+        left["successes"] += right["successes"]
+        merge_exact(left["sum"], right["sum"])
+        return left
+
+    def finish(self, state: BinaryState) -> dict[str, Any]:
+        """Return successes, rates and averages."""
+        graded, due = base_counts(state["counts"])
+        figures = {
+            "threshold": self.threshold,
+            "successes": state["successes"],
+            "n": graded,
+            "total": sum(state["counts"].values()),
+            "success_rate": rate(state["successes"], graded),
+            "success_rate_over_total": rate(state["successes"], due),
+            "average": exact_mean(state["sum"], graded),
+            "average_over_total": exact_mean(state["sum"], due),
+        }
+        return explained(figures, _UNDEFINED)
+
+
+class CaseList(TypedDict):
+    """How many interesting cases there are, and the first of them as [id, run, partial score]."""
+
+    total: int
+    first: list[list[Any]]
+
+
+class PartialState(TypedDict):
+    """State of :class:`PartialStatistics`."""
+
+    counts: dict[str, int]
+    sum: Partials
+    min: float | None
+    max: float | None
+    bins: list[int]
+    bands: list[int]
+    rewards: int
+    successes: int
+    reward_sum: Partials
+    fail_high: CaseList
+    success_low: CaseList
+    calls: dict[str, int]
+    similarities: int
+    similarity_sum: Partials
+
+
+@attrs.frozen(kw_only=True)
+class PartialStatistics(Aggregator[PartialState]):
+    """The figures of the partial scoring report, over the graded samples.
+
+    - ``average``, ``min``, ``max``, a histogram of six bins (lower bounds included, 1.0 its own bin).
+    - ``binary``: recorded rewards (``parts["reward"]``) of the same samples; a reward above 0.9 is a success.
+    - ``binary_fail_high_partial``: reward below 0.1 and score above 0.7; ``binary_success_low_partial``: reward above
+      0.9 and score below 0.8. Total, and the first three in input order.
+    - ``tool_selection_accuracy``: share of the expected calls whose tool was called (sum of the counts ``called`` and
+      ``expected_calls``); ``argument_precision``: mean argument similarity of those that were.
+    - ``interpretation.bands``: the score bands with the number of samples in each; words only.
+
+    Works on any grader's scores; figures whose ingredients a grader does not give are null.
+    """
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "constant"
+
+    def start(self) -> PartialState:
+        """Return the state of nothing seen."""
+        return {
+            "counts": {},
+            "sum": [],
+            "min": None,
+            "max": None,
+            "bins": [0] * (len(BIN_EDGES) + 1),
+            "bands": [0] * len(BANDS),
+            "rewards": 0,
+            "successes": 0,
+            "reward_sum": [],
+            "fail_high": {"total": 0, "first": []},
+            "success_low": {"total": 0, "first": []},
+            "calls": {"expected_calls": 0, "called": 0, "made_calls": 0},
+            "similarities": 0,
+            "similarity_sum": [],
+        }
+
+    def add(self, state: PartialState, key: Key, grade: Grade) -> PartialState:
+        """Count one grade."""
+        _count(state["counts"], grade.outcome)
+        if grade.outcome is not Outcome.GRADED or grade.score is None:
+            return state
+        score = float(grade.score)
+        add_exact(state["sum"], score)
+        _widen(state, score, score)
+        state["bins"][bisect.bisect_right(BIN_EDGES, score)] += 1
+        state["bands"][band_index(score)] += 1
+        self._add_reward(state, key, score, finite_number(grade.parts.get("reward")))
+        for name in state["calls"]:
+            state["calls"][name] += grade.counts.get(name, 0)
+        for item in grade.items:
+            similarity = finite_number(item.parts.get("argument_similarity"))
+            if similarity is not None:
+                state["similarities"] += 1
+                add_exact(state["similarity_sum"], similarity)
+        return state
+
+    def _add_reward(self, state: PartialState, key: Key, score: float, reward: float | None) -> None:
+        if reward is None:
+            return
+        state["rewards"] += 1
+        add_exact(state["reward_sum"], reward)
+        success = reward > SUCCESS_ABOVE
+        state["successes"] += success
+        if reward < FAIL_BELOW and score > HIGH_PARTIAL:
+            _list_case(state["fail_high"], key, score)
+        elif success and score < LOW_PARTIAL:
+            _list_case(state["success_low"], key, score)
+
+    def merge(self, left: PartialState, right: PartialState) -> PartialState:
+        """Add the counts of ``right``, which comes later in the input, to ``left``."""
+        count_into(left["counts"], right["counts"])
+        if right["min"] is not None and right["max"] is not None:
+            _widen(left, right["min"], right["max"])
+        left["bins"] = [a + b for a, b in zip(left["bins"], right["bins"], strict=True)]
+        left["bands"] = [a + b for a, b in zip(left["bands"], right["bands"], strict=True)]
+        count_into(left["calls"], right["calls"])
+        left["rewards"] += right["rewards"]
+        left["successes"] += right["successes"]
+        left["similarities"] += right["similarities"]
+        merge_exact(left["sum"], right["sum"])
+        merge_exact(left["reward_sum"], right["reward_sum"])
+        merge_exact(left["similarity_sum"], right["similarity_sum"])
+        left["fail_high"] = _joined(left["fail_high"], right["fail_high"])
+        left["success_low"] = _joined(left["success_low"], right["success_low"])
+        return left
+
+    def finish(self, state: PartialState) -> dict[str, Any]:
+        """Return the report's figures."""
+        graded, due = base_counts(state["counts"])
+        calls = state["calls"]
+        binary = {
+            "threshold": SUCCESS_ABOVE,
+            "n": state["rewards"],
+            "successes": state["successes"],
+            "success_rate": rate(state["successes"], state["rewards"]),
+            "average": exact_mean(state["reward_sum"], state["rewards"]),
+        }
+        figures = {
+            "n": graded,
+            "total": sum(state["counts"].values()),
+            "failed": state["counts"].get(Outcome.FAILED.value, 0),
+            "average": exact_mean(state["sum"], graded),
+            "average_over_total": exact_mean(state["sum"], due),
+            "min": state["min"],
+            "max": state["max"],
+            "histogram": _histogram(state["bins"], graded),
+            "binary": explained(binary, {"success_rate": _NO_REWARD, "average": _NO_REWARD}),
+            "binary_fail_high_partial": _cases(state["fail_high"]),
+            "binary_success_low_partial": _cases(state["success_low"]),
+            **calls,
+            "tool_selection_accuracy": rate(calls["called"], calls["expected_calls"]),
+            "argument_precision": exact_mean(state["similarity_sum"], state["similarities"]),
+            "interpretation": {"bands": described(state["bands"])},
+        }
+        return explained(figures, _UNDEFINED)
+
+
+def _histogram(bins: list[int], graded: int) -> list[dict[str, Any]]:
+    """Return the six bins; the last is the single value 1 (and whatever lies above)."""
+    lowers, uppers = (0.0, *BIN_EDGES), (*BIN_EDGES, 1.0)
+    return [
+        {"lower": lower, "upper": upper, "count": count, "share": rate(count, graded)}
+        for lower, upper, count in zip(lowers, uppers, bins, strict=True)
+    ]
+
+
+def _widen(state: PartialState, low: float, high: float) -> None:
+    state["min"] = low if state["min"] is None else min(state["min"], low)
+    state["max"] = high if state["max"] is None else max(state["max"], high)
+
+
+def _list_case(cases: CaseList, key: Key, score: float) -> None:
+    cases["total"] += 1
+    if len(cases["first"]) < LISTED:
+        cases["first"].append([key.id, key.run, score])
+
+
+def _joined(left: CaseList, right: CaseList) -> CaseList:
+    return {"total": left["total"] + right["total"], "first": (left["first"] + right["first"])[:LISTED]}
+
+
+def _cases(cases: CaseList) -> dict[str, Any]:
+    first = [{"id": identifier, "run": run, "score": score} for identifier, run, score in cases["first"]]
+    return {"total": cases["total"], "first": first}

@@ -1,0 +1,216 @@
+"""Aggregators ``pass_hat_k`` and ``pass_at_k``: reliability over repeated trials of the same tasks."""
+
+from __future__ import annotations
+
+import abc
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, TypedDict
+
+import attrs
+
+from gradestack.api import Aggregator, Memory
+from gradestack.model import Grade, Key, Outcome
+from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
+
+MOST_K = 100
+"""Highest k given when ``max_k`` is unset; more trials than that would take long and say little."""
+
+Tally = list[int]
+"""Of one task: records, successes, records without a trial identifier."""
+
+
+class ModelState(TypedDict):
+    """Tasks and trials of one model."""
+
+    runs: dict[str, int]
+    """Distinct trial identifiers, as JSON text (a set; the values mean nothing)."""
+    tasks: dict[str, Tally]
+
+
+TrialsState = dict[str, ModelState]
+"""Model name as JSON text -> its tasks and trials."""
+
+
+@attrs.frozen
+class Task:
+    """What is known of one task of one model."""
+
+    records: int
+    successes: int
+    trials: int
+    """Distinct trials of the whole input (of this model)."""
+
+
+@attrs.frozen(kw_only=True)
+class Trials(Aggregator[TrialsState]):
+    """Groups grades by model and task and counts trials and successes; base of the two figures.
+
+    A record is a success when its grade has ``passed`` set true, or, where a grader gives no verdict, when its score is
+    within ``tolerance`` of 1. Failed grades are trials that failed. Skipped ones are left out as if they were not in
+    the input. A missing one (a task of the dataset without a record) is a task without trials.
+
+    Records without a trial identifier count as trials of their own: the first such record of a task is its trial 1, the
+    second its trial 2, and so on.
+
+    Attributes:
+        tolerance: How far from 1 a successful score may be.
+        max_k: Highest k given; when unset, all that the trials allow up to 100.
+    """
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "per_key"
+
+    tolerance: float = 1e-6
+    max_k: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            ValueError: A negative tolerance or a ``max_k`` below 1.
+        """
+        check_tolerance(self.tolerance)
+        if self.max_k is not None and self.max_k < 1:
+            raise ValueError(f"max_k must be at least 1, got {self.max_k}")
+
+    def start(self) -> TrialsState:
+        """Return the state of nothing seen."""
+        return {}
+
+    def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
+        """Count one record of a task."""
+        if grade.outcome is Outcome.SKIPPED:
+            return state
+        model = state.setdefault(json.dumps(key.model), {"runs": {}, "tasks": {}})
+        tally = model["tasks"].setdefault(key.id, [0, 0, 0])
+        if grade.outcome is Outcome.MISSING:
+            return state
+        tally[0] += 1
+        tally[1] += self._succeeded(grade)
+        if key.run is None:
+            tally[2] += 1
+        else:
+            model["runs"][json.dumps(key.run)] = 1
+        return state
+
+    def _succeeded(self, grade: Grade) -> bool:
+        if grade.outcome is not Outcome.GRADED or grade.score is None:
+            return False
+        return grade.passed if grade.passed is not None else is_success(grade.score, self.tolerance)
+
+    def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
+        """Add the counts of ``right`` to ``left``."""
+        for name, other in right.items():
+            model = left.setdefault(name, {"runs": {}, "tasks": {}})
+            model["runs"].update(other["runs"])
+            for task, tally in other["tasks"].items():
+                held = model["tasks"].get(task, [0, 0, 0])
+                model["tasks"][task] = [a + b for a, b in zip(held, tally, strict=True)]
+        return left
+
+    @abc.abstractmethod
+    def finish(self, state: TrialsState) -> dict[str, Any]:
+        """Return the figures."""
+
+    def _ks(self, highest: int) -> range:
+        return range(1, min(highest, MOST_K if self.max_k is None else self.max_k) + 1)
+
+
+def tasks_of(state: TrialsState) -> Iterator[Task]:
+    """Yield every task, model by model."""
+    for model in state.values():
+        unnamed = max((tally[2] for tally in model["tasks"].values()), default=0)
+        trials = max(len(model["runs"]), unnamed)
+        for records, successes, _ in model["tasks"].values():
+            yield Task(records, successes, trials)
+
+
+def _mean(tasks: Counter[tuple[int, int]], figure: Callable[[int, int], Fraction]) -> float | None:
+    """Return the mean of ``figure(n, c)`` over counted (n, c) pairs, rounded once; None without tasks."""
+    count = tasks.total()
+    if not count:
+        return None
+    return float(sum((figure(n, c) * times for (n, c), times in tasks.items()), Fraction(0)) / count)
+
+
+def _by_k(name: str, figures: dict[str, float | None]) -> dict[str, Any]:
+    """Return the figures under their name, or null and why."""
+    return {name: figures} if figures else {name: None, f"{name}_reason": "no task has a trial"}
+
+
+def _overview(tasks: list[Task]) -> dict[str, Any]:
+    by_successes = Counter(task.successes for task in tasks)
+    return {
+        "tasks": len(tasks),
+        "records": sum(task.records for task in tasks),
+        "successes": sum(task.successes for task in tasks),
+        "tasks_by_successes": {str(successes): by_successes[successes] for successes in sorted(by_successes)},
+    }
+
+
+@attrs.frozen(kw_only=True)
+class PassHatK(Trials):
+    """pass^k: the chance that k trials of a task, drawn at random, all succeed, averaged over tasks.
+
+    With c successes of a task in n trials, ``pass^k = mean over tasks of C(c, k) / C(n, k)`` for k = 1, 2, …; exact
+    fractions, rounded once at the end.
+
+    - ``trials: file`` (tau-bench, the default): n is the number of distinct trial identifiers in the input (of the same
+      model: each file is one where several are read), k runs to n. A task that lacks a trial counts as failing it; a
+      task recorded more often than n times can raise the figure above 1, as in the original.
+    - ``trials: task`` (tau2-bench): n is the number of records of that task, k runs to the smallest n. Tasks without
+      any record are left out and counted in ``tasks_without_trials``.
+
+    Attributes:
+        trials: What n is.
+    """
+
+    trials: Literal["file", "task"] | None = None
+
+    def finish(self, state: TrialsState) -> dict[str, Any]:
+        """Return pass^k by k, the trials n (the smallest where it differs) and counts."""
+        tasks = list(tasks_of(state))
+        rule = self.trials or "file"
+        pairs = [(task.trials if rule == "file" else task.records, task.successes) for task in tasks]
+        used = Counter(pair for pair in pairs if pair[0] > 0)
+        trials = min((n for n, _ in used), default=0)
+        return {
+            **_by_k("pass_hat_k", {str(k): _mean(used, _all_succeed(k)) for k in self._ks(trials)}),
+            "rule": rule,
+            "trials": trials,
+            "tasks_without_trials": len(pairs) - used.total(),
+            **_overview(tasks),
+        }
+
+
+def _all_succeed(k: int) -> Callable[[int, int], Fraction]:
+    return lambda n, c: Fraction(math.comb(c, k), math.comb(n, k))
+
+
+@attrs.frozen(kw_only=True)
+class PassAtK(Trials):
+    """pass@k: the chance that at least one of k trials of a task, drawn at random, succeeds, averaged over tasks.
+
+    With c successes in the n records of a task, ``pass@k = mean over tasks with n >= k of 1 - C(n - c, k) / C(n, k)``.
+    Tasks with fewer than k records have no such figure; ``tasks_at_k`` says how many took part.
+    """
+
+    def finish(self, state: TrialsState) -> dict[str, Any]:
+        """Return pass@k by k, with the number of tasks behind each, and counts."""
+        tasks = list(tasks_of(state))
+        pairs = Counter((task.records, task.successes) for task in tasks)
+        ks = self._ks(max((task.records for task in tasks), default=0))
+        used = {k: Counter({pair: times for pair, times in pairs.items() if pair[0] >= k}) for k in ks}
+        return {
+            **_by_k("pass_at_k", {str(k): _mean(used[k], _one_succeeds(k)) for k in ks}),
+            "tasks_at_k": {str(k): used[k].total() for k in ks},
+            **_overview(tasks),
+        }
+
+
+def _one_succeeds(k: int) -> Callable[[int, int], Fraction]:
+    return lambda n, c: 1 - Fraction(math.comb(n - c, k), math.comb(n, k))

@@ -1,0 +1,151 @@
+"""Similarity of expected and actual arguments, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gradestack.model import Reason
+
+MAX_DEPTH = 200
+"""Arguments that differ at a deeper nesting are not graded, so that no result depends on the interpreter's stack."""
+MAX_COMPARISONS = 10_000_000
+"""Comparisons spent on one record at most; every field of an object and every pair of list items is one."""
+
+
+class TooMuchWork(Exception):
+    """Arguments nested too deeply or too large to be compared."""
+
+
+class Budget:
+    """Comparisons left for one record."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = MAX_COMPARISONS) -> None:
+        self.left = left
+
+    def spend(self, comparisons: int, depth: int) -> None:
+        """Take comparisons off the budget.
+
+        Raises:
+            TooMuchWork: Nothing is left, or the values are nested too deeply.
+        """
+        self.left -= comparisons
+        if self.left < 0:
+            raise TooMuchWork(f"arguments too large: more than {MAX_COMPARISONS} comparisons")
+        if depth > MAX_DEPTH:
+            raise TooMuchWork(f"arguments differ below {MAX_DEPTH} levels of nesting")
+
+
+def similarity(expected: Any, actual: Any, budget: Budget, depth: int = 0) -> float:
+    """Return how much of ``expected`` is in ``actual``, in [0, 1].
+
+    - Equal (``==``, so True = 1 = 1.0): 1. This is tried first, at every level. NaN equals nothing.
+    - Two objects: 0 if only the actual one is empty, 1 if only the expected one is; otherwise the mean over the
+      expected keys of the similarity of their values, an absent key counting 0. Extra keys cost nothing.
+    - Two lists: the same with items: each expected item takes its best partner among the actual items, which may serve
+      several; order and surplus cost nothing.
+    - Anything else: 0.
+
+    Sums run from left to right and are divided once, as in the original, so that the result is the same to the last
+    bit.
+
+    Raises:
+        TooMuchWork: Values nested too deeply or too large.
+    """
+    if expected == actual:
+        return 1.0
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        if not actual or not expected:
+            return 0.0 if expected else 1.0
+        budget.spend(len(expected), depth)
+        total = 0.0
+        for key, value in expected.items():
+            if key in actual:
+                total += similarity(value, actual[key], budget, depth + 1)
+        return total / len(expected)
+    if isinstance(expected, list) and isinstance(actual, list):
+        if not actual or not expected:
+            return 0.0 if expected else 1.0
+        budget.spend(len(expected) * len(actual), depth)
+        total = 0.0
+        for value in expected:
+            total += best_partner(value, actual, budget, depth + 1)[0]
+        return total / len(expected)
+    return 0.0
+
+
+def best_partner(expected: Any, candidates: list[Any], budget: Budget, depth: int = 0) -> tuple[float, int]:
+    """Return the highest similarity of ``expected`` to any candidate and the index of the first that reaches it."""
+    best, place = 0.0, 0
+    for index, candidate in enumerate(candidates):
+        found = similarity(expected, candidate, budget, depth)
+        if found > best:
+            best, place = found, index
+            if best == 1.0:
+                break
+    return best, place
+
+
+def pointer_to(parent: str, token: str | int) -> str:
+    """Return the JSON pointer of a member of ``parent`` (RFC 6901)."""
+    return f"{parent}/{str(token).replace('~', '~0').replace('/', '~1')}"
+
+
+def differences(
+    expected: Any, actual: Any, subject: str, budget: Budget, pointer: str = "", depth: int = 0
+) -> Iterator[Reason]:
+    """Yield a reason for every place where :func:`similarity` gives less than 1.
+
+    Codes: ``missing_argument`` (an expected key is absent), ``missing_item`` (a list item has no partner),
+    ``wrong_item`` (nor has it one, but the list is of the same length and an unexpected item stands in its place),
+    ``wrong_type`` and ``wrong_argument`` (another value). Pointers lead into the expected arguments.
+
+    Raises:
+        TooMuchWork: Values nested too deeply or too large.
+    """
+    if expected == actual:
+        return
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        budget.spend(len(expected), depth)
+        for key, value in expected.items():
+            place = pointer_to(pointer, key)
+            if key in actual:
+                yield from differences(value, actual[key], subject, budget, place, depth + 1)
+            else:
+                yield Reason(code="missing_argument", pointer=place, expected=value, subject=subject)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        budget.spend(len(expected) * max(1, len(actual)), depth)
+        for index in range(len(expected)):
+            yield from _item_differences(
+                expected, actual, index, subject, budget, pointer_to(pointer, index), depth + 1
+            )
+    else:
+        same = type(expected) is type(actual) or _numbers(expected, actual)
+        code = "wrong_argument" if same else "wrong_type"
+        yield Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject)
+
+
+def _numbers(*values: Any) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def _item_differences(
+    expected: list[Any], actual: list[Any], index: int, subject: str, budget: Budget, pointer: str, depth: int
+) -> Iterator[Reason]:
+    value = expected[index]
+    best, place = best_partner(value, actual, budget, depth)
+    if best == 1.0:
+        return
+    if best > 0.0:
+        yield from differences(value, actual[place], subject, budget, pointer, depth)
+        return
+    stray = actual[index] if len(expected) == len(actual) else None
+    budget.spend(len(expected), depth)
+    if len(expected) != len(actual) or stray in expected:
+        yield Reason(code="missing_item", pointer=pointer, expected=value, subject=subject)
+    elif isinstance(value, dict) and isinstance(stray, dict) and value and stray:
+        yield from differences(value, stray, subject, budget, pointer, depth)
+    else:
+        yield Reason(code="wrong_item", pointer=pointer, expected=value, actual=stray, subject=subject)

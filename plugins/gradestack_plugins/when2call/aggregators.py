@@ -1,0 +1,161 @@
+"""Hallucination rates, and what prediction files say about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+import attrs
+
+from gradestack.api import Aggregator
+from gradestack.exact import count_into
+from gradestack.model import JSON, Grade, Item, Key, Outcome
+
+RATES = ("tool", "answer", "parameter")
+
+Counts = dict[str, int]
+
+
+class HallucinationState(TypedDict):
+    """JSON state of :class:`Hallucination`."""
+
+    main: Counts
+    sets: dict[str, Counts]
+
+
+def _tally(counts: Counts, graded: Grade | Item, no_tools: int | None) -> None:
+    """Add one graded label to numerators (``tool``) and denominators (``of_tool``)."""
+    gold, label = graded.gold, graded.label
+    if graded.outcome is not Outcome.GRADED or gold is None:
+        return
+    called = label == "tool_call"
+    found = {"of_answer": 1, "answer": int(label == "direct" and gold != "direct")}
+    if gold == "request_for_info":
+        found |= {"of_parameter": 1, "parameter": int(called)}
+    if gold == "cannot_answer":
+        found |= {"tools_unknown": 1} if no_tools is None else {"of_tool": no_tools, "tool": int(no_tools and called)}
+    count_into(counts, found)
+
+
+@attrs.frozen(kw_only=True)
+class Hallucination(Aggregator[HallucinationState]):
+    """Hallucination rates of behaviour labels; null (never 0) where the denominator is 0, in both profiles.
+
+    - ``tool_hallucination_rate`` = #(gold cannot_answer, no tools, predicted tool_call)
+      / #(gold cannot_answer, no tools)
+    - ``answer_hallucination_rate`` = #(predicted direct, gold not direct) / #(all graded)
+    - ``parameter_hallucination_rate`` = #(gold request_for_info, predicted tool_call) / #(gold request_for_info)
+
+    Whether there were no tools comes from the grade (``counts.no_tools``); graded rows with gold ``cannot_answer`` of
+    which that is unknown stand outside the first rate and are counted in ``n_tools_unknown``. Labelled items of a grade
+    are prediction sets of their own when it declares them so, as for the classification aggregator.
+    """
+
+    memory = "per_key"
+
+    def start(self) -> HallucinationState:
+        """Return the state of nothing seen."""
+        return {"main": {}, "sets": {}}
+
+    def add(self, state: HallucinationState, key: Key, grade: Grade) -> HallucinationState:
+        """Count one grade and its prediction sets."""
+        no_tools = grade.counts.get("no_tools")
+        _tally(state["main"], grade, no_tools)
+        declared = grade.metadata.get("label_set")
+        if isinstance(declared, Mapping) and declared.get("items") == "sets":
+            for item in grade.items:
+                _tally(state["sets"].setdefault(item.id, {}), item, no_tools)
+        return state
+
+    def merge(self, left: HallucinationState, right: HallucinationState) -> HallucinationState:
+        """Add the counts of ``right`` to ``left``."""
+        count_into(left["main"], right["main"])
+        for name, counts in right["sets"].items():
+            count_into(left["sets"].setdefault(name, {}), counts)
+        return left
+
+    def finish(self, state: HallucinationState) -> Mapping[str, JSON]:
+        """Return rates with numerators and denominators, and under ``sets`` those of further prediction sets."""
+        result = _rates(state["main"])
+        if state["sets"]:
+            result["sets"] = {name: _rates(counts) for name, counts in state["sets"].items()}
+        return result
+
+
+_WHY = {
+    "tool": "no graded row has gold cannot_answer and no tools",
+    "answer": "nothing was graded",
+    "parameter": "no graded row has gold request_for_info",
+}
+
+
+def _rates(counts: Counts) -> dict[str, JSON]:
+    result: dict[str, JSON] = {}
+    undefined: dict[str, str] = {}
+    for rate in RATES:
+        hits, cases = counts.get(rate, 0), counts.get(f"of_{rate}", 0)
+        name = f"{rate}_hallucination"
+        result[f"{name}_rate"] = hits / cases if cases else None
+        result[f"{name}_numerator"] = hits
+        result[f"{name}_denominator"] = cases
+        if not cases:
+            undefined[f"{name}_rate"] = _WHY[rate]
+    result["n_tools_unknown"] = counts.get("tools_unknown", 0)
+    result["undefined"] = undefined
+    return result
+
+
+_COUNTERS = (
+    "method_llm_judge",
+    "method_mcq",
+    "method_mcq_logprob",
+    "relabelled",
+    "relabel_differs",
+    "not_in_dataset",
+    "judge_parse_failed_first",
+    "judge_parse_failed_second",
+    "judge_used_retry",
+    "judge_fallback_to_cannot_answer",
+    "mcq_predicted_index_minus1",
+    "mcq_predicted_label_invalid_raw",
+    "mode_llama_scoring",
+    "mode_string_fallback",
+    "mode_UNKNOWN",
+    "mode_other",
+    "string_fallback_pred_idx_minus1",
+)
+
+
+@attrs.frozen(kw_only=True)
+class When2CallCounts(Aggregator[Counts]):
+    """What the prediction files say about themselves: counts over their records.
+
+    ``relabelled`` labels were read from the raw output again and changed; ``relabel_differs`` would have changed but
+    the recorded label was kept; ``not_in_dataset`` predictions have a uuid no dataset row has and count nowhere else.
+    The ``judge_``, ``mcq_`` and ``mode_`` counters are those of the evaluation suite, over every record of the file
+    once, also the ones not in the dataset. ``method_...`` counts rows by evaluation method; ``method`` is the most
+    frequent one.
+    """
+
+    def start(self) -> Counts:
+        """Return the state of nothing seen."""
+        return {}
+
+    def add(self, state: Counts, key: Key, grade: Grade) -> Counts:
+        """Add the counters of one grade."""
+        for name in _COUNTERS:
+            if number := grade.counts.get(name):
+                state[name] = state.get(name, 0) + number
+        return state
+
+    def merge(self, left: Counts, right: Counts) -> Counts:
+        """Add the counters of ``right`` to ``left``."""
+        count_into(left, right)
+        return left
+
+    def finish(self, state: Counts) -> Mapping[str, JSON]:
+        """Return every counter, zeros included, and the method."""
+        methods = ("llm_judge", "mcq", "mcq_logprob")
+        best = max(methods, key=lambda method: state.get(f"method_{method}", 0))
+        method = best if state.get(f"method_{best}") else None
+        return {"method": method, **{name: state.get(name, 0) for name in _COUNTERS}}

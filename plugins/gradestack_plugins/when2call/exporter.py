@@ -1,0 +1,126 @@
+"""``native/when2call.json``: the evaluation suite's metrics file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Exporter, ExportSummary
+from gradestack_plugins.when2call.audit import read_events, summarise
+from gradestack_plugins.when2call.labels import VARIANTS
+from gradestack_plugins.when2call.reader import When2CallReader
+
+_JUDGE = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+
+
+def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics of one prediction set in the suite's field order.
+
+    ``n_total`` is the divisor of the rates: all dataset rows in ``upstream``, rows with a prediction in ``documented``.
+    """
+    per_class = classes["per_class"]
+    return {
+        "accuracy": classes["accuracy"],
+        "macro_f1": classes["macro_f1"],
+        "macro_f1_no_direct": classes["macro_f1_no_direct"],
+        "per_class_f1": {label: scores["f1"] for label, scores in per_class.items()},
+        "per_class_support": {label: scores["support"] for label, scores in per_class.items()},
+        "confusion_matrix": classes["confusion_matrix"],
+        "tool_hallucination_rate": rates["tool_hallucination_rate"],
+        "answer_hallucination_rate": rates["answer_hallucination_rate"],
+        "parameter_hallucination_rate": rates["parameter_hallucination_rate"],
+        "n_total": classes["n"],
+        "n_missing_uuid": classes["n_missing"],
+        "n_invalid_label": classes["n_invalid"],
+        "n_converted_to_cannot_answer": classes["n_converted"],
+    }
+
+
+def _share(number: int, total: int, *, upstream: bool) -> float | None:
+    return number / total if total else 0.0 if upstream else None
+
+
+@attrs.frozen(kw_only=True)
+class When2CallExporter(Exporter):
+    """Writes ``{header: {method}, metrics, ...}``; for log-probability scoring ``metrics`` is keyed by the variants.
+
+    The method's own counters and the summary of the audit file (``reader.audit``; without one it counts no events)
+    stand where the suite has them. In ``documented`` a last key ``gradestack`` holds what the suite does not have:
+    ``n_relabelled``, ``n_relabel_differs``, ``n_predictions_not_in_dataset``.
+    """
+
+    reader = "when2call"
+    graders = ("when2call",)
+
+    def finish(self, summary: ExportSummary) -> Mapping[str, str]:
+        """Return the artefact; none when the aggregators it is made of do not run."""
+        aggregates = summary.graders["when2call"].aggregates
+        classes, rates = aggregates.get("classification"), aggregates.get("hallucination")
+        counts = aggregates.get("when2call_counts")
+        if classes is None or rates is None or counts is None or "macro_f1_no_direct" not in classes:
+            return {}
+        upstream = summary.profile == "upstream"
+        audit = self._audit(summary, upstream=upstream)
+        if counts["method"] == "mcq_logprob":
+            document = _logprob(classes, rates, counts, audit)
+        else:
+            document = _single(classes, rates, counts, audit, upstream=upstream)
+        if not upstream:
+            document["gradestack"] = {
+                "n_relabelled": counts["relabelled"],
+                "n_relabel_differs": counts["relabel_differs"],
+                "n_predictions_not_in_dataset": counts["not_in_dataset"],
+            }
+        return {"when2call.json": json.dumps(document, indent=2)}
+
+    @staticmethod
+    def _audit(summary: ExportSummary, *, upstream: bool) -> dict[str, Any]:
+        reader = summary.reader
+        path: Path | None = reader.audit if isinstance(reader, When2CallReader) else None
+        return summarise(read_events(path, stop_at_broken_line=upstream), path.name if path else None)
+
+
+def _single(
+    classes: Mapping[str, Any],
+    rates: Mapping[str, Any],
+    counts: Mapping[str, Any],
+    audit: Mapping[str, Any],
+    *,
+    upstream: bool,
+) -> dict[str, Any]:
+    metrics = metrics_block(classes, rates)
+    total = metrics["n_total"]
+    if counts["method"] == "mcq":
+        none = counts["mcq_predicted_index_minus1"]
+        metrics["n_mcq_predicted_index_minus1"] = none
+        metrics["n_mcq_predicted_label_invalid_raw"] = counts["mcq_predicted_label_invalid_raw"]
+        metrics["mcq_predicted_index_minus1_rate"] = _share(none, total, upstream=upstream)
+    else:
+        metrics |= {f"n_judge_{flag}": counts[f"judge_{flag}"] for flag in _JUDGE}
+        fallbacks = counts["judge_fallback_to_cannot_answer"]
+        metrics["judge_fallback_to_cannot_answer_rate"] = _share(fallbacks, total, upstream=upstream)
+    metrics["audit_fallbacks_summary"] = audit
+    return {"header": {"method": counts["method"] or "llm_judge"}, "metrics": metrics}
+
+
+def _logprob(
+    classes: Mapping[str, Any], rates: Mapping[str, Any], counts: Mapping[str, Any], audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "header": {"method": "mcq_logprob"},
+        "metrics": {
+            variant: metrics_block(classes["sets"][variant], rates["sets"][variant])
+            for variant in VARIANTS
+            if variant in classes.get("sets", {})
+        },
+        "mode_counts": {name: counts[f"mode_{name}"] for name in ("llama_scoring", "string_fallback", "UNKNOWN")},
+        "fallbacks": {
+            "n_string_fallback": counts["mode_string_fallback"],
+            "n_string_fallback_pred_idx_minus1": counts["string_fallback_pred_idx_minus1"],
+            "audit_fallbacks_summary": audit,
+        },
+    }

@@ -1,0 +1,204 @@
+"""Grader of When2Call behaviours."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import attrs
+
+from gradestack.api import Grader, Profile
+from gradestack.model import Fault, Grade, Item, Outcome, Reason, Sample, Status, failed, skipped
+from gradestack_plugins.when2call.labels import INVALID, LABELS, NVIDIA_DIRECT, VARIANTS
+from gradestack_plugins.when2call.reader import When2CallRecord
+from gradestack_plugins.when2call.records import SINGLE
+
+InvalidPolicy = Literal["own_class", "coerce_cannot_answer", "drop"]
+
+COERCED = "cannot_answer"
+_LABEL_SET = {"labels": list(LABELS), "exclude": ["direct"], "items": "sets"}
+
+
+@attrs.frozen
+class _Verdict:
+    """What one prediction set says about one row."""
+
+    outcome: Outcome
+    label: str | None
+    counts: dict[str, int]
+    reasons: tuple[Reason, ...] = ()
+
+    def score(self, gold: str) -> float | None:
+        return float(self.label == gold) if self.outcome is Outcome.GRADED else None
+
+
+@attrs.frozen(kw_only=True)
+class When2Call(Grader):
+    """Compares the predicted behaviour with the gold one: score 1.0 when equal, 0.0 otherwise.
+
+    Behaviours are ``direct``, ``tool_call``, ``request_for_info`` and ``cannot_answer``. Labels are compared as
+    recorded, without any normalisation but ``aliases``. A prediction that is none of the four is *invalid*; a dataset
+    row without a prediction is *missing*. The aggregators make of the labels, over the N rows that are graded:
+
+    - accuracy = #(predicted = gold) / N; per class P, R, F1; macro_f1 = (sum of the four F1) / 4; macro_f1_no_direct =
+      mean of the three others from the same matrix
+    - tool hallucination = #(gold cannot_answer, no tools, predicted tool_call) / #(gold cannot_answer, no tools)
+    - answer hallucination = #(predicted direct, gold not direct) / N
+    - parameter hallucination = #(gold request_for_info, predicted tool_call) / #(gold request_for_info)
+
+    Records of log-probability scoring hold four prediction sets; each becomes an item of the grade, and ``variant``
+    says which of them the grade's own label and score are.
+
+    Without a recorded label it is derived from the trajectory: a call made is ``tool_call``. A run without a call needs
+    a judge to tell the other three apart and is skipped, never guessed.
+
+    Differences between the profiles:
+
+    - invalid: ``documented`` keeps it as a class of its own that is wrong everywhere; ``upstream`` turns it into
+      ``cannot_answer``, which counts as right where the gold label is ``cannot_answer``
+    - missing (and a run that failed): ``documented`` counts it apart, outside N; ``upstream`` treats it as invalid, so
+      N is all dataset rows and "invalid" includes "missing"
+    - ``documented`` reads NVIDIA's ``direct_answer`` as ``direct``; ``upstream`` does not
+    """
+
+    needs = frozenset({"label", "expected", "calls", "tools", "native"})
+    handles = frozenset({Status.OK, Status.FAILED, Status.MISSING})
+    aggregators = ("mean", "classification", "hallucination", "when2call_counts")
+
+    profile: Profile = "documented"
+    invalid_policy: InvalidPolicy | None = None
+    """What becomes of an invalid prediction; default ``own_class`` (upstream: ``coerce_cannot_answer``)."""
+    missing: Literal["apart", "as_invalid"] | None = None
+    """What becomes of a row without a prediction; default ``apart`` (upstream: ``as_invalid``)."""
+    aliases: dict[str, str] | None = None
+    """Other names of the four labels; default ``direct_answer: direct`` (upstream: none)."""
+    variant: Literal["norm_bytes", "raw", "norm_tokens", "norm_chars"] = "norm_bytes"
+    """Prediction set of log-probability records that the grade's own label and score come from."""
+
+    def __attrs_post_init__(self) -> None:
+        for name, label in (self.aliases or {}).items():
+            if label not in LABELS:
+                raise ValueError(f"aliases: {name} must stand for one of {', '.join(LABELS)}, got {label!r}")
+            if name in LABELS and name != label:
+                raise ValueError(f"aliases: {name} is a label of its own and cannot stand for {label}")
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the grade of one sample; its ``label`` is what the sample counts as in the metrics."""
+        native = sample.native if isinstance(sample.native, When2CallRecord) else None
+        counts = dict(native.counts) if native else {}
+        if native is not None:
+            counts[f"method_{native.method}"] = 1
+        if native is not None and not native.in_dataset:
+            message = "the prediction's uuid is not in the dataset"
+            found = skipped("not_in_dataset", message)
+            return attrs.evolve(found, counts={**counts, "not_in_dataset": 1})
+        gold = sample.expected.label
+        if gold is None:
+            return attrs.evolve(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), counts=counts)
+        if gold not in LABELS:
+            message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
+            return attrs.evolve(skipped("other_labels", message), counts=counts)
+        if (no_tools := _no_tools(sample, native)) is not None:
+            counts["no_tools"] = int(no_tools)
+        if sample.status is Status.FAILED and self._missing == "apart":
+            fault = sample.error or Fault(category="target", code="target_error", message="the recorded run failed")
+            return attrs.evolve(failed(fault), gold=gold, counts=counts)
+        if native is not None and native.method == "mcq_logprob":
+            return self._variants(native, gold, counts)
+        predicted = self._predicted(sample, native)
+        if isinstance(predicted, Reason):
+            return attrs.evolve(skipped(predicted.code, predicted.message), gold=gold, counts=counts)
+        return self._grade(self._verdict(predicted, gold), gold, counts, recorded=predicted)
+
+    @property
+    def _missing(self) -> str:
+        return self.missing or ("as_invalid" if self.profile == "upstream" else "apart")
+
+    @property
+    def _policy(self) -> InvalidPolicy:
+        return self.invalid_policy or ("coerce_cannot_answer" if self.profile == "upstream" else "own_class")
+
+    def _alias(self, label: str) -> str:
+        aliases = self.aliases
+        if aliases is None:
+            aliases = {} if self.profile == "upstream" else {NVIDIA_DIRECT: "direct"}
+        return aliases.get(label, label)
+
+    @staticmethod
+    def _predicted(sample: Sample, native: When2CallRecord | None) -> str | Reason | None:
+        """Return the recorded or derived label, None for a missing one, or why there is none."""
+        if sample.status is not Status.OK:
+            return None
+        if native is not None and native.answered:
+            return native.labels.get(SINGLE)
+        if sample.label is not None:
+            return sample.label
+        if sample.calls:
+            return "tool_call"
+        return Reason(
+            code="needs_judge",
+            message="no label was recorded and no call was made: telling the rest apart needs a judge",
+        )
+
+    def _verdict(self, predicted: str | None, gold: str) -> _Verdict:
+        """Apply the policies for missing and invalid predictions."""
+        counts: dict[str, int] = {}
+        if predicted is None:
+            if self._missing == "apart":
+                return _Verdict(Outcome.MISSING, None, counts)
+            counts["missing"] = 1
+            reason = Reason(code="missing_prediction", expected=gold)
+        else:
+            label = self._alias(predicted)
+            if label in LABELS:
+                wrong = Reason(code="wrong_label", expected=gold, actual=label)
+                return _Verdict(Outcome.GRADED, label, counts, () if label == gold else (wrong,))
+            reason = Reason(code="invalid_label", expected=gold, actual=predicted)
+        if self._policy == "drop":
+            return _Verdict(Outcome.SKIPPED, None, {**counts, "dropped": 1}, (reason,))
+        if self._policy == "own_class":
+            return _Verdict(Outcome.GRADED, INVALID, counts, (reason,))
+        return _Verdict(Outcome.GRADED, COERCED, {**counts, "converted": 1}, (reason,))
+
+    def _variants(self, native: When2CallRecord, gold: str, counts: dict[str, int]) -> Grade:
+        verdicts = {name: self._verdict(native.labels.get(name), gold) for name in VARIANTS}
+        items = tuple(
+            Item(
+                id=name,
+                outcome=verdict.outcome,
+                score=verdict.score(gold),
+                label=verdict.label,
+                gold=gold,
+                counts=verdict.counts,
+                reasons=verdict.reasons,
+            )
+            for name, verdict in verdicts.items()
+        )
+        own = self._grade(verdicts[self.variant], gold, counts, recorded=native.labels.get(self.variant))
+        return attrs.evolve(own, items=items)
+
+    @staticmethod
+    def _grade(verdict: _Verdict, gold: str, counts: dict[str, int], *, recorded: str | None) -> Grade:
+        metadata: dict[str, Any] = {"label_set": _LABEL_SET}
+        if recorded is not None and recorded != verdict.label:
+            metadata["recorded_label"] = recorded
+        if verdict.outcome is Outcome.MISSING:
+            rationale = "the recording has no prediction for this dataset row"
+        else:
+            rationale = ", ".join(reason.code for reason in verdict.reasons)
+        return Grade(
+            outcome=verdict.outcome,
+            score=verdict.score(gold),
+            label=verdict.label,
+            gold=gold,
+            counts={**counts, **verdict.counts},
+            reasons=verdict.reasons,
+            rationale=rationale,
+            metadata=metadata,
+        )
+
+
+def _no_tools(sample: Sample, native: When2CallRecord | None) -> bool | None:
+    """Return whether the run had no tool at all, None when that is unknown."""
+    if native is not None:
+        return native.no_tools
+    return None if sample.tools is None else not sample.tools

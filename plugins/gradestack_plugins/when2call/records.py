@@ -1,0 +1,274 @@
+"""Reading prediction records of every paradigm: which kind a record is, what it predicts, what its raw text says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from gradestack.api import Input
+from gradestack.errors import DataError
+from gradestack.jsontext import JsonProblem, compact, iter_lines, iter_list, loads
+from gradestack.model import BadRecord, Source
+from gradestack_plugins.when2call.labels import (
+    LABELS,
+    NVIDIA_DIRECT,
+    VARIANTS,
+    best_index,
+    hopeless,
+    judge_label,
+    label_at,
+    mcq_digit,
+)
+
+Method = Literal["mcq", "mcq_logprob", "llm_judge"]
+Form = Literal["judge", "mcq", "logprob", "nvidia", "lm_eval", "plain", "response"]
+
+METHODS: dict[Form, Method] = {
+    "judge": "llm_judge",
+    "mcq": "mcq",
+    "logprob": "mcq_logprob",
+    "nvidia": "llm_judge",
+    "lm_eval": "mcq",
+    "plain": "llm_judge",
+    "response": "llm_judge",
+}
+"""Form of a record -> the evaluation method it belongs to."""
+
+SINGLE = ""
+"""Name of the one prediction set of every form but log-probability scoring."""
+
+_JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+
+
+def form_of(record: Mapping[str, Any]) -> Form | None:
+    """Return which paradigm wrote a record, judged by its keys; None when it is no prediction."""
+    if "run_labels" in record:
+        return None  # several runs of one item, a stability record
+    if "judge_response" in record:
+        return "nvidia"
+    if isinstance(record.get("doc"), Mapping):
+        return "lm_eval"
+    if any(f"predicted_label_{variant}" in record for variant in VARIANTS):
+        return "logprob"
+    if "judge_raw" in record or any(f"judge_{flag}" in record for flag in _JUDGE_FLAGS):
+        return "judge"
+    if any(key in record for key in ("raw_mcq_output", "predicted_index", "answer_names")):
+        return "mcq"
+    if "predicted_label" in record:
+        return "plain"
+    return "response" if "raw_text" in record else None
+
+
+@attrs.frozen(kw_only=True)
+class Prediction:
+    """One record of a prediction file."""
+
+    uuid: str
+    form: Form
+    record: dict[str, Any]
+    ordinal: int
+    line: int
+
+    @property
+    def item(self) -> Mapping[str, Any] | None:
+        """The dataset item the record itself carries, where it does."""
+        found = self.record.get("question" if self.form == "nvidia" else "doc")
+        return found if self.form in ("nvidia", "lm_eval") and isinstance(found, Mapping) else None
+
+    @property
+    def model(self) -> str | None:
+        """The model that was tested."""
+        found = self.record.get("target_model")
+        return found if isinstance(found, str) and found else None
+
+    @property
+    def text(self) -> str | None:
+        """What that model wrote, where the record has it."""
+        key = {"mcq": "raw_mcq_output", "nvidia": "model_response", "response": "raw_text"}.get(self.form)
+        key = "string_fallback_raw_output" if self.form == "logprob" else key
+        found = self.record.get(key) if key else None
+        return found if isinstance(found, str) else None
+
+    def names(self, answers: tuple[str, ...]) -> tuple[Any, ...]:
+        """Return the names that indices of this record refer to: its own, else the dataset item's, else the four."""
+        key = "string_fallback_answer_names" if self.form == "logprob" else "answer_names"
+        own = self.record.get(key)
+        return tuple(own) if isinstance(own, list) else answers or LABELS
+
+    def recorded(self, answers: tuple[str, ...]) -> dict[str, str | None]:
+        """Return prediction set -> label as recorded; None where the record makes no prediction.
+
+        A label that is not text is no prediction; a judge's decision counts only with its raw answer beside it.
+        """
+        record = self.record
+        if self.form == "logprob":
+            return {variant: _text(record.get(f"predicted_label_{variant}")) for variant in VARIANTS}
+        if self.form == "nvidia":
+            response = record["judge_response"]
+            if isinstance(response, str):
+                return {SINGLE: judge_label(response, (NVIDIA_DIRECT,)) or response}
+            return {SINGLE: _text(response.get("classification")) if isinstance(response, Mapping) else None}
+        if self.form == "lm_eval":
+            pair = record.get("macro_f1")
+            paired = isinstance(pair, list) and len(pair) == 2
+            return {SINGLE: label_at(answers or LABELS, pair[1]) if paired and pair is not None else None}
+        if self.form == "judge" and not isinstance(record.get("judge_raw"), str):
+            return {SINGLE: None}
+        return {} if self.form == "response" else {SINGLE: _text(record.get("predicted_label"))}
+
+    def from_raw(self, answers: tuple[str, ...], *, nvidia_names: bool) -> dict[str, str]:
+        """Return prediction set -> label read from the raw output again; without those whose raw output says nothing.
+
+        Args:
+            answers: Answer names of the dataset item.
+            nvidia_names: Take ``direct_answer`` of a judge too.
+        """
+        record = self.record
+        if self.form == "judge" and isinstance(raw := record.get("judge_raw"), str):
+            label = judge_label(raw, (NVIDIA_DIRECT,) if nvidia_names else ())
+            return {} if label is None else {SINGLE: label}
+        if self.form == "mcq" and isinstance(raw := record.get("raw_mcq_output"), str):
+            digit = mcq_digit(raw)
+            return {} if digit is None else {SINGLE: label_at(self.names(answers), digit)}
+        return self._from_scores(self.names(answers)) if self.form == "logprob" else {}
+
+    def _from_scores(self, names: tuple[Any, ...]) -> dict[str, str]:
+        record = self.record
+        raw = record.get("string_fallback_raw_output")
+        if isinstance(raw, str) or hopeless(record.get("scores_raw")):
+            digit = mcq_digit(raw) if isinstance(raw, str) else record.get("string_fallback_pred_idx")
+            return {} if digit is None else dict.fromkeys(VARIANTS, label_at(names, digit))
+        found = {variant: best_index(record.get(f"scores_{variant}")) for variant in VARIANTS}
+        return {variant: label_at(names, index) for variant, index in found.items() if index is not None}
+
+    @property
+    def fell_back(self) -> bool:
+        """Whether a judge's answer was given up and replaced by ``cannot_answer``."""
+        return self.form == "judge" and bool(self.record.get("judge_fallback_to_cannot_answer"))
+
+    def counts(self, recorded: Mapping[str, str | None]) -> dict[str, int]:
+        """Return what the record adds to the counters of its method (keys of the ``when2call_counts`` aggregator)."""
+        record = self.record
+        if self.form == "logprob":
+            return self._mode_counts()
+        if all(label is None for label in recorded.values()):
+            return {}
+        if self.form == "judge":
+            return {f"judge_{flag}": 1 for flag in _JUDGE_FLAGS if record.get(f"judge_{flag}")}
+        if self.form == "mcq":
+            index = record.get("predicted_index")
+            none = not isinstance(index, bool) and isinstance(index, int) and index == -1
+            found = {"mcq_predicted_index_minus1": int(none)}
+            found["mcq_predicted_label_invalid_raw"] = int(recorded[SINGLE] not in LABELS)
+            return {name: number for name, number in found.items() if number}
+        return {}
+
+    def _mode_counts(self) -> dict[str, int]:
+        mode = self.record.get("mode")
+        known = mode if isinstance(mode, str) and mode else "UNKNOWN"
+        counts = {f"mode_{known}": 1} if known in ("llama_scoring", "string_fallback", "UNKNOWN") else {"mode_other": 1}
+        index = self.record.get("string_fallback_pred_idx")
+        if mode == "string_fallback" and index in (-1, "-1"):
+            counts["string_fallback_pred_idx_minus1"] = 1
+        return counts
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+@attrs.frozen(kw_only=True)
+class Raw:
+    """One record of a file, or what is wrong with it."""
+
+    ordinal: int
+    line: int
+    value: Any = None
+    problem: str | None = None
+
+
+def is_list(path: Path) -> bool:
+    """Return whether a file holds one JSON list rather than JSON Lines."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
+
+
+def iter_raw(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Raw]:
+    """Yield the records of a JSON Lines file (or of a byte range of it), or of a JSON list."""
+    if is_list(path):
+        for element in iter_list(path):
+            yield Raw(ordinal=element.ordinal, line=element.line, value=element.value, problem=element.problem)
+        return
+    for line in iter_lines(path, start, end, first_line):
+        try:
+            yield Raw(ordinal=line.number - 1, line=line.number, value=loads(line.data))
+        except JsonProblem as problem:
+            yield Raw(ordinal=line.number - 1, line=line.number, problem=str(problem))
+
+
+def uuid_of(record: Mapping[str, Any], form: Form) -> str | None:
+    """Return the identifier of a record, its own or that of the dataset item inside; None unless non-empty text."""
+    found = record.get("uuid")
+    inner = record.get({"nvidia": "question", "lm_eval": "doc"}.get(form, ""))
+    if found is None and isinstance(inner, Mapping):
+        found = inner.get("uuid")
+    return found if isinstance(found, str) and found else None
+
+
+def parse(raw: Raw) -> Prediction | str:
+    """Return the prediction of a record, or what is wrong with it."""
+    if raw.problem is not None:
+        return raw.problem
+    if not isinstance(raw.value, dict):
+        return f"expected an object, found {compact(raw.value)[:60]}"
+    form = form_of(raw.value)
+    if form is None:
+        return "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
+    uuid = uuid_of(raw.value, form)
+    if uuid is None:
+        return "uuid is missing or not a non-empty text, so the record belongs to no dataset row"
+    return Prediction(uuid=uuid, form=form, record=raw.value, ordinal=raw.ordinal, line=raw.line)
+
+
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """One prediction file: the last record of every uuid, in order of each uuid's first record."""
+
+    predictions: dict[str, Prediction]
+    bad: tuple[BadRecord, ...]
+    method: Method
+    model: str | None = None
+    """The model tested, when the file names exactly one."""
+
+
+def load(source: Input, method: Method | None) -> Loaded:
+    """Read a prediction file.
+
+    Args:
+        source: The file.
+        method: Evaluation method, when the user named it; else that of the first record.
+
+    Raises:
+        DataError: The file cannot be read.
+    """
+    predictions: dict[str, Prediction] = {}
+    bad: list[BadRecord] = []
+    try:
+        for raw in iter_raw(source.path):
+            found = parse(raw)
+            if isinstance(found, str):
+                place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
+                bad.append(BadRecord(source=place, reason=found, native=raw.value))
+            else:
+                predictions[found.uuid] = found  # a key keeps its place in a dict when its value is replaced
+    except OSError as error:
+        raise DataError(f"{source.shown}: cannot be read: {error.strerror or error}") from error
+    first = next(iter(predictions.values()), None)
+    guessed: Method = METHODS[first.form] if first else "llm_judge"
+    models = {each.model for each in predictions.values()} - {None}
+    only = models.pop() if len(models) == 1 else None
+    return Loaded(predictions=predictions, bad=tuple(bad), method=method or guessed, model=only)

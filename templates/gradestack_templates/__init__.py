@@ -1,0 +1,1 @@
+"""Jinja templates and static assets of the built-in report pages."""

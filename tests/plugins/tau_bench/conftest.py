@@ -1,0 +1,147 @@
+"""Builders of records and an independent scorer, written from the rules, for the tests of this folder."""
+
+from __future__ import annotations
+
+import functools
+import json
+import operator
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gradestack.api import Input, Inputs
+from gradestack.model import Key, Source
+from gradestack_plugins.tau_bench.reader import TauBench, sample_of
+
+
+def make_call(name: Any, arguments: Any = "{}", identifier: str = "c0") -> dict[str, Any]:
+    """Return a message with one tool call; arguments that are no text are encoded."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    function = {"name": name, "arguments": text}
+    return {"role": "assistant", "content": None, "tool_calls": [{"id": identifier, "type": "function", "function": function}]}
+
+
+def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, Any]:
+    """Return a record; ``actions`` are (name, kwargs) pairs or anything else as it is."""
+    if isinstance(actions, tuple | list) and all(isinstance(action, tuple) for action in actions):
+        actions = [{"name": name, "kwargs": kwargs} for name, kwargs in actions]
+    traj = list(traj) if isinstance(traj, tuple) else traj
+    info = {"task": {"user_id": "u", "actions": actions, "instruction": "Do it.", "outputs": []}, "source": "user"}
+    return {"task_id": 0, "reward": 0.0, "info": info, "traj": traj, "trial": 0} | fields
+
+
+def sample(record: Any, **options: Any) -> Any:
+    """Return the sample of a record."""
+    return sample_of(record, Source(file="results.json"), **options)
+
+
+def read(path: Path, *more: Path, reader: TauBench | None = None) -> list[Any]:
+    """Return everything the reader yields for files."""
+    reader = reader or TauBench()
+    paths = (path, *more)
+    inputs = Inputs(data=tuple(Input(path=each, name=each.stem, shown=each.name) for each in paths))
+    return [found for shard in reader.plan(inputs, None) for found in reader.read(shard, None)]
+
+
+def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
+    """Return the finished metrics of grades, or of (key, grade) pairs."""
+    state = aggregator.start()
+    for ordinal, entry in enumerate(grades):
+        if samples is not None:
+            one = samples[ordinal]
+            entry = (Key(id=one.id, run=one.run, model=one.model, ordinal=ordinal), entry)  # noqa: PLW2901
+        key, grade = entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry)
+        state = aggregator.add(state, key, grade)
+    return aggregator.finish(state)
+
+
+def ref_similarity(expected: Any, actual: Any) -> float:
+    """Similarity, straight from the rules."""
+    if expected == actual:
+        return 1.0
+    if type(expected) is not type(actual) or not isinstance(expected, dict | list):
+        return 0.0
+    if not actual:
+        return 0.0
+    if not expected:
+        return 1.0
+    if isinstance(expected, dict):
+        scores = [ref_similarity(expected[key], actual[key]) if key in actual else 0.0 for key in expected]
+    else:
+        scores = [max(ref_similarity(item, other) for other in actual) for item in expected]
+    return functools.reduce(operator.add, scores, 0.0) / len(scores)
+
+
+def ref_calls(traj: Any, *, documented: bool) -> list[tuple[Any, Any]]:
+    """Calls of a conversation, straight from the rules; raises where the original does."""
+    calls = []
+    for message in traj:
+        for call in message.get("tool_calls") or []:
+            function = call["function"] if "function" in call else {}
+            name = function["name"] if "name" in function else ""
+            raw = function["arguments"] if "arguments" in function else "{}"
+            if documented and isinstance(raw, dict):
+                arguments = raw
+            else:
+                try:
+                    arguments = json.loads(raw)
+                except (ValueError, TypeError):
+                    arguments = {}
+            calls.append((name, arguments))
+    if not calls and documented:
+        for message in traj:
+            content = message.get("content")
+            if message.get("role") == "assistant" and isinstance(content, str):
+                try:
+                    action = json.loads(content.split("Action:")[-1].strip())
+                    name, arguments = action["name"], action["arguments"]
+                except (ValueError, TypeError, KeyError):
+                    continue
+                if isinstance(name, str) and isinstance(arguments, dict) and name != "respond":
+                    calls.append((name, arguments))
+    return calls
+
+
+def ref_score(record: dict[str, Any], *, documented: bool = False) -> float:
+    """Partial score, straight from the rules; raises where the original does."""
+    if "error" in record.get("info", {}):
+        return 0.0
+    try:
+        actions = record["info"]["task"]["actions"]
+    except KeyError:
+        return 0.0
+    calls = ref_calls(record["traj"], documented=documented)
+    if not actions:
+        return 0.0 if calls else 1.0
+    scores = []
+    for action in actions:
+        name, kwargs = action.get("name", ""), action.get("kwargs", {})
+        found = [0.4 + 0.6 * ref_similarity(kwargs, arguments) for called, arguments in calls if called == name]
+        scores.append(max(found, default=0.0))
+    return functools.reduce(operator.add, scores, 0.0) / len(scores)
+
+
+@pytest.fixture(scope="session")
+def tau() -> SimpleNamespace:
+    """The builders and the independent scorer."""
+    return SimpleNamespace(
+        call=make_call,
+        record=make_record,
+        sample=sample,
+        read=read,
+        fold=fold,
+        ref_similarity=ref_similarity,
+        ref_score=ref_score,
+    )
+
+
+@pytest.fixture(scope="session")
+def reference_file() -> Path:
+    """The field's gpt-4o airline run; tests that need it are skipped when it is not at hand."""
+    root = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not root:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    return Path(root) / "tau-bench" / "gpt-4o-airline.json"

@@ -142,7 +142,7 @@ def _records(reader: DeepFabricReader, dataset: Lines, replies: Lines | None) ->
         yield from _from_files(reader, dataset, replies)
     elif isinstance(replies, str | Path):
         msg = "decoded records take decoded replies"
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004  either class is fine, the pair is not
     else:
         yield from _from_lines(reader, dataset, replies)
 

@@ -279,7 +279,7 @@ def _is_step(step: JSON) -> bool:
     number, action = step.get("step_number"), step.get("action")
     whole = isinstance(number, int) or (isinstance(number, float) and number.is_integer())
     if isinstance(number, str):
-        whole = re.fullmatch(r"\s*[+-]?\d+(\.0*)?\s*", number) is not None
+        whole = re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", number) is not None
     return whole and (action is None or isinstance(action, str))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from typing import Any, Final
@@ -59,13 +60,12 @@ def resolve(given: Mapping[Any, Any] | None, profile: Profile, *, normalize: boo
 
 
 def _number(name: str, weight: Any, profile: Profile) -> float:
-    try:
-        if profile == "documented" and (isinstance(weight, bool) or not isinstance(weight, int | float)):
-            raise TypeError
-        return float(weight)
-    except (TypeError, ValueError, OverflowError) as error:
-        msg = f"the weight of {name} must be a number, got {weight!r}"
-        raise ValueError(msg) from error
+    plain = isinstance(weight, int | float) and not isinstance(weight, bool)
+    if plain or (profile == "upstream" and isinstance(weight, bool | str)):
+        with contextlib.suppress(ValueError, OverflowError):
+            return float(weight)
+    msg = f"the weight of {name} must be a number, got {weight!r}"
+    raise ValueError(msg)
 
 
 def _check(named: Mapping[str, float]) -> None:

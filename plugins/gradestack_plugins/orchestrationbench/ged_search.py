@@ -7,6 +7,8 @@ rest (same nodes used, same edges open) solves those, since few edges are open a
 
 from __future__ import annotations
 
+from itertools import chain
+
 import attrs
 
 from gradestack_plugins.orchestrationbench.ged_problem import INFINITE, Masks, Problem, bits, reduced
@@ -152,7 +154,7 @@ class Layered:
             for (free, pending), paid in layer.items():
                 if self.expanded >= self.budget:
                     # Costs only grow, so nothing in this layer or below it ends cheaper than its cheapest.
-                    self.floor = min(*layer.values(), *following.values())
+                    self.floor = min(chain(layer.values(), following.values()))
                     return False
                 self.expanded += 1
                 self._extend(following, rest, unmapped, free, pending, paid)

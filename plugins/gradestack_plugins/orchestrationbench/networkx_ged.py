@@ -17,7 +17,9 @@ from gradestack_plugins.orchestrationbench.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.graphs import Graph
 
 MAPPINGS = math.perm(7, 7)
-"""Most node mappings a pair may have: two graphs of seven nodes, a small one against a larger one."""
+"""Most node mappings a pair may have: two graphs of seven nodes, or a smaller one against a larger one."""
+NODES = 24
+"""Most nodes a pair may have on both sides together."""
 
 
 @lru_cache(maxsize=1)
@@ -32,9 +34,9 @@ def available() -> bool:
 
 
 def feasible(left: Graph, right: Graph) -> bool:
-    """Return whether networkx finishes the pair in seconds: it has no more node mappings than ``MAPPINGS``."""
+    """Return whether networkx finishes the pair in seconds: few enough nodes and node mappings."""
     few, many = sorted((len(left.names), len(right.names)))
-    return math.perm(many, few) <= MAPPINGS
+    return few + many <= NODES and math.perm(many, few) <= MAPPINGS
 
 
 @lru_cache(maxsize=4096)

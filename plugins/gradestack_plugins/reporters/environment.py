@@ -11,7 +11,8 @@ from typing import IO, Any
 import jinja2
 from markupsafe import Markup
 
-from gradestack_plugins.reporters.text import clean, number
+from gradestack_plugins.reporters.index import shade
+from gradestack_plugins.reporters.text import clean, number, title, token
 
 _BUFFERED = 500
 
@@ -33,7 +34,7 @@ def environment() -> jinja2.Environment:
     Markdown templates are not escaped by Jinja; they pass every text through the filters of
     :mod:`gradestack_plugins.reporters.markdown`.
     """
-    return jinja2.Environment(
+    env = jinja2.Environment(
         loader=jinja2.PackageLoader("gradestack_templates", ""),
         autoescape=_escaped,  # noqa: S701 - on for every HTML template, off for Markdown
         undefined=jinja2.StrictUndefined,
@@ -43,6 +44,8 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
+    env.filters.update(num=number, shade=shade, title_of=title, token=token)
+    return env
 
 
 def asset(env: jinja2.Environment, name: str) -> Markup:

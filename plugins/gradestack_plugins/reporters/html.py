@@ -74,9 +74,11 @@ class HtmlReporter(Reporter):
         self, env: jinja2.Environment, report: ReportLike, index: Index, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
+        view = overview(report, index)
         verdicts = Counter(index.entries[position].verdict for position in drilldowns.shown)
         return {
-            "view": overview(report, index),
+            "view": view,
+            "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "tasks": table(index.entries, self.max_tasks),
             "rows": len(index.entries),
             "shown": frozenset(drilldowns.shown),

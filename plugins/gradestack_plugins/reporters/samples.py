@@ -11,10 +11,10 @@ from gradestack.jsontext import compact
 from gradestack_plugins.reporters.calls import Comparison, compare, reason_text
 from gradestack_plugins.reporters.conversation import Conversation, SharedTexts, conversation
 from gradestack_plugins.reporters.estimates import order
-from gradestack_plugins.reporters.index import Entry, all_reasons, entry_of, outcome, score
+from gradestack_plugins.reporters.index import Entry, all_reasons, entry_of, outcome, score, shade
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
-from gradestack_plugins.reporters.text import Cut, brief, cut, number, title
+from gradestack_plugins.reporters.text import Cut, brief, cut, number, title, token
 
 _MOST_ITEMS = 200
 _MOST_REASONS = 100
@@ -54,6 +54,15 @@ class GradeView:
     items_left_out: int
     extra: tuple[Line, ...]
     """The grade's metadata."""
+
+    @property
+    def shade(self) -> str:
+        """CSS class of its score or state."""
+        return (
+            shade(self.fraction)
+            if self.fraction is not None
+            else {"failed": "error"}.get(self.state, token(self.state))
+        )
 
 
 @attrs.frozen
@@ -167,7 +176,7 @@ def _row_codes(row: Mapping[str, Any]) -> set[str]:
     for grade in map(as_map, as_map(row.get("grades")).values()):
         codes |= {as_text(reason.get("code")) for reason in all_reasons(grade)}
         codes.add(as_text(as_map(grade.get("fault")).get("code")))
-    return {brief(code, 60).replace(" ", "_") for code in codes if code}
+    return {token(brief(code, 60)) for code in codes if code}
 
 
 def _gist(row: Mapping[str, Any]) -> str:

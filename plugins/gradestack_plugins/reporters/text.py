@@ -92,6 +92,14 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f}%" if whole else UNDEFINED
 
 
+_TOKEN = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+def token(text: str) -> str:
+    """Return a text as one word of letters, digits, dots, dashes and underscores, for classes and data attributes."""
+    return _TOKEN.sub("_", text[:80]) or "_"
+
+
 _WORDS = {
     "avg": "average",
     "ci95": "95% interval",

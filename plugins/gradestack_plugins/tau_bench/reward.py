@@ -81,7 +81,7 @@ def check_tolerance(tolerance: float) -> None:
 
 
 def _unusable(message: str) -> Fault:
-    return Fault(category="data", code="unfinite_number", message=message)
+    return Fault(category="data", code="unusable_reward", message=message)
 
 
 def _reasons(sample: Sample, recorded: Mapping[str, object]) -> Iterator[Reason]:

@@ -21,7 +21,11 @@ def make_call(name: Any, arguments: Any = "{}", identifier: str = "c0") -> dict[
     """Return a message with one tool call; arguments that are no text are encoded."""
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     function = {"name": name, "arguments": text}
-    return {"role": "assistant", "content": None, "tool_calls": [{"id": identifier, "type": "function", "function": function}]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": identifier, "type": "function", "function": function}],
+    }
 
 
 def make_record(actions: Any = (), traj: Any = (), **fields: Any) -> dict[str, Any]:
@@ -80,7 +84,9 @@ def ref_calls(traj: Any, *, documented: bool) -> list[tuple[Any, Any]]:
     calls = []
     for message in traj:
         for call in message.get("tool_calls") or []:
-            function = call["function"] if "function" in call else {}
+            function = call.get("function", {})
+            if not isinstance(function, dict):
+                raise TypeError
             name = function["name"] if "name" in function else ""
             raw = function["arguments"] if "arguments" in function else "{}"
             if documented and isinstance(raw, dict):

@@ -1,0 +1,50 @@
+# `make demo` and `make test` each work alone on a fresh machine with Python 3.11+ and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+DEMO := gradestack-runs/demo
+
+.PHONY: help demo test lint format bench clean
+
+help:
+	@echo "make demo    install, grade the bundled example, write a report"
+	@echo "make test    install with dev extras; lint, types, tests"
+	@echo "make lint    lint and types only"
+	@echo "make format  format the code"
+	@echo "make bench   run the benchmarks"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml
+	$(PIP) install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml
+	$(PIP) install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/gradestack run examples/airline/suite.yaml --output $(DEMO)
+	@echo
+	@echo "Open the report: $(CURDIR)/$(DEMO)/report.html"
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+test: lint
+	$(BIN)/pytest --cov --cov-report=term
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/deepfabric_baseline.py
+	$(BIN)/python benchmarks/orchestration.py
+
+clean:
+	rm -rf $(VENV) build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,110 @@
+"""Wheel, sdist and a third-party package, installed in fresh environments outside the repository."""
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+THIRD = ROOT / "tests" / "third_party" / "gradestack-shout"
+
+
+def _run(*command, cwd, code=0):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_", "GRADESTACK"))}
+    done = subprocess.run([str(each) for each in command], cwd=cwd, env=clean, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def _build(source, out, *kinds):
+    _run(sys.executable, "-m", "build", "--no-isolation", *kinds, "--outdir", out, source, cwd=out)
+    return sorted(out.iterdir())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return _build(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory, built):
+    """A fresh environment with our wheel and the third-party package."""
+    place = tmp_path_factory.mktemp("fresh")
+    shout = _build(THIRD, tmp_path_factory.mktemp("shout"), "--wheel")
+    venv.create(place / "venv", with_pip=True)
+    (wheel,) = [path for path in built if path.suffix == ".whl"]
+    _run(place / "venv/bin/python", "-m", "pip", "install", "-q", wheel, *shout, cwd=place)
+    return place
+
+
+def test_wheel_holds_exactly_the_three_packages(built):
+    """Nothing but the three packages and the metadata lands in site-packages."""
+    (wheel,) = [path for path in built if path.suffix == ".whl"]
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "gradestack",
+        "gradestack_plugins",
+        "gradestack_templates",
+    }
+    assert {"gradestack/py.typed", "gradestack_plugins/py.typed", "gradestack_templates/report.html"} <= set(names)
+
+
+def test_sdist_builds_the_same_wheel(built, tmp_path):
+    """The sdist holds all that is needed to build a wheel of the same content."""
+    (sdist,) = [path for path in built if path.name.endswith(".tar.gz")]
+    (wheel,) = [path for path in built if path.suffix == ".whl"]
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    out = tmp_path / "out"
+    out.mkdir()
+    (again,) = _build(next(tmp_path.glob("gradestack-*")), out, "--wheel")
+    with zipfile.ZipFile(wheel) as one, zipfile.ZipFile(again) as two:
+        assert sorted(one.namelist()) == sorted(two.namelist())
+
+
+def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
+    """`plugins list` outside the repository names every built-in's distribution and version."""
+    listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
+    line = next(line for line in listed.splitlines() if " tau_partial " in line)
+    assert line.endswith("[gradestack 0.1.0]")
+    assert "broken" not in listed
+
+
+def test_third_party_package_is_listed(fresh):
+    """A package of somebody else's stands in the list under its own name and version."""
+    listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
+    for name in ("shout", "loudest"):
+        line = next(line for line in listed.splitlines() if f" {name} " in line)
+        assert line.endswith("[gradestack-shout 0.3.1]")
+    described = _run(fresh / "venv/bin/gradestack", "plugins", "describe", "shout", cwd=fresh)
+    assert "limit: number (default 0.5)" in described
+
+
+def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
+    """A suite names the grader and its aggregator; the report shows their figures."""
+    (fresh / "runs.jsonl").write_text(
+        '{"id": "calm", "predicted": "all is well"}\n{"id": "loud", "predicted": "ALL is WELL"}\n{"id": "mute", "predicted": ""}\n'
+    )
+    (fresh / "suite.yaml").write_text(
+        "name: shouting\ntarget: {paths: [runs.jsonl]}\ngraders:\n  volume: {kind: shout, limit: 0.7}\n"
+        "gate: {metric_key: volume, op: gte, value: 0.5}\n"
+    )
+    said = _run(fresh / "venv/bin/gradestack", "run", "suite.yaml", "-o", "out", cwd=fresh, code=1)
+    assert "Gate (volume >= 0.5): FAILED" in said
+    summary = json.loads((fresh / "out/summary.json").read_text())
+    assert summary["metrics"]["states"]["volume"] == {"failed": 0, "graded": 2, "missing": 0, "skipped": 1}
+    assert summary["metrics"]["aggregates"]["volume"]["loudest"] == {"id": "loud", "score": 7 / 9}
+    page = (fresh / "out/report.html").read_text()
+    assert "volume" in page
+    assert "loudest" in page
+    header = json.loads((fresh / "out/header.json").read_text())
+    (grader,) = [each for each in header["components"] if each["kind"] == "grader"]
+    assert (grader["name"], grader["version"], grader["distribution"]) == ("shout", "2", "gradestack-shout 0.3.1")

@@ -1,0 +1,95 @@
+"""Grader ``tau_reward``."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradestack.model import Fault, Outcome, Sample, Status
+from gradestack_plugins.tau_bench.reward import TauReward
+
+BOTH = pytest.mark.parametrize("profile", ["documented", "upstream"])
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("reward", "passed"),
+    [
+        (1.0, True),
+        (1, True),
+        (True, True),
+        (0.0, False),
+        (False, False),
+        (0.999999, True),
+        (1.000001, True),
+        (0.99999, False),
+    ],
+)
+def test_reward_is_the_score(tau, profile, reward, passed):
+    """The score is the reward, a boolean counting as a number; success is within 1e-6 of 1, bounds included."""
+    grade = TauReward(profile=profile).grade(tau.sample(tau.record(reward=reward)))
+    assert (grade.outcome, grade.score, grade.passed) == (Outcome.GRADED, float(reward), passed)
+    assert not isinstance(grade.score, bool)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "reward", [None, "1.0", [1], {}, float("nan"), float("-inf"), pytest.param(10**400, id="huge")]
+)
+def test_unusable_rewards_fail(tau, profile, reward):
+    """A reward that is no finite number gives a failed grade that shows it."""
+    grade = TauReward(profile=profile).grade(tau.sample(tau.record(reward=reward)))
+    assert (grade.outcome, grade.score, grade.fault.code) == (Outcome.FAILED, None, "unusable_reward")
+    assert "the reward is not a finite number: " in grade.fault.message
+
+
+def test_missing_reward_fails(tau):
+    """A tau-bench record without a reward fails; it is not skipped."""
+    record = tau.record()
+    del record["reward"]
+    grade = TauReward().grade(tau.sample(record))
+    assert (grade.outcome, grade.fault.message) == (Outcome.FAILED, "the record has no reward")
+
+
+def test_malformed_info_does_not_spoil_the_reward(tau):
+    """A record whose ``info`` is null still has its reward."""
+    assert TauReward().grade(tau.sample(tau.record(info=None, reward=1.0))).passed is True
+
+
+def test_other_readers(tau):
+    """Samples of other readers: a recorded reward is used, none is skipped, a failed run without one fails."""
+    assert TauReward().grade(Sample(id="s", recorded={"reward": 1})).score == 1.0
+    assert TauReward().grade(Sample(id="s", recorded={"reward": None})).outcome is Outcome.FAILED
+    assert TauReward().grade(Sample(id="s")).reasons[0].code == "no_reward"
+    fault = Fault(category="target", code="timeout")
+    assert TauReward().grade(Sample(id="s", status=Status.FAILED, error=fault)).fault == fault
+
+
+def test_reasons_of_the_record(tau):
+    """What the record says about a missed reward becomes reasons: error, step limit, database, unsaid outputs."""
+
+    def reasons(info):
+        return [(r.code, r.expected) for r in TauReward().grade(tau.sample(tau.record(info=info))).reasons if r.message]
+
+    absent = TauReward().grade(tau.sample(tau.record(info={"error": "x"}))).reasons[0].expected
+    assert reasons({"error": "x"}) == [("run_error", absent)]
+    assert reasons({"reward_info": None}) == [("not_judged", absent)]
+    assert reasons({"reward_info": {"info": {"r_actions": 0.0}}}) == [("database_mismatch", absent)]
+    outputs = {"r_outputs": 0.0, "outputs": {"10": True, "20": False}}
+    assert reasons({"reward_info": {"info": outputs}}) == [("missing_output", "20")]
+    assert reasons({"reward_info": {"info": {"r_actions": 1.0, "outputs": [1]}}}) == []
+
+
+def test_success_has_no_reasons(tau):
+    """A successful reward loses no points, so there is nothing to explain."""
+    info = {"reward_info": {"info": {"r_actions": 0.0}}}
+    assert TauReward().grade(tau.sample(tau.record(info=info, reward=1.0))).reasons == ()
+
+
+def test_tolerance(tau):
+    """A wider tolerance accepts more; a negative one is refused."""
+    sample = tau.sample(tau.record(reward=0.95))
+    assert TauReward(tolerance=0.1).grade(sample).passed is True
+    assert TauReward(tolerance=0.01).grade(sample).passed is False
+    for tolerance in (-1.0, float("nan")):
+        with pytest.raises(ValueError, match="tolerance"):
+            TauReward(tolerance=tolerance)

@@ -1,0 +1,160 @@
+"""Similarity of arguments, and the reasons for lost points."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack_plugins.tau_bench.similarity import (
+    MAX_DEPTH,
+    Budget,
+    TooMuchWork,
+    best_partner,
+    differences,
+    pointer_to,
+    similarity,
+)
+
+scalars = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.5, float("nan"), "", "a", "b", "1"])
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc/~"), inner, max_size=3)
+)
+
+
+def sim(expected, actual):
+    return similarity(expected, actual, Budget())
+
+
+def found(expected, actual):
+    return [(r.code, r.pointer, r.expected, r.actual) for r in differences(expected, actual, "tool", Budget())]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "value"),
+    [
+        (True, 1, 1.0),
+        (1, 1.0, 1.0),
+        ("1", 1, 0.0),
+        (float("nan"), float("nan"), 0.0),
+        (None, None, 1.0),
+        ({}, {"a": 1}, 1.0),
+        ({}, None, 0.0),
+        ({"a": 1}, {}, 0.0),
+        ({}, {}, 1.0),
+        ({"a": 1, "b": 2}, {"a": 1, "c": 9}, 0.5),
+        ({"a": None}, {}, 0.0),
+        ({"a": None}, {"b": 1}, 0.0),
+        ([], [1], 1.0),
+        ([1], [], 0.0),
+        ([1, 2], [2, 1], 1.0),
+        ([1, 1, 2], [1], 2 / 3),
+        ([1], [1, 2, 3], 1.0),
+        ([], {}, 0.0),
+        ({}, [], 0.0),
+        ({"a": [{"x": 1, "y": 2}]}, {"a": [{"x": 1, "y": 3}]}, 0.5),
+        ([{}], [{"a": 1}], 1.0),
+    ],
+)
+def test_rules_of_similarity(expected, actual, value):
+    """Each rule gives the value derived by hand."""
+    assert sim(expected, actual) == value
+
+
+def test_an_item_may_be_the_partner_of_several():
+    """Both expected items take the same best actual item."""
+    assert sim([{"a": 1, "b": 1}, {"a": 1, "b": 2}], [{"a": 1, "b": 1}]) == (1.0 + 0.5) / 2
+
+
+@given(values, values)
+@settings(max_examples=400)
+def test_equals_the_independent_scorer(tau, expected, actual):
+    """The result is the independent scorer's, to the last bit, for values as the JSON parser gives them."""
+    expected, actual = json.loads(json.dumps([expected, actual]))
+    assert sim(expected, actual) == tau.ref_similarity(expected, actual)
+
+
+@given(values, values)
+@settings(max_examples=400)
+def test_reasons_exist_exactly_where_points_were_lost(expected, actual):
+    """There is a reason if and only if the similarity is below 1."""
+    expected, actual = json.loads(json.dumps([expected, actual]))
+    assert bool(found(expected, actual)) == (sim(expected, actual) < 1.0)
+
+
+@given(values, values)
+@settings(max_examples=200)
+def test_pointers_lead_to_the_expected_value(expected, actual):
+    """Following a reason's pointer through the expected arguments gives the value the reason names."""
+    expected, actual = json.loads(json.dumps([expected, actual]))
+    for _, pointer, wanted, _ in found(expected, actual):
+        value = expected
+        for token in pointer.split("/")[1:]:
+            key = token.replace("~1", "/").replace("~0", "~")
+            value = value[int(key)] if isinstance(value, list) else value[key]
+        assert value is wanted or value == wanted
+
+
+def test_the_flight_date_example():
+    """A wrong date inside a list of flights is named by its place."""
+    flights = [{"number": "A1", "date": "2024-05-20"}]
+    made = [{"number": "A1", "date": "2024-05-21"}]
+    assert found({"flights": flights}, {"flights": made}) == [
+        ("wrong_argument", "/flights/0/date", "2024-05-20", "2024-05-21")
+    ]
+
+
+def test_codes_of_differences():
+    """Absent keys, other types, other values and items without a partner have their own codes."""
+    assert [code for code, *_ in found({"a": 1, "b": 2, "c": "3"}, {"b": 3, "c": 3})] == [
+        "missing_argument",
+        "wrong_argument",
+        "wrong_type",
+    ]
+    assert found(["x", "y"], ["x"])[0][:2] == ("missing_item", "/1")
+    assert found(["x", "y"], ["x", "z"])[0][:4] == ("wrong_item", "/1", "y", "z")
+    assert found(["x", "y"], ["y", "z"])[0][:2] == ("missing_item", "/0")
+    assert found([1], [])[0][:2] == ("missing_item", "/0")
+
+
+def test_items_without_any_common_field_are_compared_in_place():
+    """An object without a partner is compared with the one standing in its place."""
+    assert found([{"n": 1}], [{"n": 2}]) == [("wrong_argument", "/0/n", 1, 2)]
+
+
+def test_integers_and_floats_are_of_one_type():
+    """A number of the other kind is a wrong value, not a wrong type; a boolean is."""
+    assert found(1, 1.5)[0][0] == "wrong_argument"
+    assert found(2, True)[0][0] == "wrong_type"
+
+
+def test_pointers_are_escaped():
+    """Tilde and slash in a key are escaped as RFC 6901 says."""
+    assert pointer_to("", "a/b~c") == "/a~1b~0c"
+    assert pointer_to("/x", 3) == "/x/3"
+
+
+def test_the_first_of_equal_partners_is_taken():
+    """Ties go to the earlier candidate."""
+    assert best_partner({"a": 1, "b": 2}, [{"a": 9}, {"a": 1}, {"b": 2}], Budget()) == (0.5, 1)
+    assert best_partner("x", ["y", "z"], Budget()) == (0.0, 0)
+
+
+def test_too_deep_values_are_refused():
+    """Values that differ deeper than the limit raise instead of exhausting the stack."""
+    expected, actual = 1, 2
+    for _ in range(MAX_DEPTH + 2):
+        expected, actual = [expected], [actual]
+    with pytest.raises(TooMuchWork, match="nesting"):
+        sim(expected, actual)
+    shallow = expected[0][0]
+    assert similarity(shallow, actual[0][0], Budget()) == 0.0
+
+
+def test_too_many_comparisons_are_refused():
+    """A budget that is used up raises."""
+    with pytest.raises(TooMuchWork, match="too large"):
+        similarity(list(range(10)), list(range(20, 30)), Budget(99))
+    assert similarity(list(range(10)), list(range(20, 30)), Budget(100)) == 0.0

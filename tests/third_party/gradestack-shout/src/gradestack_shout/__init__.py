@@ -1,0 +1,23 @@
+"""Grades how much of an answer is in capitals."""
+
+from gradestack.api import Component
+from gradestack.hooks import hookimpl
+
+
+@hookimpl
+def gradestack_components() -> tuple[Component, ...]:
+    """Return what this package offers."""
+    return (
+        Component(
+            kind="grader",
+            name="shout",
+            target="gradestack_shout.grader:Shout",
+            summary="Share of letters that are capitals",
+        ),
+        Component(
+            kind="aggregator",
+            name="loudest",
+            target="gradestack_shout.aggregate:Loudest",
+            summary="The sample that shouts most",
+        ),
+    )

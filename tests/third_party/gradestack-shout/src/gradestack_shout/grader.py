@@ -1,0 +1,27 @@
+"""The grader."""
+
+import attrs
+
+from gradestack.api import Grader
+from gradestack.model import Grade, Sample, skipped
+
+
+@attrs.frozen(kw_only=True)
+class Shout(Grader):
+    """Score = capitals / letters of the final answer, in [0, 1]; skipped when there is no letter."""
+
+    version = "2"
+    needs = frozenset({"text"})
+    aggregators = ("mean", "loudest")
+
+    limit: float = 0.5
+    """From this share on the answer passes."""
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the share of capitals."""
+        letters = [char for char in sample.text or "" if char.isalpha()]
+        if not letters:
+            return skipped("no_letters", "the answer has no letters")
+        capitals = sum(char.isupper() for char in letters)
+        score = capitals / len(letters)
+        return Grade(score=score, passed=score >= self.limit, counts={"capitals": capitals, "letters": len(letters)})

@@ -14,10 +14,10 @@ from gradestack._version import __version__
 
 if TYPE_CHECKING:
     from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
+    from gradestack.facade import grade, grade_files, load_suite, run
     from gradestack.model import Expectation, Grade, Key, Message, Outcome, Sample, ToolCall, ToolSpec
     from gradestack.registry import Registry, discover
     from gradestack.report import Report, load_report
-    from gradestack.facade import grade, grade_files, load_suite, run
 
 # Name -> module, imported on first use: `gradestack --help` must not pay for what it does not need.
 _WHERE = {

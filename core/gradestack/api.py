@@ -1,8 +1,8 @@
 """The contracts between the kernel and its plugins.
 
-A component is a frozen attrs class that derives from one of the bases below. **Its fields are its options**: the suite's
-YAML is structured into them strictly, unknown keys are refused. A field named ``profile`` inherits the suite's profile
-(``documented`` or ``upstream``). Class variables say what the kernel needs to know before any data is read.
+A component is a frozen attrs class that derives from one of the bases below. **Its fields are its options**: the
+suite's YAML is structured into them strictly, unknown keys are refused. A field named ``profile`` inherits the suite's
+profile (``documented`` or ``upstream``). Class variables say what the kernel needs to know before any data is read.
 """
 
 from __future__ import annotations
@@ -133,6 +133,9 @@ class Grader(abc.ABC):
             before any data is read.
         handles: Sample states it wants to judge itself. For the others the kernel writes a failed or missing grade.
         aggregators: Names of the aggregators that run on its grades by default.
+        submission: True when it judges one text: the suite's ``extractor`` (default ``last_assistant``) takes it out of
+            the trajectory, and it is handed over as ``Sample.text``.
+        runs_code: True when its options name Python code to import; refused without ``--allow-code``.
     """
 
     version: ClassVar[str] = "1"
@@ -140,6 +143,8 @@ class Grader(abc.ABC):
     requires: ClassVar[frozenset[str]] = frozenset()
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK})
     aggregators: ClassVar[tuple[str, ...]] = ()
+    submission: ClassVar[bool] = False
+    runs_code: ClassVar[bool] = False
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:
@@ -183,11 +188,11 @@ class Aggregator(abc.ABC, Generic[StateT]):
         """Return the metrics: JSON values, None where undefined. Must not change the state."""
 
 
-class Exporter(abc.ABC):
+class Exporter(abc.ABC):  # noqa: B024 - every method has a default
     """Writes a family's results in the original tool's own format, under ``native/``.
 
-    Runs when its reader and all its graders are in use, once per input. Graders are named by component (``tau_partial``),
-    not by their key in the suite; of two of one component the first counts.
+    Runs when its reader and all its graders are in use, once per input. Graders are named by component
+    (``tau_partial``), not by their key in the suite; of two of one component the first counts.
 
     Attributes:
         reader: Component name of the reader whose records it understands.

@@ -29,6 +29,7 @@ def _run_options(command: Command) -> Command:
             click.option(
                 "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
             ),
+            click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
             click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
             click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
             click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
@@ -89,17 +90,41 @@ def _execute(make: Callable[[], Suite], *, output: str | None, quiet: bool, stri
     _finish(report, quiet=quiet)
 
 
+def _with_runs(overrides: tuple[str, ...], num_runs: int | None) -> tuple[str, ...]:
+    return overrides if num_runs is None else (*overrides, f"num_runs={num_runs}")
+
+
 @cli.command()
 @click.argument("suite")
+@click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
+@click.option("--allow-code", is_flag=True, help="Import Python code that the suite names. Only for suites you trust.")
 @_run_options
 def run(
-    suite: str, *, output: str | None, overrides: tuple[str, ...], quiet: bool, strict: bool, no_plugins: bool
+    suite: str,
+    *,
+    cached: str | None,
+    allow_code: bool,
+    output: str | None,
+    overrides: tuple[str, ...],
+    num_runs: int | None,
+    quiet: bool,
+    strict: bool,
+    no_plugins: bool,
 ) -> None:
     """Run the suite file SUITE: read, grade, gate, report."""
     from gradestack.facade import load_suite  # noqa: PLC0415
 
     registry = _registry(no_plugins=no_plugins)
-    make = lambda: load_suite(suite, overrides=overrides, registry=registry)  # noqa: E731 - called after the output check
+
+    def make() -> Suite:
+        return load_suite(
+            suite,
+            overrides=_with_runs(overrides, num_runs),
+            cached=cached,
+            allow_code=allow_code,
+            registry=registry,
+        )
+
     _execute(make, output=output, quiet=quiet, strict=strict)
 
 
@@ -121,6 +146,7 @@ def grade(
     profile: Any,
     output: str | None,
     overrides: tuple[str, ...],
+    num_runs: int | None,
     quiet: bool,
     strict: bool,
     no_plugins: bool,
@@ -137,7 +163,7 @@ def grade(
             reader=reader,
             dataset=dataset,
             profile=profile,
-            overrides=overrides,
+            overrides=_with_runs(overrides, num_runs),
             registry=registry,
         )
 
@@ -157,7 +183,7 @@ def validate(suite: str, *, overrides: tuple[str, ...]) -> None:
     click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
     click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    click.echo(f"  gate:    {found.gate.text(found.headline) if found.gate else 'none'}")
+    click.echo(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
     for warning in found.warnings:
         click.echo(f"  warning: {warning}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -68,6 +68,34 @@ def progress(name: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     yield plain
 
 
+def _models(rows: list[Mapping[str, Any]]) -> list[str]:
+    """Return the block "Results by model"; nothing for a single unnamed one."""
+    if not rows:
+        return []
+    lines = ["", "Results by model:"]
+    width = max(len(str(row["model_name"])) for row in rows)
+    for row in rows:
+        attempted = row["total_attempted"]
+        share = f" ({100 * row['passed_samples'] / attempted:.1f}%)" if attempted else ""
+        lines.append(
+            f"  {row['model_name'] or 'unnamed':<{width}}  attempted {attempted}/{row['total']}  "
+            f"avg {_number(row['avg_score_attempted'])}  passed {row['passed_samples']}{share}"
+        )
+    return lines
+
+
+def _runs(runs: Mapping[str, Any] | None) -> list[str]:
+    """Return the block over several runs."""
+    if not runs:
+        return []
+    number, block = len(runs["runs"]), runs["avg_score_attempted"]
+    lines = [f"Runs: {number}", f"  Avg score: mean {_number(block['mean'])}, std {_number(block['std'])}"]
+    if "passed" in runs:
+        share = 100 * runs["passed"] / number
+        lines.append(f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({share:.1f}%); rule: {runs['rule']}")
+    return [*lines, ""]
+
+
 def results(report: Report) -> str:
     """Return the results block: totals, average over attempted and total, passes, gates, and what needs attention."""
     metrics = report.metrics
@@ -90,7 +118,9 @@ def results(report: Report) -> str:
             other = ", ".join(f"{n} {state}" for state, n in states.items() if n and state != "graded")
             average = _number(figures["avg_score_attempted"])
             lines.append(f"  {key:<{width}}  avg {average}  graded {states['graded']}{f', {other}' if other else ''}")
+    lines += _models(metrics["per_model"] or [])
     lines.append("")
+    lines += _runs(report.summary.get("runs"))
     for gate in report.gates:
         outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]
         note = "" if gate["outcome"] == "passed" else f" (actual: {_number(gate['actual'])})"

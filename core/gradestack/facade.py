@@ -22,13 +22,20 @@ Tick = Callable[[int], None]
 
 
 def load_suite(
-    suite: str | Path | Mapping[str, Any], *, overrides: Iterable[str] = (), registry: Registry | None = None
+    suite: str | Path | Mapping[str, Any],
+    *,
+    overrides: Iterable[str] = (),
+    cached: str | Path | None = None,
+    allow_code: bool = False,
+    registry: Registry | None = None,
 ) -> Suite:
     """Return a suite, checked and resolved, without running it.
 
     Args:
         suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory).
         overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
+        cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
+        allow_code: Let graders import Python code that the suite names.
         registry: Plugins to use; default: all installed ones.
 
     Raises:
@@ -41,7 +48,10 @@ def load_suite(
     else:
         path = Path(suite)
         document, base = read_yaml(path), path.parent
-    return resolve(document, registry or discover(), base=base, overrides=overrides)
+    if cached is not None:
+        document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
+    resolved = resolve(document, registry or discover(), base=base, overrides=overrides, allow_code=allow_code)
+    return attrs.evolve(resolved, same_inputs=cached is not None)
 
 
 def run(
@@ -49,6 +59,8 @@ def run(
     *,
     output: str | Path | None = None,
     overrides: Iterable[str] = (),
+    cached: str | Path | None = None,
+    allow_code: bool = False,
     strict: bool = False,
     registry: Registry | None = None,
     tick: Tick | None = None,
@@ -59,6 +71,8 @@ def run(
         suite: Path of a YAML file, or its content as a mapping.
         output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole.
         overrides: ``PATH=VALUE`` assignments.
+        cached: A recorded run directory to grade instead of the suite's target.
+        allow_code: Let graders import Python code that the suite names.
         strict: Stop at the first bad record or raising grader instead of recording it.
         registry: Plugins to use; default: all installed ones.
         tick: Called with the number of samples done since the last call.
@@ -76,7 +90,7 @@ def run(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
     """
-    resolved = load_suite(suite, overrides=overrides, registry=registry)
+    resolved = load_suite(suite, overrides=overrides, cached=cached, allow_code=allow_code, registry=registry)
     return run_suite(resolved, Path(output) if output is not None else None, strict=strict, tick=tick)
 
 
@@ -159,10 +173,10 @@ class _Memory(Reader):
 
     samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
 
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:  # noqa: ARG002 - the contract's signature
+    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
 
-    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:  # noqa: ARG002 - as above
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         return iter(self.samples)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 import attrs
 
@@ -25,8 +25,8 @@ OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
 class GateSpec:
     """A flat gate, as letta-evals suites write it.
 
-    Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is the
-    percentage of graded samples that pass, 0 to 100.
+    Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is
+    the percentage of graded samples that pass, 0 to 100.
     """
 
     op: Op
@@ -40,6 +40,8 @@ class GateSpec:
     """Per-sample rule; default: the gate's own ``value``."""
     on_no_data: Literal["fail", "pass"] = "fail"
     """What an empty series decides in the documented profile; upstream compares 0.0."""
+    per: str | None = None
+    """``model``, or the name of a facet: the gate must hold in every group."""
 
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes.
@@ -58,7 +60,14 @@ class GateSpec:
         return f"{name} {OPERATORS[self.op][0]} {self.value:g}{'%' if self.metric == 'accuracy' else ''}"
 
 
-def passes(gate: GateSpec | None, score: float) -> bool:
+class SampleRule(Protocol):
+    """What decides whether one score passes."""
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes."""
+
+
+def passes(gate: SampleRule | None, score: float) -> bool:
     """Return whether one score passes by the gate's per-sample rule; without a gate, score >= 1.0."""
     return score >= 1.0 if gate is None else gate.sample_passes(score)
 

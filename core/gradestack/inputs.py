@@ -27,13 +27,19 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
     """Return the paths meant, globs expanded in sorted order, relative ones taken from ``base``.
 
     Raises:
-        DataError: A path does not exist, or a pattern matches nothing.
+        DataError: A path does not exist, is neither file nor directory, or a pattern matches nothing.
     """
     found: list[Path] = []
     for text in given:
-        path = Path(text).expanduser()
+        if not text:
+            msg = "an empty path was given; name result files or directories"
+            raise DataError(msg)
+        path = _expanded(text)
         path = base / path if base is not None else path
-        if path.exists():
+        if _exists(path):
+            if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
+                msg = f"{path}: neither a file nor a directory; write it to a file first"
+                raise DataError(msg)
             found.append(path)
         elif _MAGIC & set(text):
             anchor = Path(path.anchor) if path.is_absolute() else Path()
@@ -46,6 +52,21 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
             msg = f"{path}: no such file or directory"
             raise DataError(msg)
     return list(dict.fromkeys(found))
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # no such user: a file may be called ~x
+        return Path(text)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name too long, a directory that may not be entered
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise DataError(msg) from error
 
 
 def _head(path: Path) -> bytes:
@@ -69,9 +90,16 @@ def _readers(registry: Registry) -> dict[str, type[Reader]]:
     return found
 
 
+def _sniff(reader: type[Reader], path: Path, head: bytes) -> float:
+    try:
+        return reader.sniff(path, head)
+    except Exception:  # noqa: BLE001 - a reader that stumbles over a file of another format does not know it
+        return 0.0
+
+
 def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
     head = _head(path)
-    scores = {name: reader.sniff(path, head) for name, reader in readers.items()}
+    scores = {name: _sniff(reader, path, head) for name, reader in readers.items()}
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]
     if top <= 0.0:
@@ -118,7 +146,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
             if name:
                 names.setdefault(name, []).append(file)
             else:
-                ignored.append(str(file))
+                ignored.append(file.relative_to(path.parent).as_posix())
         if not whole and not inside:
             raise DataError(_unknown(path, registry))
     if not names:
@@ -152,9 +180,13 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
         shown.append("/".join(path.parts[-length:]) if path.name else path.resolve().name)
     stems = [path.stem if path.is_file() else (path.name or path.resolve().name) for path in paths]
     total, seen = Counter(stems), Counter[str]()
+    taken = {stem for stem in stems if total[stem] == 1}
     inputs = []
     for path, stem, text in zip(paths, stems, shown, strict=True):
-        seen[stem] += 1
-        name = f"{stem}-{seen[stem]}" if total[stem] > 1 else stem
+        name = stem
+        while total[stem] > 1 and (name == stem or name in taken):
+            seen[stem] += 1
+            name = f"{stem}-{seen[stem]}"
+        taken.add(name)
         inputs.append(Input(path=path, name=name, shown=text))
     return tuple(inputs)

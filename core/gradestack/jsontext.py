@@ -23,7 +23,8 @@ LINE_SHARD_BYTES = 8 * 1024 * 1024
 
 _WINDOW = 1024 * 1024
 _SPACE = re.compile(r"[ \t\n\r]*")
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["\[\]{}]', re.DOTALL)
+"""A whole string, or a bracket; a lone quote opens a string that has not ended yet."""
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _LONGEST_TOKEN = 16
 """No literal, escape or delimiter error caused by a cut is further than this from the cut."""
@@ -199,8 +200,10 @@ def _decode(window: _Window) -> tuple[Any, str | None]:
             return None, "nested too deeply"
         except ValueError as error:
             return None, str(error)
-        if end == len(window.text) and window.more():
-            continue  # a number may go on
+        length = end - window.at
+        if end >= len(window.text) - _LONGEST_TOKEN and window.more():
+            continue  # a number may go on: 1 of 1.5, 1.5 of 1.5e3
+        end = window.at + length  # reading on moves the window
         if window.suspect and _ESCAPED_BYTE.search(window.text, window.at, end):
             window.advance(end)
             return None, _NOT_UTF8
@@ -214,6 +217,8 @@ def _skip_value(window: _Window) -> bool:
     while True:
         for match in _STRUCTURE.finditer(window.text, at):
             mark = match.group()
+            if mark == '"':  # brackets behind it are text
+                break
             depth += (mark in "[{") - (mark in "]}")
             if depth == 0 and mark in "]}":
                 window.advance(match.end())

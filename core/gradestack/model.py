@@ -256,14 +256,25 @@ def failed(fault: Fault) -> Grade:
     return Grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
 
 
-def check_grade(grade: Grade) -> str | None:
-    """Return what is wrong with a grade's score, or None when it obeys the contract.
+LARGEST_SCORE = 1e100
+"""Larger magnitudes than any metric has; sums of squares of this many stay finite."""
 
-    A graded outcome has a finite score; any other has none.
+
+def check_grade(grade: Grade) -> str | None:
+    """Return what is wrong with a grade's numbers, or None when it obeys the contract.
+
+    A graded outcome has a finite score of at most :data:`LARGEST_SCORE` in magnitude; any other has none. Parts are
+    finite or None.
     """
     score = grade.score
     if grade.outcome is Outcome.GRADED:
         if isinstance(score, bool) or not isinstance(score, int | float):
             return f"a graded outcome needs a number as score, got {score!r}"
-        return None if math.isfinite(score) else f"a score must be finite, got {score!r}"
-    return None if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
+        if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
+            return f"a score must be finite, got {score!r}" if isinstance(score, float) else "the score is too large"
+    elif score is not None:
+        return f"a {grade.outcome} outcome has no score, got {score!r}"
+    for name, part in grade.parts.items():
+        if part is not None and not math.isfinite(part):
+            return f"part {name!r} must be finite or None, got {part!r}"
+    return None

@@ -6,8 +6,6 @@ and only finished pieces come back; samples never cross a process border.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self, TextIO
@@ -15,30 +13,18 @@ from typing import Any, Self, TextIO
 import attrs
 
 from gradestack import tally
-from gradestack.api import Aggregator, Exporter, Grader, Reader, Shard
+from gradestack.api import Aggregator, Exporter, Reader, Shard
 from gradestack.errors import DataError, PluginError
-from gradestack.gate import GateSpec, passes
+from gradestack.gate import SampleRule, passes
 from gradestack.jsontext import dumps
-from gradestack.model import BadRecord, Fault, Grade, Key, Outcome, Sample, Source, Status, check_grade, failed
+from gradestack.model import BadRecord, Fault, Grade, Key, Sample, Source, Status, failed
 from gradestack.rows import sample_row
+from gradestack.selection import Selection, digest
+from gradestack.slots import GraderSlot, grade_sample, stable_text
 from gradestack.tally import Tally
 
 LISTED_BAD_RECORDS = 1000
 """Bad records are all counted; this many per shard are listed with their reason."""
-
-
-@attrs.frozen(kw_only=True)
-class GraderSlot:
-    """A grader, its key in the suite, and the name and version failures are signed with."""
-
-    key: str
-    component: str
-    grader: Grader
-
-    @property
-    def signature(self) -> str:
-        """Name and version."""
-        return f"{self.component} {self.grader.version}"
 
 
 @attrs.frozen(kw_only=True)
@@ -73,60 +59,6 @@ class ShardResult:
     interrupted: bool = False
 
 
-def digest(sample: Sample) -> int:
-    """Return a 64-bit digest of a sample's identity."""
-    text = json.dumps([sample.id, sample.model, sample.run])
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-
-
-def grade_sample(slot: GraderSlot, sample: Sample, *, strict: bool = False) -> Grade:
-    """Return a grader's grade; whatever it raises becomes a failed grade that names it.
-
-    Raises:
-        PluginError: It raised or broke the contract, and ``strict`` is set.
-    """
-    if sample.status not in slot.grader.handles:
-        return _unhandled(sample)
-    try:
-        grade = slot.grader.grade(sample)
-        problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-        fault = problem and Fault(
-            category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature
-        )
-    except Exception as error:
-        if strict:
-            msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
-            raise PluginError(msg, f"{type(error).__name__}: {error}") from error
-        said = "nested too deeply" if isinstance(error, RecursionError) else _stable(error)
-        fault = Fault(
-            category="grading", code="raised", message=said, type=type(error).__name__, component=slot.signature
-        )
-    if not fault:
-        return grade
-    if strict:
-        msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
-        raise PluginError(msg, fault.message)
-    return failed(fault)
-
-
-def _stable(error: Exception) -> str:
-    """Return an error's text without what differs from run to run (object addresses), at most 500 characters."""
-    text = str(error)
-    while (start := text.find(" at 0x")) >= 0:
-        end = start + 6
-        while end < len(text) and text[end] in "0123456789abcdefABCDEF":
-            end += 1
-        text = text[:start] + text[end:]
-    return text[:500]
-
-
-def _unhandled(sample: Sample) -> Grade:
-    if sample.status is Status.MISSING:
-        fault = Fault(category="data", code="missing", message="the recording has no run of this dataset row")
-        return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
-    return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))
-
-
 @attrs.frozen(kw_only=True)
 class Worker:
     """Turns shards into results; see the module's docstring."""
@@ -136,15 +68,16 @@ class Worker:
     graders: tuple[GraderSlot, ...]
     metrics: tuple[MetricSlot, ...]
     exporters: tuple[tuple[str, Exporter], ...]
-    gate: GateSpec | None
+    gate: SampleRule | None
     headline: str
     parts: Path
     """Directory for the pieces of rows and native files."""
     strict: bool = False
     join: Mapping[str, Sample] | None = None
     """Dataset rows by id."""
-    keep: Mapping[int, tuple[int, int]] | None = None
-    """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
+    same_inputs: bool = False
+    """Refuse a sample whose input differs from its dataset row's."""
+    selection: Selection | None = None
     tick: Callable[[int], None] | None = attrs.field(default=None, eq=False)
     """Called with the number of samples done since the last call; dropped when the worker is pickled."""
 
@@ -177,7 +110,7 @@ class Worker:
                     if isinstance(record, BadRecord):
                         self._bad(record, result, sinks, shard)
                         continue
-                    if not self._wanted(record, shard, position):
+                    if self.selection is not None and not self.selection.takes(record, (shard.ordinal, position)):
                         position += 1
                         continue
                     self._sample(record, shard, position, result, states, out, sinks)
@@ -195,9 +128,6 @@ class Worker:
         result.states = {f"{metric.of}/{metric.key}": state for metric, state in zip(self.metrics, states, strict=True)}
         return result
 
-    def _wanted(self, sample: Sample, shard: Shard, position: int) -> bool:
-        return self.keep is None or self.keep.get(digest(sample)) in (None, (shard.ordinal, position))
-
     def _sample(
         self,
         sample: Sample,
@@ -209,10 +139,12 @@ class Worker:
         sinks: _Sinks,
     ) -> None:
         if self.join is not None:
-            sample = joined(sample, self.join)
+            sample = joined(sample, self.join, same_inputs=self.same_inputs)
             result.seen.add((sample.model or "", sample.id))
-        grades = {slot.key: grade_sample(slot, sample, strict=self.strict) for slot in self.graders}
-        line, grades = self._row(sample, grades)
+        judged = {slot.key: grade_sample(slot, sample, strict=self.strict) for slot in self.graders}
+        grades = {key: grade for key, (grade, _) in judged.items()}
+        submissions = {key: text for key, (_, text) in judged.items() if text is not None}
+        line, grades = self._row(sample, grades, submissions)
         out.write(line)
         out.write("\n")
         key = Key(
@@ -235,12 +167,15 @@ class Worker:
         if sample.status is not Status.MISSING:
             result.keys.append((digest(sample), f"{sample.source or sample.id}"))
 
-    def _row(self, sample: Sample, grades: dict[str, Grade]) -> tuple[str, dict[str, Grade]]:
+    def _row(
+        self, sample: Sample, grades: dict[str, Grade], submissions: dict[str, str]
+    ) -> tuple[str, dict[str, Grade]]:
         """Return the row's text; a sample too deeply nested to be written is kept as a failure without its content."""
         score = grades[self.headline].score
         passed = None if score is None else passes(self.gate, score)
         try:
-            return dumps(sample_row(sample, grades, self.headline, passed=passed)), grades
+            row = sample_row(sample, grades, self.headline, passed=passed, submissions=submissions)
+            return dumps(row), grades
         except RecursionError:
             fault = Fault(category="data", code="too_deep", message="nested too deeply to be written")
             bare = attrs.evolve(
@@ -277,7 +212,7 @@ class Worker:
                 self._broken(name, error, result)
 
     def _broken(self, what: str, error: Exception, result: ShardResult) -> None:
-        said = f"{type(error).__name__}: {_stable(error)}"
+        said = f"{type(error).__name__}: {stable_text(error)}"
         if self.strict:
             msg = f"{what} raised {said}"
             raise PluginError(msg) from error
@@ -288,12 +223,17 @@ def _place(source: Source) -> dict[str, Any]:
     return {"file": source.file, "ordinal": source.ordinal, "line": source.line}
 
 
-def joined(sample: Sample, dataset: Mapping[str, Sample]) -> Sample:
-    """Return a sample with what the dataset knows of its task: expectations always, tools and input when it has none."""
+def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool = False) -> Sample:
+    """Return a sample with what the dataset knows of its task: expectations always, tools and input if it has none."""
     row = dataset.get(sample.id)
     if row is None:
         return sample
+    if same_inputs and None not in (row.input, sample.input) and row.input != sample.input:
+        msg = f"{sample.source or sample.id}: the input of sample {sample.id!r} differs from the dataset's"
+        raise DataError(msg, "the recording was made with another dataset; grade it with that one")
     changes: dict[str, Any] = {"expected": row.expected}
+    if row.facets:
+        changes["facets"] = {**row.facets, **sample.facets}
     if sample.tools is None and row.tools is not None:
         changes["tools"] = row.tools
     if sample.input is None and row.input is not None:

@@ -156,6 +156,16 @@ def _offered(implementation: Callable[[], Any]) -> list[Any]:
     return list(implementation())
 
 
+def _checked(found: list[Any], implementations: Sequence[object]) -> tuple[Component, ...]:
+    if not implementations:
+        msg = "it implements no gradestack_components hook (is @hookimpl missing?)"
+        raise PluginError(msg)
+    for component in found:
+        if problem := _problem(component):
+            raise PluginError(problem)
+    return tuple(found)
+
+
 def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple[Component, ...]:
     """Register one plugin and return its components; every mistake in it is raised, and it is left unregistered."""
     try:
@@ -164,14 +174,9 @@ def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple
         implementations = [
             each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name
         ]
-        if not implementations:
-            msg = "it implements no gradestack_components hook (is @hookimpl missing?)"
-            raise PluginError(msg)
-        found = [component for each in implementations for component in _offered(each.function)]
-        for component in found:
-            if problem := _problem(component):
-                raise PluginError(problem)
-        return tuple(found)
+        return _checked(
+            [component for each in implementations for component in _offered(each.function)], implementations
+        )
     except BaseException:
         if manager.has_plugin(name):
             manager.unregister(name=name)
@@ -206,8 +211,8 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
 
     Args:
         extra: Further (name, plugin object) pairs, registered as if installed; for notebooks and tests.
-        limit: Names of the plugins to load, comma-separated, besides the built-in ones; "" loads only the built-in ones.
-            Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
+        limit: Names of the plugins to load, comma-separated, besides the built-in ones; "" loads only the built-in
+            ones. Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
     """
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(Hooks)

@@ -27,6 +27,7 @@ class Resolver:
         self.broken: list[str] = []
         self.warnings: list[str] = []
         self.profile: Profile = "documented"
+        self.allow_code = False
 
     def say(self, place: Place, message: str) -> None:
         """Record one problem."""
@@ -53,7 +54,7 @@ class Resolver:
                 bad = {place for place, _ in problems.found if place}
                 entries = {place[:2] for place in bad if place[0] in ("graders", "metrics") and len(place) > 1}
                 for section, entry in entries:
-                    data[str(section)] = {key: each for key, each in data[str(section)].items() if key != entry}
+                    data[str(section)] = {key: each for key, each in data[str(section)].items() if str(key) != entry}
                 whole = {place[0] for place in bad if place[:2] not in entries}
                 if not entries and not whole & set(data):
                     self.finish()
@@ -77,6 +78,9 @@ class Resolver:
             return None
         except ConfigError as error:
             self.say((*place, "kind") if isinstance(reference, Mapping) else place, str(error))
+            return None
+        if getattr(target, "runs_code", False) and not self.allow_code:
+            self.say(place, f"{name} imports Python code the suite names; pass --allow-code if you trust this suite")
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
         if "profile" not in options and any(field.name == "profile" for field in attrs.fields(target)):

@@ -63,8 +63,8 @@ def _item(item: Item) -> Row:
 def grade_to_json(grade: Grade) -> Row:
     """Return a grade as it stands in a row.
 
-    ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry ``metadata.error`` and
-    ``metadata.error_type``.
+    ``score`` is 0.0 for an ungraded one, as letta-evals writes it; read ``state``. Failures carry ``metadata.error``
+    and ``metadata.error_type``.
     """
     row = _shared(grade)
     row["score"] = 0.0 if grade.score is None else grade.score
@@ -110,7 +110,18 @@ def _calls(calls: tuple[ToolCall, ...] | None) -> list[Row] | None:
     return rows
 
 
-def sample_row(sample: Sample, grades: Mapping[str, Grade], headline: str, *, passed: bool | None) -> Row:
+def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
+    return next((text for text in (submissions.get(headline), sample.text, sample.label) if text is not None), "")
+
+
+def sample_row(
+    sample: Sample,
+    grades: Mapping[str, Grade],
+    headline: str,
+    *,
+    passed: bool | None,
+    submissions: Mapping[str, str] | None = None,
+) -> Row:
     """Return the row of one sample: the letta-evals result form, and beside it what gradestack adds.
 
     Args:
@@ -118,14 +129,15 @@ def sample_row(sample: Sample, grades: Mapping[str, Grade], headline: str, *, pa
         grades: Its grades by grader key.
         headline: Key of the grader shown as ``grade``.
         passed: Whether the headline score passes the per-sample rule; None when there is no score.
+        submissions: What each text grader judged, by grader key.
     """
     expected = sample.expected
     truth = expected.text if expected.text is not None else expected.label
     written = {key: grade_to_json(grade) for key, grade in grades.items()}
     return {
         "sample": {"id": sample.id, "input": _plain(sample.input), "ground_truth": _plain(truth)},
-        "submission": sample.text if sample.text is not None else (sample.label or ""),
-        "submissions": None,
+        "submission": _submission(sample, submissions or {}, headline),
+        "submissions": dict(submissions) if submissions else None,
         "trajectory": [[_message(message) for message in turn] for turn in sample.turns],
         "agent_id": sample.agent_id,
         "agent_usage": sample.usage,

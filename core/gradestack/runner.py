@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
 from gradestack import tally
 from gradestack.api import Aggregator, Shard
+from gradestack.composite import judge_groups, needs_series
 from gradestack.errors import DataError
-from gradestack.gate import evaluate
+from gradestack.gate import GateSpec, evaluate
 from gradestack.header import header
 from gradestack.model import BadRecord, Sample, Status
+from gradestack.multirun import RowSeries, write_runs
 from gradestack.native import write_native
-from gradestack.pipeline import GraderSlot, MetricSlot, ShardResult, Worker, digest
+from gradestack.pipeline import MetricSlot, ShardResult, Worker
 from gradestack.report import Report
+from gradestack.selection import Selection, first_ids, last_ones
+from gradestack.slots import GraderSlot
 from gradestack.store import HEADER, ROWS, SUMMARY, Staging, default_place, link_latest
 from gradestack.suitespec import Suite
 from gradestack.tally import Tally
@@ -29,7 +33,7 @@ _FAR = 1 << 62
 
 
 @attrs.define
-class _Merged:
+class Merged:
     """What all shards came to."""
 
     samples: int = 0
@@ -55,7 +59,7 @@ class Run:
     def __init__(self, suite: Suite, staging: Staging, *, strict: bool, tick: Callable[[int], None] | None) -> None:
         self.suite, self.staging, self.strict, self.tick = suite, staging, strict, tick
         self.metrics = {f"{metric.of}/{metric.stage.key}": metric.stage.component for metric in suite.metrics}
-        self.merged = _Merged()
+        self.merged = Merged()
 
     def worker(self, shards: Sequence[Shard], index: Any) -> Worker:
         """Return what engines apply to every shard."""
@@ -64,21 +68,42 @@ class Run:
             reader=suite.reader.component,
             index=index,
             graders=tuple(
-                GraderSlot(key=stage.key, component=stage.name, grader=stage.component) for stage in suite.graders
+                GraderSlot(
+                    key=stage.key,
+                    component=stage.name,
+                    grader=stage.component,
+                    extractor=stage.extractor.component if stage.extractor is not None else None,
+                    profile=suite.profile,
+                )
+                for stage in suite.graders
             ),
             metrics=tuple(
                 MetricSlot(key=metric.stage.key, of=metric.of, aggregator=metric.stage.component)
                 for metric in suite.metrics
             ),
             exporters=tuple((stage.name, stage.component) for stage in suite.exporters),
-            gate=suite.gate,
+            gate=suite.rule,
             headline=suite.headline,
             parts=self.staging.parts,
             strict=self.strict,
             join=self._dataset(),
+            same_inputs=suite.same_inputs,
             tick=self.tick,
         )
-        return attrs.evolve(worker, keep=_last_ones(worker, shards)) if suite.duplicates == "last" else worker
+        return attrs.evolve(worker, selection=self._selection(worker, shards))
+
+    def _selection(self, worker: Worker, shards: Sequence[Shard]) -> Selection | None:
+        """Return what limits the samples: max_samples, sample_tags, the last of several duplicates."""
+        suite = self.suite
+        ids = None
+        if suite.max_samples and worker.join is not None:
+            ids = frozenset(worker.join)  # already cut to the first rows
+        elif suite.max_samples:
+            ids = first_ids(worker.reader, shards, worker.index, suite.max_samples)
+        last = last_ones(worker.reader, shards, worker.index) if suite.duplicates == "last" else None
+        if ids is None and last is None and not suite.sample_tags:
+            return None
+        return Selection(ids=ids, tags=suite.sample_tags, last=last)
 
     def _dataset(self) -> dict[str, Sample] | None:
         """Read the dataset the kernel joins by id."""
@@ -94,7 +119,8 @@ class Run:
                 if isinstance(record, BadRecord):
                     msg = f"{dataset.path}: {record.source}: {record.reason}"
                     raise DataError(msg)
-                rows[record.id] = record
+                if not self.suite.max_samples or len(rows) < self.suite.max_samples or record.id in rows:
+                    rows[record.id] = record
         if not rows:
             msg = f"{dataset.path}: the dataset holds no row"
             raise DataError(msg)
@@ -195,22 +221,36 @@ class Run:
             done[metric.of][metric.stage.key] = {"error": self.merged.broken[name]}
         return done
 
-    def summary(self) -> dict[str, Any]:
-        """Return the content of summary.json."""
-        suite, merged = self.suite, self.merged
+    def _gates(self, figures: dict[str, dict[str, Any]], series: RowSeries) -> list[dict[str, Any]]:
+        """Return every gate's verdict; only forms beyond the flat one need the scores of all rows."""
+        suite, found = self.suite, []
+        for gate in suite.gates:
+            if needs_series([gate]):
+                found.append(judge_groups(gate, series.groups, series.everything, suite.headline, suite.profile))
+                continue
+            key = getattr(gate, "metric_key", None) or suite.headline
+            compared = {
+                "attempted": figures[key]["total_attempted"],
+                "avg_score": figures[key]["avg_score_attempted"],
+                "pass_rate": figures[key]["pass_rate"],
+            }
+            found.append(evaluate(cast(GateSpec, gate), key, compared, suite.profile))
+        return found
+
+    def summary(self, merged: Merged, series: RowSeries) -> dict[str, Any]:
+        """Return the content of summary.json for everything, or for one run of several.
+
+        Args:
+            merged: The counts and states to report.
+            series: Scores of the rows, read when a gate needs them.
+        """
+        suite = self.suite
         keys = [stage.key for stage in suite.graders]
         counts = tally.overall(merged.tally, keys)
         figures = {key: tally.figures(count, suite.profile) for key, count in counts.items()}
         head = figures[suite.headline]
         aggregates = self.finish_states(merged.states)
-        gates = []
-        if suite.gate is not None:
-            compared = {
-                "attempted": head["total_attempted"],
-                "avg_score": head["avg_score_attempted"],
-                "pass_rate": head["pass_rate"],
-            }
-            gates.append(evaluate(suite.gate, suite.headline, compared, suite.profile))
+        gates = self._gates(figures, series)
         short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
         named = any(merged.tally)
         content: dict[str, Any] = {
@@ -218,7 +258,7 @@ class Run:
             "config": suite.config,
             "metrics": {
                 **{name: head[name] for name in head if name != "pass_rate"},
-                "per_model": [self._model_row(model) for model in merged.tally] if named else None,
+                "per_model": [self._model_row(model, merged) for model in merged.tally] if named else None,
                 "by_metric": {key: {name: figures[key][name] for name in short} for key in keys},
                 "metrics": {key: figures[key]["pass_rate"] for key in keys},
                 "states": {key: counts[key]["states"] for key in keys},
@@ -232,7 +272,7 @@ class Run:
                 "count": merged.duplicates,
                 "listed": merged.duplicates_listed,
             },
-            "warnings": self._warnings(),
+            "warnings": self._warnings(merged),
         }
         if merged.broken:
             content["broken"] = merged.broken
@@ -241,8 +281,8 @@ class Run:
             content["gates_passed"] = False if gates else None
         return content
 
-    def _model_row(self, model: str) -> dict[str, Any]:
-        profile, counts = self.suite.profile, self.merged.tally[model]
+    def _model_row(self, model: str, merged: Merged) -> dict[str, Any]:
+        profile, counts = self.suite.profile, merged.tally[model]
         head = tally.figures(counts[self.suite.headline], profile)
         return {
             "model_name": model or None,
@@ -255,8 +295,7 @@ class Run:
             "metrics": {key: tally.figures(count, profile)["pass_rate"] for key, count in counts.items()},
         }
 
-    def _warnings(self) -> list[str]:
-        merged = self.merged
+    def _warnings(self, merged: Merged) -> list[str]:
         said = list(self.suite.warnings)
         if merged.duplicates:
             first = merged.duplicates_listed[0]
@@ -264,16 +303,6 @@ class Run:
             said.append(f"{merged.duplicates} record(s) repeat an (id, model, run), the first at {first}; {what}")
         said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
         return said
-
-
-def _last_ones(worker: Worker, shards: Iterable[Shard]) -> dict[int, tuple[int, int]]:
-    """Return where the last record of every (id, model, run) stands: a first pass over all inputs."""
-    last: dict[int, tuple[int, int]] = {}
-    for shard in shards:
-        samples = (each for each in worker.reader.read(shard, worker.index) if isinstance(each, Sample))
-        for position, sample in enumerate(samples):
-            last[digest(sample)] = (shard.ordinal, position)
-    return last
 
 
 def run_suite(
@@ -305,8 +334,11 @@ def run_suite(
         run = Run(suite, staging, strict=strict, tick=tick)
         run.execute()
         write_native(run)
-        summary = run.summary()
+        series = RowSeries(staging.path / ROWS)
+        summary = run.summary(run.merged, series)
         head = header(suite, started, time.perf_counter() - clock)
+        if suite.num_runs is not None:
+            summary = write_runs(run, staging, head, summary)
         staging.write_json(SUMMARY, summary)
         staging.write_json(HEADER, head)
         report = Report(path=staging.path, header=head, summary=summary, temporary=temporary)

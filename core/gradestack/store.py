@@ -28,9 +28,14 @@ def is_run(path: Path) -> bool:
 
 
 def default_place(name: str, now: datetime) -> Path:
-    """Return ``gradestack-runs/NAME/UTC-TIME``."""
-    safe = re.sub(r"[^\w.-]+", "-", name).strip(".-") or "run"
-    return Path("gradestack-runs") / safe / now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    """Return ``gradestack-runs/NAME/UTC-TIME``, numbered when there is one of that time already."""
+    safe = re.sub(r"[^\w.-]+", "-", name).strip(".-")[:100] or "run"
+    time = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
+    place, number = Path("gradestack-runs") / safe / time, 1
+    while place.exists():  # two runs within a second: the first one stays
+        number += 1
+        place = place.with_name(f"{time}-{number}")
+    return place
 
 
 def check_place(path: Path) -> None:
@@ -39,6 +44,17 @@ def check_place(path: Path) -> None:
     Raises:
         ConfigError: A file, a directory that is not ours, or one that cannot be written.
     """
+    try:
+        _check_place(path)
+    except OSError as error:
+        msg = f"{path}: cannot be written: {error.strerror or error}"
+        raise ConfigError(msg) from error
+
+
+def _check_place(path: Path) -> None:
+    if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
+        msg = f"{path}: holds the working directory, and a run directory is replaced whole; name another with -o"
+        raise ConfigError(msg)
     if path.is_dir():
         if any(path.iterdir()) and not is_run(path):
             msg = f"{path}: the directory is not empty and not a gradestack run; name another with -o"

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-class Problems(Exception):  # noqa: N818 - a carrier, caught where it is made
+class Problems(Exception):
     """All problems found in one value, each with its place below that value."""
 
     def __init__(self, found: list[tuple[Place, str]]) -> None:
@@ -163,9 +163,9 @@ def problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
                 yield (*step, *place), message
     elif isinstance(error, ForbiddenExtraKeysError):
         known = [field.alias or field.name for field in attrs.fields(error.cl) if field.init]
-        for key in sorted(error.extra_fields):
+        for key in sorted(error.extra_fields, key=str):
             also = suggest(key, known) or f"; known: {', '.join(known) or 'none'}"
-            yield (key,), f"unknown key{also}"
+            yield (str(key),), f"unknown key{also}"
     elif isinstance(error, KeyError):
         yield (), "missing"
     else:

@@ -11,6 +11,7 @@ import attrs
 
 from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.errors import ConfigError, GradestackError, PluginError
+from gradestack.gating import resolve_gates
 from gradestack.inputs import expand, name_inputs, recognise
 from gradestack.registry import Registry, suggest
 from gradestack.resolver import Resolver, made_stage
@@ -46,7 +47,12 @@ _EARLY = ("reader", "target", "stack", "profile", "dataset", "name")
 
 
 def resolve(
-    document: Document, registry: Registry, *, base: Path | None = None, overrides: Iterable[str] = ()
+    document: Document,
+    registry: Registry,
+    *,
+    base: Path | None = None,
+    overrides: Iterable[str] = (),
+    allow_code: bool = False,
 ) -> Suite:
     """Return the suite a document describes.
 
@@ -55,6 +61,7 @@ def resolve(
         registry: Where components come from.
         base: Directory that relative paths are taken from.
         overrides: ``PATH=VALUE`` assignments.
+        allow_code: Let graders import Python code that the suite names.
 
     Raises:
         ConfigError: Everything that is wrong with the configuration, each with its place.
@@ -67,6 +74,8 @@ def resolve(
         if assignment.split(".")[0].split("=")[0].strip() in _EARLY:
             apply_override(document, assignment)
     resolver = Resolver(document, registry, base)
+    resolver.allow_code = allow_code
+    _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
     chosen = reference.get("kind") if isinstance(reference, Mapping) else reference
     target = document.data.get("target")
@@ -97,7 +106,8 @@ def resolve(
     reader = resolver.stage("reader", "reader", reader_named, reader_place) if reader_named else None
     graders = _graders(resolver, spec)
     metrics = _metrics(resolver, spec, graders)
-    headline = _headline(resolver, spec, graders)
+    gates, headline = resolve_gates(resolver, spec, graders)
+    _check_numbers(resolver, spec)
     reports = [
         resolver.stage("reporter", str(place), entry, ("reports", place)) for place, entry in enumerate(spec.reports)
     ]
@@ -121,7 +131,11 @@ def resolve(
         graders=tuple(graders.values()),
         metrics=tuple(metrics),
         exporters=_exporters(registry, reader, graders.values()),
-        gate=spec.gate,
+        gates=gates,
+        num_runs=spec.num_runs,
+        runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
+        max_samples=spec.max_samples or 0,
+        sample_tags=frozenset(spec.sample_tags),
         headline=headline,
         reports=tuple(report for report in reports if report is not None),
         engine=engine,
@@ -160,7 +174,8 @@ def resolve_samples(
     stages = {key: stage for key in graders if (stage := ready.get(key) or found.get(key)) is not None}
     full = attrs.evolve(spec, graders={key: {} for key in graders})
     metrics = _metrics(resolver, full, stages)
-    headline = _headline(resolver, full, stages)
+    gates, headline = resolve_gates(resolver, full, stages)
+    _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     engine = resolver.stage("engine", "engine", spec.engine, ("engine",))
     if not graders:
@@ -180,7 +195,11 @@ def resolve_samples(
         graders=tuple(stages.values()),
         metrics=tuple(metrics),
         exporters=(),
-        gate=spec.gate,
+        gates=gates,
+        num_runs=spec.num_runs,
+        runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
+        max_samples=spec.max_samples or 0,
+        sample_tags=frozenset(spec.sample_tags),
         headline=headline,
         reports=tuple(report for report in reports if report is not None),
         engine=engine,
@@ -207,15 +226,60 @@ def _lay_stack(resolver: Resolver, reader: object) -> None:
             resolver.say(("stack",), str(error))
 
 
+_TEXT_KEYS = ("extractor", "extractor_config", "display_name")
+
+
 def _graders(resolver: Resolver, spec: SuiteSpec) -> dict[str, Stage]:
     found: dict[str, Stage] = {}
     for key, reference in spec.graders.items():
-        stage = resolver.stage("grader", key, reference, ("graders", key))
+        stage = resolver.stage("grader", key, _code_reference(reference), ("graders", key), reserved=_TEXT_KEYS)
         if stage is not None:
-            found[key] = stage
+            found[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
     if not spec.graders and not resolver.document.data.get("graders"):
         resolver.say(("graders",), "at least one grader is needed, or a stack")
     return found
+
+
+def _code_reference(reference: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code; anything else unchanged."""
+    function = reference.get("function") if isinstance(reference, Mapping) else None
+    if not isinstance(reference, Mapping) or reference.get("kind") != "tool" or not isinstance(function, str):
+        return reference
+    place, colon, name = function.rpartition(":")
+    if not colon:
+        return reference
+    rest = {key: value for key, value in reference.items() if key not in ("kind", "function")}
+    return {"kind": "python_function", "file" if place.endswith(".py") else "module": place, "name": name, **rest}
+
+
+def _refuse_live_target(resolver: Resolver) -> None:
+    """Say that a letta-evals suite's live target cannot be honoured, and what to do instead."""
+    target = resolver.document.data.get("target")
+    kind = target.get("kind") if isinstance(target, Mapping) else None
+    if isinstance(kind, str) and kind != "recorded":
+        advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
+        resolver.say(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
+        resolver.document.data["target"] = {}
+
+
+def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, Any]) -> Stage:
+    """Give a text grader its extractor; refuse one on a grader that judges no text."""
+    place: Place = ("graders", stage.key)
+    named, config = reference.get("extractor"), reference.get("extractor_config")
+    if not stage.component.submission:
+        for option in ("extractor", "extractor_config"):
+            if option in reference:
+                resolver.say((*place, option), f"{stage.name} judges the whole sample; it takes no {option}")
+        return stage
+    if config is not None and not isinstance(config, Mapping):
+        resolver.say((*place, "extractor_config"), "expected a mapping of the extractor's options")
+        return stage
+    options = dict(config or {})
+    wanted = (
+        {**options, "kind": "last_assistant" if named is None else named} if not isinstance(named, Mapping) else named
+    )
+    extractor = resolver.stage("extractor", stage.key, wanted, (*place, "extractor"))
+    return attrs.evolve(stage, extractor=extractor)
 
 
 def _metrics(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
@@ -230,8 +294,9 @@ def _metrics(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) 
         if of is None:
             by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
             of = next(iter([*by_default, *graders, *spec.graders]), "")
-        elif of not in spec.graders:
+        elif not isinstance(of, str) or of not in spec.graders:
             resolver.say((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
+            of = ""
         stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
         if stage is not None:
             own[of, key] = Metric(of=of, stage=stage)
@@ -245,19 +310,14 @@ def _metrics(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) 
     return [*found, *own.values()]
 
 
-def _headline(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> str:
-    gate = spec.gate
-    if gate is not None and gate.metric == "accuracy" and 0 < gate.value <= 1:
-        said = f"gate.value {gate.value:g} with metric accuracy is a percentage: {gate.value:g}% of the samples"
-        resolver.warnings.append(f"{resolver.document.where(('gate', 'value'))}: {said}")
-    written = resolver.document.data.get("gate")
-    key = written.get("metric_key") if isinstance(written, Mapping) else None
-    if isinstance(key, str):
-        if key not in spec.graders:
-            hint = suggest(key, spec.graders) or f"; there are: {', '.join(spec.graders)}"
-            resolver.say(("gate", "metric_key"), f"no grader has the key {key!r}{hint}")
-        return key
-    return next(iter(graders), "")
+def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
+    for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
+        value = getattr(spec, name)
+        if isinstance(value, int) and value < least:
+            resolver.say((name,), f"expected at least {least}, got {value}")
+    for name in ("max_concurrent", "setup_script"):
+        if getattr(spec, name) is not None:
+            resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")
 
 
 def _dataset(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 
 from gradestack.api import Inputs, Kind, Profile
-from gradestack.gate import GateSpec
+from gradestack.composite import Gate
 
 Duplicates = Literal["keep", "last", "error"]
 
@@ -44,7 +44,21 @@ class SuiteSpec:
     """Grader key -> kind, or kind with options."""
     metrics: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
     """Further aggregators: metric key -> kind, ``of`` (a grader key) and options."""
-    gate: GateSpec | None = None
+    gate: dict[str, Any] | None = None
+    gates: tuple[dict[str, Any], ...] = ()
+    """Several gates: all must pass."""
+    num_runs: int | None = None
+    """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
+    runs_must_pass: Literal["any", "all", "majority"] | int | None = None
+    """How many runs' gates must pass; default ``all``, in the upstream profile ``any``."""
+    max_samples: int | None = None
+    """Only the first n tasks; 0 means no limit."""
+    sample_tags: tuple[str, ...] = ()
+    """Only samples with one of these tags (facet ``tags``)."""
+    max_concurrent: int | None = None
+    """Accepted from letta-evals suites; without a live target there is nothing to limit."""
+    setup_script: str | None = None
+    """Accepted from letta-evals suites; a live target's setup is not run."""
     reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
     engine: str | dict[str, Any] = "serial"
     duplicates: Duplicates | None = None
@@ -63,6 +77,8 @@ class Stage:
     """As written, plus the inherited profile."""
     version: str
     distribution: str
+    extractor: Stage | None = None
+    """For graders that judge one text: where it comes from."""
 
 
 @attrs.frozen(kw_only=True)
@@ -86,11 +102,22 @@ class Suite:
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
     exporters: tuple[Stage, ...]
-    gate: GateSpec | None
+    gates: tuple[Gate, ...]
     headline: str
     reports: tuple[Stage, ...]
     engine: Stage
     duplicates: Duplicates
+    num_runs: int | None = None
+    runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
+    max_samples: int = 0
+    sample_tags: frozenset[str] = frozenset()
+    same_inputs: bool = False
+    """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
     config: Mapping[str, Any]
     """The suite as written, overrides and stack included, input paths by their short names."""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def rule(self) -> Gate | None:
+        """The gate whose per-sample rule decides which samples pass: the first."""
+        return self.gates[0] if self.gates else None

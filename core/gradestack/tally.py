@@ -7,7 +7,7 @@ from typing import TypedDict
 
 from gradestack.api import Profile
 from gradestack.exact import Partials, add_exact, exact_mean, merge_exact
-from gradestack.gate import GateSpec, passes
+from gradestack.gate import SampleRule, passes
 from gradestack.model import JSON, Grade, Outcome
 
 
@@ -27,7 +27,7 @@ def _new() -> Count:
     return {"states": {str(outcome): 0 for outcome in Outcome}, "sum": [], "passed": 0}
 
 
-def add(tally: Tally, model: str, grades: Mapping[str, Grade], gate: GateSpec | None) -> None:
+def add(tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule | None) -> None:
     """Count the grades of one sample, in place."""
     counts = tally.get(model)
     if counts is None:

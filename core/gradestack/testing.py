@@ -75,7 +75,14 @@ def _deep() -> Any:
 
 def nasty_samples() -> list[Sample]:
     """Return valid samples with everything that breaks careless graders."""
-    odd = {"text": "<script>\u202e\ud800\x00", "big": 10**40, "nan": float("nan"), "null": None, "deep": _deep(), "": []}
+    odd = {
+        "text": "<script>\u202e\ud800\x00",
+        "big": 10**40,
+        "nan": float("nan"),
+        "null": None,
+        "deep": _deep(),
+        "": [],
+    }
     call = ToolCall(name="search", arguments={"q": "x", "n": 1})
     tool = ToolSpec(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
     broken_tool = ToolSpec(name="search", parameters={"type": 3, "properties": ["q"], "required": "q"})
@@ -210,7 +217,7 @@ def check_hash_seeds(target: str, options: str = "") -> None:
 
 
 def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:
-    """Return seeded keys and grades of every outcome, with what families put into them, for :func:`check_aggregator`."""
+    """Return seeded keys and grades of every outcome, with what families put into them."""
     rng = random.Random(seed)  # noqa: S311 - test data
     labels = ["direct", "tool_call", "request_for_info", "cannot_answer", "invalid"]
     found = []
@@ -264,8 +271,12 @@ def check_aggregator(
     expected = _done(aggregator, whole)
     assert _round_trip(whole) == whole, "the state is not made of JSON values"
     assert _done(aggregator, whole) == expected, "finish changed the state"
-    assert _done(aggregator, aggregator.merge(aggregator.start(), _round_trip(whole))) == expected, "start() on the left"
-    assert _done(aggregator, aggregator.merge(_round_trip(whole), aggregator.start())) == expected, "start() on the right"
+    assert _done(aggregator, aggregator.merge(aggregator.start(), _round_trip(whole))) == expected, (
+        "start() on the left"
+    )
+    assert _done(aggregator, aggregator.merge(_round_trip(whole), aggregator.start())) == expected, (
+        "start() on the right"
+    )
     json.loads(_done(aggregator, aggregator.start()))
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(12):
@@ -334,7 +345,7 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
         try:
             _read(reader, copy_path)
         except DataError as error:
-            assert str(copy_path) in str(error), f"the message does not name the file: {error}"  # noqa: PT017
+            assert str(copy_path) in str(error), f"the message does not name the file: {error}"
 
 
 def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:

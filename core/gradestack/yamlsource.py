@@ -74,7 +74,8 @@ def parse_yaml(text: str, origin: str) -> Document:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
-        said = getattr(error, "problem", None) or str(error) or "nested too deeply"
+        deep = isinstance(error, RecursionError)
+        said = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
         msg = f"{origin}{line}: not valid YAML: {said}"
         raise ConfigError(msg) from error
     if not isinstance(data, dict) or node is None:
@@ -123,7 +124,7 @@ def apply_override(document: Document, assignment: str) -> None:
         raise ConfigError(msg)
     try:
         value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         msg = f"--set {assignment}: the value is not valid YAML (quote it?)"
         raise ConfigError(msg) from error
     at: Any = document.data

@@ -153,10 +153,10 @@ class DeepFabricReader(Reader):
             try:
                 replied = with_reply(entry, loads(found.data))
             except JsonProblem as error:
-                replied = attrs.evolve(entry, reply={"kind": "exception", "message": f"the recorded reply is {error}"})
+                replied = entry._replace(reply={"kind": "exception", "message": f"the recorded reply is {error}"})
             yield self._build(replied, line.number - 1, source, model)
         if not places:
-            yield self._build(attrs.evolve(entry, reply=ABSENT), line.number - 1, at_row, model)
+            yield self._build(entry._replace(reply=ABSENT), line.number - 1, at_row, model)
 
     def _build(self, entry: Entry, row: int, source: Source, model: str | None) -> Sample:
         return build(entry, row=row, source=source, profile=self.profile, validation=self.validation, model=model)

@@ -8,9 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NoReturn
-
-import attrs
+from typing import Any, Final, NamedTuple, NoReturn
 
 from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import JSON, ToolCall
@@ -31,6 +29,8 @@ _RECORD_KEYS: Final = frozenset(
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
 _MESSAGE_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _EXECUTION_KEYS: Final = frozenset({"function_name", "arguments", "reasoning", "result"})
+_TEXTS: Final = frozenset({"question", "final_answer"})
+_CHECKED: Final = frozenset({"messages", "tool_context"})
 _CALL_ID: Final = re.compile(r"^[a-zA-Z0-9]{9}$")
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
 _METADATA_WORDS: Final = (
@@ -38,6 +38,7 @@ _METADATA_WORDS: Final = (
     ("reasoning_style", frozenset({"freetext", "agent", "structured", "hybrid", None})),
     ("agent_mode", frozenset({"single_turn", "multi_turn", None})),
 )
+_decoder: Final = json.JSONDecoder()
 NO_QUERY: Final = "No user query found in conversation"
 
 
@@ -45,8 +46,7 @@ class RecordProblem(ValueError):
     """A record without usable ground truth: a processing error, with nothing known of the sample."""
 
 
-@attrs.frozen
-class Truth:
+class Truth(NamedTuple):
     """What a record says should happen."""
 
     query: str
@@ -76,19 +76,19 @@ def strict_truth(record: JSON) -> Truth:
     if not isinstance(messages, list) or not messages:
         _refuse("messages", "must be a list of at least one message", messages)
     for message in messages:
-        _check_message(message)
+        if not _is_plain(message):
+            _check_message(message)
     context = record.get("tool_context")
-    executions = _executions(context) if context is not None else []
+    calls = _executions(context) if context is not None else []
     _check_rest(record)
     query = _query(record, messages)
-    if executions:
-        _check_first(executions[0])
-    calls = tuple([_call(*execution) for execution in executions])
+    if calls:
+        _check_first(calls[0])
     answer = record.get("final_answer", "") or _answer(messages, with_tools=context is not None)
     if not isinstance(query, str):
         _refuse("messages", "the first user message must have text content", query)
     _check_metadata(record.get("metadata"))
-    return Truth(query, calls, answer)
+    return Truth(query, tuple(calls), answer)
 
 
 def _query(record: Mapping[str, Any], messages: list[dict[str, Any]]) -> JSON:
@@ -101,6 +101,17 @@ def _query(record: Mapping[str, Any], messages: list[dict[str, Any]]) -> JSON:
     raise RecordProblem(NO_QUERY)
 
 
+def _is_plain(message: JSON) -> bool:
+    """Return whether a message is of the common shape, text with a role, which breaks no rule."""
+    return (
+        type(message) is dict
+        and len(message) == 2
+        and type(message.get("content")) is str
+        and type(role := message.get("role")) is str
+        and role in _ROLES
+    )
+
+
 def _check_message(message: JSON) -> None:
     if not isinstance(message, dict):
         _refuse("messages", "every message must be an object", message)
@@ -111,8 +122,6 @@ def _check_message(message: JSON) -> None:
         _refuse("messages.role", "must be system, user, assistant or tool", role)
     if content is not None and not isinstance(content, str):
         _refuse("messages.content", "must be text or null", content)
-    if len(message) == 2 and "content" in message:
-        return
     _check_calls(message.get("tool_calls"))
     identifier = message.get("tool_call_id")
     if identifier is not None and not (isinstance(identifier, str) and _CALL_ID.match(identifier)):
@@ -145,53 +154,59 @@ def _json_text(where: str, text: JSON) -> JSON:
     if not isinstance(text, str):
         _refuse(where, "must be JSON text", text)
     try:
-        return loads(text)
+        value, end = _decoder.raw_decode(text)
+    except (ValueError, RecursionError):
+        end = -1
+    if end == len(text):
+        return value
+    try:
+        return loads(text)  # surrounding white space, or a problem to be worded
     except JsonProblem as error:
         msg = f"{where}: must be valid JSON ({error})"
         raise RecordProblem(msg) from error
 
 
-def _executions(context: JSON) -> list[tuple[str, str, JSON]]:
-    """Return (name, argument text, decoded arguments) of every execution."""
+def _executions(context: JSON) -> list[ToolCall]:
+    """Return every execution as a call; arguments are None where the text does not hold an object."""
     if not isinstance(context, dict) or not context.keys() <= {"executions"}:
         _refuse("tool_context", "must be an object with no key but executions", context)
     executions = context.get("executions", [])
     if not isinstance(executions, list):
         _refuse("tool_context.executions", "must be a list", executions)
-    return [_execution(f"tool_context.executions[{at}]", execution) for at, execution in enumerate(executions)]
+    return [_execution(execution) for execution in executions]
 
 
-def _execution(where: str, execution: JSON) -> tuple[str, str, JSON]:
+def _execution(execution: JSON) -> ToolCall:
+    where = "tool_context.executions"
     if not isinstance(execution, dict) or execution.keys() != _EXECUTION_KEYS:
         _refuse(where, "must be an object of function_name, arguments, reasoning and result", execution)
     for key, value in execution.items():
-        if not isinstance(value, str) or len(value) < (2 if key == "arguments" else 1):
+        if not isinstance(value, str) or not value:
             _refuse(f"{where}.{key}", "must be text that is not empty", value)
     text = execution["arguments"]
+    if len(text) < 2:
+        _refuse(f"{where}.arguments", "must be text of at least 2 characters", text)
     arguments = _json_text(f"{where}.arguments", text.strip())
-    if isinstance(arguments, dict):
-        for name, value in arguments.items():
-            if value is None or value == "":
-                _refuse(f"{where}.arguments.{name}", "must have an actual value", value)
-    return execution["function_name"], text, arguments
-
-
-def _check_first(execution: tuple[str, str, JSON]) -> None:
-    """Check that the expected call's arguments are an object, and no white space but JSON's surrounds them."""
-    _, text, arguments = execution
     if not isinstance(arguments, dict):
+        return ToolCall(name=execution["function_name"], arguments=None, raw_arguments=text)
+    if None in arguments.values() or "" in arguments.values():
+        _refuse(f"{where}.arguments", "must have an actual value for every name", text)
+    return ToolCall(name=execution["function_name"], arguments=arguments, raw_arguments=text)
+
+
+def _check_first(call: ToolCall) -> None:
+    """Check that the expected call's arguments are an object, and no white space but JSON's surrounds them."""
+    text = call.raw_arguments or ""
+    if call.arguments is None:
         _refuse("tool_context.executions[0].arguments", "must hold a JSON object", text)
-    if text.strip() != text.strip(" \t\n\r"):
+    if not (text[0] == "{" and text[-1] == "}") and text.strip() != text.strip(" \t\n\r"):
         _json_text("tool_context.executions[0].arguments", text)
-
-
-def _call(name: str, text: str, arguments: JSON) -> ToolCall:
-    return ToolCall(name=name, arguments=arguments if isinstance(arguments, dict) else None, raw_arguments=text)
 
 
 def _answer(messages: list[dict[str, Any]], *, with_tools: bool) -> str | None:
     """Return the last assistant message; with tools, the last one that does not look like a call, if there is one."""
-    spoken = [message.get("content") for message in reversed(messages) if message["role"] == "assistant"]
+    spoken = [message.get("content") for message in messages if message["role"] == "assistant"]
+    spoken.reverse()
     if with_tools:
         for content in spoken:
             if not isinstance(content, str):
@@ -232,24 +247,27 @@ def _check_metadata(metadata: JSON) -> None:
 
 def _check_rest(record: Mapping[str, Any]) -> None:
     """Check the keys that are validated whether or not grading needs them."""
-    for key in ("question", "final_answer"):
-        if not isinstance(record.get(key, ""), str):
-            _refuse(key, "must be text", record[key])
-    for key in ("metadata", "structured_data"):
-        if record.get(key) is not None and not isinstance(record[key], dict):
-            _refuse(key, "must be an object or null", record[key])
-    if record.get("tools") is not None and not isinstance(record["tools"], list):
-        _refuse("tools", "must be a list or null", record["tools"])
-    if record.get("agent_context") is not None:
-        _check_agent(record["agent_context"])
-        if record.get("tool_context") is None:
-            msg = "agent_context requires tool_context to be present"
-            raise RecordProblem(msg)
-    if record.get("reasoning") is not None:
-        _check_reasoning(record["reasoning"])
+    for key, value in record.items():
+        if key in _TEXTS:
+            if not isinstance(value, str):
+                _refuse(key, "must be text", value)
+        elif value is None or key in _CHECKED:
+            continue
+        elif key == "tools":
+            if not isinstance(value, list):
+                _refuse(key, "must be a list or null", value)
+        elif key == "agent_context":
+            _check_agent(value, with_tools=record.get("tool_context") is not None)
+        elif key == "reasoning":
+            _check_reasoning(value)
+        elif not isinstance(value, dict):
+            _refuse(key, "must be an object or null", value)
 
 
-def _check_agent(context: JSON) -> None:
+def _check_agent(context: JSON, *, with_tools: bool) -> None:
+    if not with_tools:
+        msg = "agent_context requires tool_context to be present"
+        raise RecordProblem(msg)
     if not isinstance(context, dict) or not context.keys() <= {"mode", "planning_trace", "execution_summary"}:
         _refuse("agent_context", "must be an object of mode, planning_trace and execution_summary", context)
     if context.get("mode") not in ("single_turn", "multi_turn"):

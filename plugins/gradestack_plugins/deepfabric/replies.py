@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
-
-import attrs
+from typing import Any, Final, NamedTuple
 
 from gradestack.api import Profile
 from gradestack.jsontext import JsonProblem, compact, loads
@@ -30,8 +28,7 @@ class ReplyProblem(ValueError):
     """A reply that makes its sample a processing error, while the ground truth is known."""
 
 
-@attrs.frozen
-class Reply:
+class Reply(NamedTuple):
     """A reply as graders see it."""
 
     content: str
@@ -158,7 +155,7 @@ def _chat(raw: Mapping[str, Any], profile: Profile) -> Reply:
     first = _one_call(content, calls[0], profile, unwrap=True)
     if len(calls) == 1:
         return first
-    return attrs.evolve(first, calls=first.calls + chat.tool_calls(calls[1:]))
+    return first._replace(calls=first.calls + chat.tool_calls(calls[1:]))
 
 
 def _from_text(text: str, profile: Profile, *, with_tools: bool) -> Reply:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal
-
-import attrs
+from typing import Any, Final, Literal, NamedTuple
 
 from gradestack.api import Profile
 from gradestack.model import (
@@ -31,8 +29,7 @@ _ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
 _SCALARS: Final = frozenset({str, int, float, bool})
 
 
-@attrs.frozen
-class Native:
+class Native(NamedTuple):
     """What the exporter needs beyond the general fields of a sample."""
 
     row: int
@@ -41,8 +38,7 @@ class Native:
     """False when the reply's call has no name at all."""
 
 
-@attrs.frozen
-class Entry:
+class Entry(NamedTuple):
     """One line of a dataset or joined file, taken apart."""
 
     record: JSON
@@ -99,12 +95,12 @@ def _run_of(line: Mapping[str, Any]) -> tuple[str | None, int | str | None]:
 def with_reply(entry: Entry, line: JSON) -> Entry:
     """Return a dataset entry with the reply of a second file's line: bare, or under ``recorded`` / ``response``."""
     if not isinstance(line, dict):
-        return attrs.evolve(entry, reply=line)
+        return entry._replace(reply=line)
     model, run = _run_of(line)
     reply: JSON = line
     if kind_of(line) is None and any(key in line for key in _REPLY_KEYS):
         reply = reply_of(line)
-    return attrs.evolve(entry, reply=reply, model=model, run=run)
+    return entry._replace(reply=reply, model=model, run=run)
 
 
 def build(
@@ -126,38 +122,50 @@ def build(
         validation: ``strict`` holds the record against every rule of the format.
         model: Model name where the entry has none.
     """
-    record = entry.record
-    name = entry.id if entry.id is not None else str(row)
-    common: dict[str, Any] = {"id": name, "model": entry.model or model, "run": entry.run, "source": source}
-    tools = record.get("tools") if isinstance(record, dict) else None
+    record, answer = entry.record, entry.reply
+    truth, converted, reply, fault = None, None, None, None
     try:
-        converted = table(profile).convert(tools) if isinstance(tools, list) else None
+        if isinstance(record, dict) and isinstance(tools := record.get("tools"), list):
+            converted = table(profile).convert(tools)
         truth = _truth(record, converted, validation)
-    except RecordProblem as problem:
-        return _broken(common, row, entry.reply, str(problem))
-    specs = converted.specs if converted is not None and not converted.problem else None
-    common |= {
-        "input": truth.query,
-        "tools": specs,
-        "expected": Expectation(calls=truth.calls, text=truth.answer),
-        "facets": _facets(record.get("metadata")),
-    }
-    if entry.reply is ABSENT:
-        return _missing(common, row)
-    try:
-        late = _check_prompt(record, converted) if validation == "strict" else None
-        reply = read_reply(entry.reply, profile, with_tools=bool(specs))
-        if late:
-            raise RecordProblem(late)
+        if answer is not ABSENT:
+            reply = _reply(record, answer, converted, profile, strict=validation == "strict")
     except (RecordProblem, ReplyProblem) as problem:
-        return _failed(common, row, str(problem), "target" if isinstance(problem, ReplyProblem) else "data")
+        category = "data" if isinstance(problem, RecordProblem) else "target"
+        fault = Fault(category=category, code=PROCESSING_ERROR, message=str(problem))
+    if answer is ABSENT:
+        fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
+    known = truth is not None
     return Sample(
-        turns=(_conversation(record, reply),),
-        calls=reply.calls,
-        text=reply.content,
-        native=Native(row, reply.named),
-        **common,
+        id=entry.id if entry.id is not None else str(row),
+        model=entry.model or model,
+        run=entry.run,
+        input=truth.query if truth is not None else None,
+        turns=(_conversation(record, reply),) if reply is not None else (),
+        calls=reply.calls if reply is not None else None,
+        text=reply.content if reply is not None else None,
+        tools=converted.specs if converted is not None and known and not converted.problem else None,
+        expected=Expectation(calls=truth.calls, text=truth.answer) if truth is not None else _NOTHING_EXPECTED,
+        status=Status.OK if fault is None else Status.MISSING if answer is ABSENT else Status.FAILED,
+        error=fault,
+        facets=_facets(record.get("metadata")) if known else {},
+        source=source,
+        native=Native(row, reply.named if reply is not None else True),
     )
+
+
+_NOTHING_EXPECTED: Final = Expectation()
+
+
+def _reply(
+    record: dict[str, Any], answer: JSON, converted: Converted | None, profile: Profile, *, strict: bool
+) -> Reply:
+    """Return the reply, after what the original does before asking the model, and before what it does afterwards."""
+    late = _check_prompt(record, converted, profile) if strict else None
+    reply = read_reply(answer, profile, with_tools=converted is not None and bool(converted.specs))
+    if late is not None:
+        raise RecordProblem(late)
+    return reply
 
 
 def _truth(record: JSON, converted: Converted | None, validation: Validation) -> Truth:
@@ -172,7 +180,7 @@ def _truth(record: JSON, converted: Converted | None, validation: Validation) ->
     return truth
 
 
-def _check_prompt(record: Mapping[str, Any], converted: Converted | None) -> str | None:
+def _check_prompt(record: Mapping[str, Any], converted: Converted | None, profile: Profile) -> str | None:
     """Check what is sent to the model: the messages before the first assistant message, and the tools.
 
     Returns:
@@ -186,7 +194,7 @@ def _check_prompt(record: Mapping[str, Any], converted: Converted | None) -> str
         if message["role"] == "assistant":
             break
         if "content" not in message:
-            msg = "'content'"
+            msg = "'content'" if profile == "upstream" else f"a {message['role']} message of the prompt has no content"
             raise RecordProblem(msg)
         if message["content"] is None:
             late = f"a {message['role']} message of the prompt has null content"
@@ -206,23 +214,9 @@ def _conversation(record: Mapping[str, Any], reply: Reply) -> tuple[Message, ...
     spoken = []
     messages = record.get("messages")
     for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, dict) or message.get("role") == "assistant":
+        role = message.get("role") if isinstance(message, dict) else "assistant"
+        if role == "assistant":
             break
-        role = message.get("role")
         spoken.append(Message(role=role if isinstance(role, str) else "", content=message.get("content")))
     spoken.append(Message(role="assistant", content=reply.content, tool_calls=reply.calls))
     return tuple(spoken)
-
-
-def _failed(common: Mapping[str, Any], row: int, message: str, category: str) -> Sample:
-    fault = Fault(category=category, code=PROCESSING_ERROR, message=message)
-    return Sample(status=Status.FAILED, error=fault, native=Native(row), **common)
-
-
-def _broken(common: Mapping[str, Any], row: int, reply: JSON, message: str) -> Sample:
-    return _missing(common, row) if reply is ABSENT else _failed(common, row, message, "data")
-
-
-def _missing(common: Mapping[str, Any], row: int) -> Sample:
-    fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
-    return Sample(status=Status.MISSING, error=fault, native=Native(row), **common)

@@ -170,4 +170,5 @@ _tables: dict[Profile, ToolTable] = {}
 
 def table(profile: Profile) -> ToolTable:
     """Return this process's table of a profile."""
-    return _tables.setdefault(profile, ToolTable(profile))
+    found = _tables.get(profile)
+    return found if found is not None else _tables.setdefault(profile, ToolTable(profile))

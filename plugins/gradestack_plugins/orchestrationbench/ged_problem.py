@@ -39,7 +39,9 @@ class Weights:
     def __attrs_post_init__(self) -> None:
         for name, weight in (("agent", self.agent), ("status", self.status)):
             if not 0 <= weight <= 2:
-                msg = f"{name} weight {weight!r}: expected a number from 0 to 2, the price of a deletion and an insertion"
+                msg = (
+                    f"{name} weight {weight!r}: expected a number from 0 to 2, the price of a deletion and an insertion"
+                )
                 raise ValueError(msg)
 
     def scaled(self) -> tuple[int, int, int]:
@@ -96,7 +98,10 @@ def build(left: Graph, right: Graph, weights: Weights) -> Problem:
     out1, in1, loops1 = _masks(left, n)
     out2, in2, loops2 = _masks(right, n)
     cost = [
-        [2 * (_price(left, right, i, j, (agent, status, unit)) + unit * ((loops1 >> i ^ loops2 >> j) & 1)) for j in range(n)]
+        [
+            2 * (_price(left, right, i, j, (agent, status, unit)) + unit * ((loops1 >> i ^ loops2 >> j) & 1))
+            for j in range(n)
+        ]
         for i in range(n)
     ]
     columns = [list(column) for column in zip(*cost, strict=True)]

@@ -77,7 +77,9 @@ def parse_plan(text: str, profile: Profile) -> PlanText:
                 continue
             if found:
                 return PlanText(value, number)
-    reason = "no object with a workflow_ key in any of the seven forms" if _MARK in text else "the text names no workflow_"
+    reason = (
+        "no object with a workflow_ key in any of the seven forms" if _MARK in text else "the text names no workflow_"
+    )
     return PlanText(problem=reason)
 
 

@@ -95,7 +95,7 @@ def _dependencies(fields: Mapping[Any, Any]) -> list[Hashable]:
     value = fields.get("depends_on") or fields.get("depend_on")
     if not value:
         return []
-    names = value if isinstance(value, list | tuple) else [value]
+    names = value if isinstance(value, list | tuple | Mapping) else [value]
     return [_plain(name) for name in names]
 
 

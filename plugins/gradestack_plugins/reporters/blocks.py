@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 import attrs
+
+from gradestack_plugins.reporters.text import UNDEFINED
+
+_WORD = re.compile(rf"^(?!{UNDEFINED}|NaN|-?Infinity).*[^\W\d]{{2}}", re.DOTALL)
 
 
 @attrs.frozen
@@ -53,7 +58,8 @@ class Histogram:
     kind: ClassVar[str] = "histogram"
     title: str
     bars: tuple[Bar, ...]
-    note: str = ""
+    scores: bool = False
+    """Whether the bins are score ranges."""
 
 
 @attrs.frozen
@@ -100,6 +106,15 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     left_out: int = 0
+    bands: bool = False
+    """Whether the rows are score bands, which interpret scores and compute nothing."""
+
+    @property
+    def wordy(self) -> tuple[bool, ...]:
+        """Per column whether it holds words, which stand on the left, rather than numbers."""
+        return tuple(
+            any(_WORD.search(cells[place].text) for _, cells in self.rows) for place in range(len(self.columns))
+        )
 
 
 @attrs.frozen

@@ -161,7 +161,9 @@ def _pair(
         actual_name="" if answer is None else call_name(actual[answer].get("name")),
         actual_number=0 if answer is None else answer + 1,
         unreadable=text,
-        reasons=tuple(reason_text(reason) for reason in reasons),
+        reasons=tuple(
+            reason_text(reason, name=False) for reason in reasons if answer is not None or reason.get("message")
+        ),
     )
 
 
@@ -201,12 +203,21 @@ def _made(place: int, call: Mapping[str, Any], limit: int) -> Made:
     return Made(place + 1, call_name(call.get("name")), cut(text, min(limit, 400)))
 
 
-def reason_text(reason: Mapping[str, Any]) -> str:
-    """Return a reason on one line: its code, place, the two values and its message."""
-    where = f"{as_text(reason.get('subject'))} {as_text(reason.get('pointer'))}".strip()
+def reason_text(reason: Mapping[str, Any], *, name: bool = True, known: str = "") -> str:
+    """Return a reason on one line: its code, place, the two values and its message.
+
+    Args:
+        reason: The reason.
+        name: Whether to name the subject.
+        known: A message that need not be repeated.
+    """
+    subject = as_text(reason.get("subject")) if name else ""
+    where = f"{subject} {as_text(reason.get('pointer'))}".strip()
     head = " ".join(part for part in (as_text(reason.get("code")), brief(where, 120)) if part)
     named = (("expected", "expected"), ("got", "actual"))
     values = [f"{word} {brief(compact(reason[key]), 100)}" for word, key in named if key in reason]
     text = f"{head}: {', '.join(values)}" if values and head else head or ", ".join(values)
     message = brief(as_text(reason.get("message")), 240)
-    return f"{text} – {message}" if message and text else message or text
+    if message and text and message != brief(known, 240):
+        return f"{text} – {message}"
+    return text or message

@@ -16,6 +16,7 @@ from gradestack_plugins.reporters.text import brief, number, percent
 
 _MOST_BARS = 60
 _MOST_POINTS = 200
+_BIN_NAME = re.compile(r"[\[(]?\s*(\d+(?:\.\d+)?)(?:\s*[-–,]\s*(\d+(?:\.\d+)?))?\s*[\])]?")
 
 
 def heat(value: float, top: float) -> str:
@@ -35,7 +36,7 @@ def span(lower: Any, upper: Any, *, last: bool = False) -> str:
         return "?" if high is None else f"< {edge(high)}"
     if high is None:
         return f"≥ {edge(low)}"
-    return edge(low) if low == high else f"[{edge(low)}, {edge(high)}{']' if last else ')'}"
+    return edge(low) if low == high else f"[{edge(low)},\u00a0{edge(high)}{']' if last else ')'}"
 
 
 def histogram(heading: str, bins: Sequence[Any]) -> Histogram | None:
@@ -47,7 +48,7 @@ def histogram(heading: str, bins: Sequence[Any]) -> Histogram | None:
         return None
     last = len(bins) - 1
     labels = [_bin_label(item, last=place == last) for place, item in enumerate(bins)]
-    return bars(heading, labels, counts, [_bin_start(item) for item in bins])
+    return bars(heading, labels, counts, [_bin_start(item) for item in bins], scores=True)
 
 
 def edges_of(item: Mapping[str, Any]) -> tuple[Any, Any] | None:
@@ -58,17 +59,22 @@ def edges_of(item: Mapping[str, Any]) -> tuple[Any, Any] | None:
     return None
 
 
+def _bin_edges(item: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return the ends of a bin, read from its name where it has only that."""
+    match = _BIN_NAME.fullmatch(str(item.get("bin")))
+    if match is None:
+        return edges_of(item)
+    return float(match[1]), float(match[2] or match[1])
+
+
 def _bin_label(item: Mapping[str, Any], *, last: bool) -> str:
-    edges = edges_of(item)
-    return span(*edges, last=last) if edges else brief(item["bin"], 30).replace(".0", "")
+    edges = _bin_edges(item)
+    return span(*edges, last=last) if edges else brief(item["bin"], 30)
 
 
 def _bin_start(item: Mapping[str, Any]) -> float | None:
-    edges = edges_of(item)
-    if edges:
-        return as_number(edges[0])
-    found = re.match(r"\W*(\d+(?:\.\d+)?)", str(item["bin"]))
-    return float(found[1]) if found else None
+    edges = _bin_edges(item)
+    return as_number(edges[0]) if edges else None
 
 
 def counts_over(heading: str, entries: Sequence[tuple[str, int, Figure, Any]]) -> Histogram | None:
@@ -79,7 +85,9 @@ def counts_over(heading: str, entries: Sequence[tuple[str, int, Figure, Any]]) -
     return bars(heading, [str(place) for _, place, *_ in entries], counts, [None] * len(counts))
 
 
-def bars(heading: str, labels: Sequence[str], counts: Sequence[int], lows: Sequence[float | None]) -> Histogram:
+def bars(
+    heading: str, labels: Sequence[str], counts: Sequence[int], lows: Sequence[float | None], *, scores: bool = False
+) -> Histogram:
     """Return a histogram from labels, counts and lower edges."""
     top, total = max(counts, default=0), sum(counts)
     return Histogram(
@@ -94,18 +102,19 @@ def bars(heading: str, labels: Sequence[str], counts: Sequence[int], lows: Seque
             )
             for label, count, low in zip(labels, counts, lows, strict=True)
         ),
+        scores,
     )
 
 
 def distribution(heading: str, scores: Distribution) -> Histogram:
     """Return the histogram of a grader's scores: ten bins of width 0.1 and exactly 1, plus what lies outside."""
-    labels = [f"[{edge(low)}, {edge(high)})" for low, high in itertools.pairwise(EDGES)] + ["1"]
+    labels = [span(low, high) for low, high in itertools.pairwise(EDGES)] + ["1"]
     counts, lows = list(scores.bins), list(EDGES)
     if scores.below:
         labels, counts, lows = ["< 0", *labels], [scores.below, *counts], [0.0, *lows]
     if scores.above:
         labels, counts, lows = [*labels, "> 1"], [*counts, scores.above], [*lows, 1.0]
-    return bars(heading, labels, counts, lows)
+    return bars(heading, labels, counts, lows, scores=True)
 
 
 def series(heading: str, entries: Sequence[tuple[str, int, Figure, Any]]) -> Series | None:

@@ -18,6 +18,7 @@ _SHARED_FROM = 600
 """Length from which a system message that occurs again is shown once for all samples."""
 _MOST_SHARED = 50
 _FOLDED_FROM = 900
+_FOLDED_LINES = 12
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "tool", "function": "tool"}
 _ROLES |= {"system": "system", "developer": "system"}
 
@@ -128,7 +129,7 @@ def _message(message: Mapping[str, Any], limit: int, shared: SharedTexts) -> Sho
     number = shared.number(text) if style == "system" else 0
     laid_out = spread(text) if not number and len(text) <= limit else None
     body = cut(laid_out if laid_out is not None else text, limit)
-    folded = len(body.shown) > _FOLDED_FROM
+    folded = len(body.shown) > _FOLDED_FROM or (style == "tool" and body.shown.count("\n") > _FOLDED_LINES)
     return Shown(
         role=role,
         style=style,

@@ -15,14 +15,14 @@ from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import environment, write_stream
 from gradestack_plugins.reporters.index import Index, read, severity
 from gradestack_plugins.reporters.lenient import as_map
-from gradestack_plugins.reporters.overview import overview
+from gradestack_plugins.reporters.overview import STATES, State, overview
 from gradestack_plugins.reporters.protocol import ReportLike, check_limits, settled
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
 from gradestack_plugins.reporters.text import brief, clean
 
 PAGE = "report.md"
-_SPECIAL = re.compile(r"[\\`*_{}\[\]()#|~!]")
+_SPECIAL = re.compile(r"[\\`*_\[\]#|~]")
 _FENCES = re.compile(r"`+")
 _BAR = 24
 
@@ -59,7 +59,7 @@ class MarkdownReporter(Reporter):
         """
         report = settled(report)
         env = environment()
-        env.filters.update(md=prose, code=code, bar=bar)
+        env.filters.update(md=prose, code=code, bar=bar, counts=counts)
         index = read(report.rows())
         context = {
             "view": overview(report, index),
@@ -110,3 +110,8 @@ def code(value: object, limit: int = 300) -> str:
 def bar(share: float) -> str:
     """Return a bar of block characters for a percentage."""
     return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""
+
+
+def counts(states: Iterable[State]) -> dict[str, int]:
+    """Return the counts by state, 0 for states nobody is in."""
+    return {**dict.fromkeys(STATES, 0), **{state.name: state.count for state in states}}

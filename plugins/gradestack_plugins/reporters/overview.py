@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
 from gradestack_plugins.reporters import charts
-from gradestack_plugins.reporters.blocks import Block, Histogram
+from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
 from gradestack_plugins.reporters.estimates import amount, figure, interval
 from gradestack_plugins.reporters.index import Index, Lost
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.protocol import ReportLike
-from gradestack_plugins.reporters.shapes import blocks_of
+from gradestack_plugins.reporters.shapes import blocks_of, pull
 from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number, percent, title
 
 STATES = ("graded", "skipped", "failed", "missing")
 MOST_PROBLEMS = 200
+SCORES = "Distribution of scores"
 _MOST_LOST = 12
 
 
@@ -68,7 +69,10 @@ class GraderView:
     passed: int
     failed: int
     states: tuple[State, ...]
-    scores: Histogram | None
+    scores: Block | None
+    """Histogram of its scores: an aggregator's own, else one over ten bins; None for scores of 0 and 1 only."""
+    bands: Block | None
+    """Score bands as interpretation, where an aggregator has some."""
     aggregates: tuple[tuple[str, tuple[Block, ...]], ...]
     lost: tuple[Lost, ...]
 
@@ -199,12 +203,15 @@ def _graders(summary: Mapping[str, Any], index: Index) -> tuple[GraderView, ...]
 
 def _grader(key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[str, Any], index: Index) -> GraderView:
     aggregates = as_map(as_map(metrics.get("aggregates")).get(key))
-    shown = tuple((str(name), _shown(aggregates[name])) for name in sorted(aggregates, key=natural))
+    shown = {str(name): _shown(str(name), aggregates[name]) for name in sorted(aggregates, key=natural)}
+    histogram = _hoist(shown, SCORES, lambda block: isinstance(block, Histogram) and block.scores)
+    bands = _hoist(shown, "Interpretation", lambda block: isinstance(block, Table) and block.bands)
     average = figures.get("avg_score_attempted")
     low, high, spread = _uncertainty(aggregates, as_number(average))
     rate = as_number(figures.get("pass_rate"))
     scores = index.distributions.get(key)
-    drawn = scores is not None and scores.fractional and not any(_has_histogram(blocks) for _, blocks in shown)
+    if histogram is None and scores is not None and scores.fractional:
+        histogram = charts.distribution(SCORES, scores)
     return GraderView(
         key=brief(key, 80),
         headline=head,
@@ -219,18 +226,29 @@ def _grader(key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[s
         passed=as_count(figures.get("passed_attempts")),
         failed=as_count(figures.get("failed_attempts")),
         states=_states(as_map(as_map(metrics.get("states")).get(key))),
-        scores=charts.distribution("Distribution of scores", scores) if drawn and scores else None,
-        aggregates=shown,
+        scores=histogram,
+        bands=bands,
+        aggregates=tuple((name, blocks) for name, blocks in shown.items() if blocks),
         lost=index.lost(key, _MOST_LOST),
     )
 
 
-def _shown(value: Any) -> tuple[Block, ...]:
-    return blocks_of(value if isinstance(value, Mapping) else {"value": value})
+def _shown(name: str, value: Any) -> tuple[Block, ...]:
+    """Return an aggregator's metrics as blocks; metrics that are one estimate as one figure."""
+    if not isinstance(value, Mapping):
+        return blocks_of({name: value})
+    single = figure(title(name), value)
+    return (Figures("", (single,)),) if single is not None else blocks_of(value)
 
 
-def _has_histogram(blocks: tuple[Block, ...]) -> bool:
-    return any(block.kind == "histogram" or _has_histogram(getattr(block, "blocks", ())) for block in blocks)
+def _hoist(shown: dict[str, tuple[Block, ...]], heading: str, wanted: Callable[[Block], bool]) -> Block | None:
+    """Take the first wanted block out of the aggregates, in place, and return it under a heading of its own."""
+    for name, blocks in shown.items():
+        found, rest = pull(blocks, wanted)
+        if found is not None:
+            shown[name] = rest
+            return attrs.evolve(found, title=heading)
+    return None
 
 
 def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[float | None, float | None, str]:

@@ -183,7 +183,7 @@ def _gist(row: Mapping[str, Any]) -> str:
     """Return why the headline grade is what it is: its fault, its first reason, its labels, or its rationale."""
     grade = as_map(row.get("grade"))
     fault = _fault(as_map(grade.get("fault"))) or _fault(as_map(row.get("error")))
-    reasons = [text for reason in all_reasons(grade) if (text := reason_text(reason))]
+    reasons = list(dict.fromkeys(text for reason in all_reasons(grade) if (text := reason_text(reason))))
     label, gold = grade.get("label"), grade.get("gold")
     if fault:
         text = fault
@@ -208,9 +208,11 @@ def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
     state, value = outcome(grade), score(grade)
     passed = grade.get("passed")
     items = [as_map(item) for item in as_list(grade.get("items"))]
-    reasons = [reason_text(as_map(reason)) for reason in as_list(grade.get("reasons"))]
+    rationale = as_text(grade.get("rationale"))
     inside = {reason_text(as_map(reason)) for item in items for reason in as_list(item.get("reasons"))}
-    own = [text for text in dict.fromkeys(reasons) if text and text not in inside]
+    reasons = [as_map(reason) for reason in as_list(grade.get("reasons"))]
+    texts = [reason_text(reason, known=rationale) for reason in reasons if reason_text(reason) not in inside]
+    own = [text for text in dict.fromkeys(texts) if text]
     numbers = {**as_map(grade.get("parts")), **as_map(grade.get("counts"))}
     metadata = as_map(grade.get("metadata"))
     return GradeView(
@@ -221,7 +223,7 @@ def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
         passed=passed if isinstance(passed, bool) else None,
         label=_label(grade.get("label")),
         gold=_label(grade.get("gold")),
-        rationale=cut(as_text(grade.get("rationale")), limit),
+        rationale=cut(rationale, limit),
         fault=_fault(as_map(grade.get("fault"))),
         reasons=tuple(own[:_MOST_REASONS]),
         more_reasons=max(0, len(own) - _MOST_REASONS),

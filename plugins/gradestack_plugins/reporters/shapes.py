@@ -12,7 +12,7 @@ No aggregator is known by name. What a value is shown as follows from its shape 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -95,7 +95,10 @@ def _short_text(key: str, value: Any) -> Figure | None:
 
 
 def _only_explains(key: str, metrics: Mapping[str, Any]) -> bool:
-    """Return whether a key only explains undefined figures."""
+    """Return whether a key only explains undefined figures, or only gives the order of labels."""
+    if key == "labels" and isinstance(metrics[key], list):
+        labels = set(map(str, metrics[key]))
+        return any(labels & set(value) for value in metrics.values() if isinstance(value, Mapping))
     if key in _REASON_MAPS and isinstance(metrics[key], Mapping):
         return True
     owner = next((key.removesuffix(f"_{word}") for word in REASONS if key.endswith(f"_{word}")), None)
@@ -115,7 +118,7 @@ def _block(key: str, value: Any, scope: Scope) -> Iterable[Block]:
 def _mapping(heading: str, fields: Mapping[str, Any], scope: Scope) -> Iterable[Block]:
     scope = scope.within(fields)
     numbered = _numbered(fields, scope)
-    chart: Block | None = charts.counts_over(heading, numbered) or charts.series(heading, numbered)
+    chart: Block | None = _counts(heading, numbered) or charts.series(heading, numbered)
     values = list(fields.values())
     if chart is None and len(values) > 1 and all(isinstance(value, Mapping) and value for value in values):
         chart = _matrix(heading, fields, scope)
@@ -132,6 +135,17 @@ def _mapping(heading: str, fields: Mapping[str, Any], scope: Scope) -> Iterable[
             yield attrs.evolve(blocks[0], title=f"{heading}: {inner[:1].lower()}{inner[1:]}" if inner else heading)
         elif blocks:
             yield Section(heading, blocks)
+
+
+def _counts(heading: str, numbered: Sequence[tuple[str, int, Figure, Any]]) -> Block | None:
+    """Return counts over a number: a histogram where the name says that they share something out (``… by …``)."""
+    if " by " in f" {heading.lower()} ":
+        return charts.counts_over(heading, numbered)
+    if not numbered or not all(isinstance(value, int) for *_, value in numbered):
+        return None
+    labels = tuple(str(place) for _, place, *_ in numbered)
+    cells = tuple(Cell(item.value) for _, _, item, _ in numbered)
+    return Table(heading, "", labels[:_MOST_COLUMNS], (("", cells[:_MOST_COLUMNS]),))
 
 
 def _numbered(fields: Mapping[str, Any], scope: Scope) -> Sequence[tuple[str, int, Figure, Any]]:
@@ -197,6 +211,7 @@ def bands(heading: str, values: Sequence[Mapping[str, Any]]) -> Table | None:
     texts = [name for name in _BAND_TEXTS if all(as_text(band.get(name)) for band in values)]
     if not texts or not all(map(charts.edges_of, values)):
         return None
+    texts = [name for name in texts if not _repeated(name, texts, values)]
     figures = order({str(key) for band in values for key in band if is_number(band[key])} - _EDGES)
     rows = tuple(
         (
@@ -205,7 +220,14 @@ def bands(heading: str, values: Sequence[Mapping[str, Any]]) -> Table | None:
         )
         for band in values
     )
-    return Table(heading, "Score", (*map(title, texts), *map(title, figures)), rows)
+    headings = ("Meaning" if name in {"text", "interpretation"} else title(name) for name in (*texts, *figures))
+    return Table(heading, "Score", tuple(headings), rows, bands=True)
+
+
+def _repeated(name: str, names: Sequence[str], values: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether another text of every band begins with this one."""
+    others = [other for other in names if other != name]
+    return any(all(band[other].startswith(f"{band[name]}:") for band in values) for other in others)
 
 
 def _records(heading: str, values: Sequence[Mapping[str, Any]]) -> Table:
@@ -220,3 +242,19 @@ def _records(heading: str, values: Sequence[Mapping[str, Any]]) -> Table:
 
 def _scalar(value: Any) -> str:
     return number(value) if value is None or is_number(value) or isinstance(value, bool) else brief(value, 120)
+
+
+def pull(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> tuple[Block | None, tuple[Block, ...]]:
+    """Return the first wanted block, at any depth, and the others without it."""
+    found: Block | None = None
+    rest: list[Block] = []
+    for it in blocks:
+        block: Block | None = it
+        if found is None and wanted(it):
+            found, block = it, None
+        elif found is None and isinstance(it, Section):
+            found, inner = pull(it.blocks, wanted)
+            block = attrs.evolve(it, blocks=inner) if inner else None
+        if block is not None:
+            rest.append(block)
+    return found, tuple(rest)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import attrs
 
+from gradestack_plugins.reporters.blocks import Histogram
+from gradestack_plugins.reporters.charts import bars
 from gradestack_plugins.reporters.index import Entry, shade
 from gradestack_plugins.reporters.text import natural, number
 
@@ -49,6 +53,10 @@ class Tasks:
     rows: tuple[Task, ...]
     models: tuple[tuple[str, int], ...]
     """Model and number of its columns, in order; empty when there is at most one."""
+    means: tuple[tuple[str, str], ...]
+    """Per column the mean score of its graded trials, over all tasks, and its shade."""
+    passes: Histogram | None
+    """Tasks by how many of their trials passed; None when tasks have different numbers of trials, or one."""
     left_out: int
     """Tasks not in the table."""
     columns_left_out: int
@@ -76,32 +84,49 @@ def table(entries: Sequence[Entry], most: int) -> Tasks:
         key=lambda column: (order[column.model], natural(column.run), column.occurrence),
     )
     shown = columns[:MOST_COLUMNS]
-    ids = sorted(groups, key=natural)
+    rows = [_task(name, groups[name], shown) for name in sorted(groups, key=natural)]
     return Tasks(
         columns=tuple(shown),
-        rows=tuple(_task(name, groups[name], shown) for name in ids[:most]),
+        rows=tuple(rows[:most]),
         models=_spans(shown) if len(models) > 1 else (),
-        left_out=max(0, len(ids) - most),
+        means=tuple(_mean(row.cells[place] for row in rows) for place in range(len(shown))),
+        passes=_passes(rows),
+        left_out=max(0, len(rows) - most),
         columns_left_out=len(columns) - len(shown),
     )
 
 
 def _task(name: str, cells: dict[Column, list[Entry]], columns: Sequence[Column]) -> Task:
     entries = [entry for column in cells.values() for entry in column]
-    scores = [entry.score for entry in entries if entry.score is not None]
-    mean = None
-    if scores:
-        total = 0.0
-        for value in scores:
-            total += value
-        mean = total / len(scores)
+    mean, shading = _mean([entries])
     return Task(
         id=name,
         cells=tuple(tuple(cells.get(column, ())) for column in columns),
-        mean="–" if mean is None else number(mean),
-        shade="none" if mean is None else shade(mean),
+        mean=mean,
+        shade=shading,
         passed=sum(entry.verdict == "passed" for entry in entries),
         trials=len(entries),
+    )
+
+
+def _mean(cells: Iterable[Iterable[Entry]]) -> tuple[str, str]:
+    scores = [entry.score for cell in cells for entry in cell if entry.score is not None]
+    if not scores:
+        return "–", "none"
+    mean = math.fsum(scores) / len(scores)
+    return number(mean), shade(mean)
+
+
+def _passes(rows: Sequence[Task]) -> Histogram | None:
+    trials = {row.trials for row in rows}
+    if len(trials) != 1 or trials == {1}:
+        return None
+    (most,) = trials
+    found = Counter(row.passed for row in rows)
+    counts = [found[passed] for passed in range(most + 1)]
+    labels = [str(passed) for passed in range(most + 1)]
+    return bars(
+        f"Tasks by number of trials passed, of {most}", labels, counts, [passed / most for passed in range(most + 1)]
     )
 
 

@@ -70,8 +70,8 @@ def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
 class StabilityExporter(Exporter):
     """Writes ``{exp_name, n_runs, temperature, metrics}`` as the suite does after a sweep.
 
-    In ``documented`` a last key ``gradestack`` holds counts the suite does not have: tasks without runs, without or with
-    an unknown gold label, outside the dataset; runs expected, recorded and missing.
+    In ``documented`` a last key ``gradestack`` holds counts the suite does not have: tasks without runs, without or
+    with an unknown gold label, outside the dataset; runs expected, recorded and missing.
     """
 
     reader = "stability"

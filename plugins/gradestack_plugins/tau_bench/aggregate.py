@@ -62,9 +62,8 @@ def _count(counts: dict[str, int], outcome: Outcome) -> None:
 
 
 def base_counts(counts: Mapping[str, int]) -> tuple[int, int]:
-    """Return (graded, due): samples with a score, and all samples except skipped ones."""
-    graded = counts.get(Outcome.GRADED.value, 0)
-    return graded, sum(counts.values()) - counts.get(Outcome.SKIPPED.value, 0)
+    """Return (graded, total): samples with a score, and all samples."""
+    return counts.get(Outcome.GRADED.value, 0), sum(counts.values())
 
 
 @attrs.frozen(kw_only=True)
@@ -72,7 +71,7 @@ class Binary(Aggregator[BinaryState]):
     """Success rate and average of a grader's scores.
 
     A score is a success when it is **above** ``threshold``. ``success_rate`` and ``average`` divide by the graded
-    samples; the ``…_over_total`` figures by all samples except skipped ones, failed and missing ones counting 0.
+    samples; the ``…_over_total`` figures by all samples, so that failed, missing and skipped ones weigh like zeros.
 
     Attributes:
         threshold: Scores above it are successes.
@@ -113,16 +112,16 @@ class Binary(Aggregator[BinaryState]):
 
     def finish(self, state: BinaryState) -> dict[str, Any]:
         """Return successes, rates and averages."""
-        graded, due = base_counts(state["counts"])
+        graded, total = base_counts(state["counts"])
         figures = {
             "threshold": self.threshold,
             "successes": state["successes"],
             "n": graded,
-            "total": sum(state["counts"].values()),
+            "total": total,
             "success_rate": rate(state["successes"], graded),
-            "success_rate_over_total": rate(state["successes"], due),
+            "success_rate_over_total": rate(state["successes"], total),
             "average": exact_mean(state["sum"], graded),
-            "average_over_total": exact_mean(state["sum"], due),
+            "average_over_total": exact_mean(state["sum"], total),
         }
         return explained(figures, _UNDEFINED)
 
@@ -242,7 +241,7 @@ class PartialStatistics(Aggregator[PartialState]):
 
     def finish(self, state: PartialState) -> dict[str, Any]:
         """Return the report's figures."""
-        graded, due = base_counts(state["counts"])
+        graded, total = base_counts(state["counts"])
         calls = state["calls"]
         binary = {
             "threshold": SUCCESS_ABOVE,
@@ -253,10 +252,10 @@ class PartialStatistics(Aggregator[PartialState]):
         }
         figures = {
             "n": graded,
-            "total": sum(state["counts"].values()),
+            "total": total,
             "failed": state["counts"].get(Outcome.FAILED.value, 0),
             "average": exact_mean(state["sum"], graded),
-            "average_over_total": exact_mean(state["sum"], due),
+            "average_over_total": exact_mean(state["sum"], total),
             "min": state["min"],
             "max": state["max"],
             "histogram": _histogram(state["bins"], graded),

@@ -33,7 +33,6 @@ def described(counts: Sequence[int]) -> list[dict[str, float | int | str]]:
         {
             "lower": band.lower,
             "upper": band.upper,
-            "label": band.label,
             "text": f"{band.label}: {band.meaning}",
             "samples": count,
         }

@@ -133,10 +133,8 @@ def react_action(content: Any) -> Call | None:
     if not text.startswith("{"):
         return None
     try:
-        action = loads(text)
+        action = loads(text)  # an object, since it begins with a brace
     except JsonProblem:
-        return None
-    if not isinstance(action, dict):
         return None
     name, arguments = action.get("name"), action.get("arguments")
     return Call(name, arguments) if isinstance(name, str) and isinstance(arguments, dict) else None

@@ -130,11 +130,12 @@ def tasks_of(state: TrialsState) -> Iterator[Task]:
 
 
 def _mean(tasks: Counter[tuple[int, int]], figure: Callable[[int, int], Fraction]) -> float | None:
-    """Return the mean of ``figure(n, c)`` over counted (n, c) pairs, rounded once; None without tasks."""
-    count = tasks.total()
-    if not count:
+    """Return the mean of ``figure(n, c)`` over counted (n, c) pairs, rounded once; None when it is beyond any float."""
+    total = sum((figure(n, c) * times for (n, c), times in tasks.items()), Fraction(0))
+    try:
+        return float(total / tasks.total())
+    except OverflowError:  # thousands of records of one trial, which pass^k counts as successes of few trials
         return None
-    return float(sum((figure(n, c) * times for (n, c), times in tasks.items()), Fraction(0)) / count)
 
 
 def _by_k(name: str, figures: dict[str, float | None]) -> dict[str, Any]:

@@ -6,13 +6,14 @@ import json
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gradestack import testing
 from gradestack.errors import ConfigError
 from gradestack.model import Grade, Item, Key, Outcome, skipped
 from gradestack.structure import Problems, structure
 from gradestack_plugins.statistics.classification import Classification
-from hypothesis import given
-from hypothesis import strategies as st
 
 LABELS = ("a", "b", "c")
 

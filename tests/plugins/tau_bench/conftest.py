@@ -87,8 +87,8 @@ def ref_calls(traj: Any, *, documented: bool) -> list[tuple[Any, Any]]:
             function = call.get("function", {})
             if not isinstance(function, dict):
                 raise TypeError
-            name = function["name"] if "name" in function else ""
-            raw = function["arguments"] if "arguments" in function else "{}"
+            name = function.get("name", "")
+            raw = function.get("arguments", "{}")
             if documented and isinstance(raw, dict):
                 arguments = raw
             else:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.model import Expectation, Fault, Outcome, Sample, Status, ToolCall
-from gradestack_plugins.tau_bench.grader import MAX_REASONS, TauPartial
-from gradestack_plugins.tau_bench.records import TauRecord
+from gradestack.model import Expectation, Fault, Outcome, Reason, Sample, Status, ToolCall
+from gradestack_plugins.tau_bench.grader import MAX_REASONS, TauPartial, _Match, _reasons, describe
+from gradestack_plugins.tau_bench.records import Call, TauRecord
+from gradestack_plugins.tau_bench.similarity import Budget
 
 PROFILES = ["documented", "upstream"]
 both = pytest.mark.parametrize("profile", PROFILES)
@@ -243,6 +244,24 @@ def test_hostile_nesting_fails_the_grade(graded, tau):
     assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "too_much_work")
 
 
+def test_values_of_any_depth_fail_the_grade(tau):
+    """Even a comparison that exhausts the interpreter's stack gives a failed grade; a reason is still described."""
+    deep, twin = [], []
+    for _ in range(100_000):
+        deep, twin = [deep], [twin]
+    message = {"role": "assistant", "tool_calls": [{"function": {"name": "a", "arguments": {"x": twin}}}]}
+    grade = TauPartial().grade(tau.sample(tau.record([("a", {"x": deep})], [message])))
+    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "too_much_work")
+    assert describe(Reason(code="missing_call", subject="a", expected=deep)) == "a missing_call expected …"
+
+
+def test_differences_too_large_to_list_are_told_in_short():
+    """Where listing the differences takes too long one reason says that there are some."""
+    match = _Match(Call("a", {"x": 1}), 0, 0.0)
+    (reason,) = _reasons(match, (Call("a", {"x": 2}),), Budget(0))
+    assert (reason.code, reason.subject) == ("arguments_differ", "a")
+
+
 def test_long_values_are_clipped_in_the_rationale(graded, tau):
     """The rationale stays short, the reason keeps the value."""
     grade = graded(tau.record([("a", {"x": "y" * 500})], [tau.call("a", {"x": 1})]))
@@ -302,6 +321,8 @@ contents = st.sampled_from(
         '{"name": "respond", "arguments": {"content": "hi"}}',
         'Action: {"name": "a", "arguments": [1]}',
         'Action: {"name": 1, "arguments": {}}',
+        'Action: {"name": "a", "arguments": {}} and more',
+        'Action: ["a"]',
     ]
 )
 roles = st.sampled_from(["assistant", "user", "tool"])

@@ -258,6 +258,19 @@ def test_unusable_files(tau, tmp_path):
         assert path.name in str(caught.value)
 
 
+def test_files_that_go_away(tau, tmp_path):
+    """A file that is gone when it is read, or has an impossible name, is unusable input."""
+    path = tmp_path / "r.json"
+    path.write_text("[]")
+    reader = TauBench()
+    (shard,) = reader.plan(Inputs(data=(Input(path=path, name="r", shown="shown.json"),)), None)
+    path.unlink()
+    with pytest.raises(DataError, match=r"shown\.json: No such file"):
+        list(reader.read(shard, None))
+    with pytest.raises(DataError, match="xxx: "):
+        tau.read(tmp_path / ("x" * 5000))
+
+
 def test_a_cut_off_file_gives_what_was_read(tau, tmp_path):
     """Records before the cut are read; then one bad record says that the rest could not be."""
     path = tmp_path / "r.json"

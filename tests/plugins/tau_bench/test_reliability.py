@@ -76,6 +76,15 @@ def test_tasks_present_more_often_than_trials_can_exceed_one(tau):
     assert tau.fold(PassHatK(trials="task"), entries)["pass_hat_k"] == {"1": 1.0, "2": 1.0, "3": 1.0, "4": 1.0}
 
 
+def test_figures_beyond_any_number_are_undefined(tau):
+    """Masses of records of the same trials give null rather than an error."""
+    key, grade = entry("a", 0, 1)
+    others = [entry("b", run, 0) for run in range(200)]
+    out = tau.fold(PassHatK(max_k=200), [*others, *[(key, grade)] * 20_000])
+    assert out["pass_hat_k"]["1"] == 20_000 / 200 / 2
+    assert out["pass_hat_k"]["200"] is None
+
+
 def test_failed_grades_are_failed_trials_and_skipped_ones_none(tau):
     """A failed grade is a trial that failed; a skipped one is as if it were not there."""
     entries = [*rows(a="1"), (Key(id="a", run=1), FAILED), (Key(id="a", run=2), skipped("x", "y"))]

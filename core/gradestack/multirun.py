@@ -1,0 +1,212 @@
+"""Several recorded runs of the same tasks: each with its own figures and gate, and statistics over the runs.
+
+Everything here works on results.jsonl alone: rows are read back, split by run, and folded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradestack import tally
+from gradestack.errors import DataError
+from gradestack.exact import Moments
+from gradestack.jsontext import iter_lines, loads
+from gradestack.model import Outcome, Status
+from gradestack.rows import Row, grade_from_json, key_from_row
+from gradestack.store import HEADER, ROWS, SUMMARY, Staging
+
+if TYPE_CHECKING:
+    from gradestack.composite import Series
+    from gradestack.runner import Merged, Run
+
+AGGREGATE = "aggregate_stats.json"
+
+
+def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
+    """Yield the lines of a results file with their rows."""
+    for line in iter_lines(path):
+        yield line.data, loads(line.data)
+
+
+class RowSeries:
+    """Scores of graded samples, read from a results file when first asked for."""
+
+    def __init__(self, path: Path, run: Any = ...) -> None:
+        self._path, self._run = path, run
+
+    def _graded(self) -> Iterator[tuple[Row, str, float]]:
+        for _, row in iter_rows(self._path):
+            if self._run is ... or row["run"] == self._run:
+                for key, grade in row["grades"].items():
+                    if grade["state"] == Outcome.GRADED:
+                        yield row, key, grade["score"]
+
+    @cached_property
+    def everything(self) -> Series:
+        """Scores by grader key, in input order."""
+        found: dict[str, list[float]] = {}
+        for _, key, score in self._graded():
+            found.setdefault(key, []).append(score)
+        return found
+
+    def groups(self, per: str) -> Mapping[str, Series]:
+        """Return group name -> series, by model or by a facet, in order of first appearance."""
+        found: dict[str, dict[str, list[float]]] = {}
+        for row, key, score in self._graded():
+            value = row["model_name"] if per == "model" else row["facets"].get(per)
+            name = value if isinstance(value, str) else "none" if value is None else str(value)
+            found.setdefault(name, {}).setdefault(key, []).append(score)
+        return found
+
+
+def _order(run: Any) -> tuple[int, float, str]:
+    """Sort runs by number where they are numbers or text of digits, others after them by text."""
+    text = str(run)
+    if isinstance(run, int) or text.isdigit():
+        return (0, float(int(run)), text)
+    return (1, 0.0, text)
+
+
+def _found_runs(path: Path) -> dict[str, list[Any]]:
+    """Return model -> runs seen, sorted."""
+    found: dict[str, dict[Any, None]] = {}
+    for _, row in iter_rows(path):
+        if row["status"] != Status.MISSING:
+            found.setdefault(row["model_name"] or "", {})[row["run"]] = None
+    return {model: sorted(runs, key=_order) for model, runs in found.items()}
+
+
+def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
+    """Return all runs in order.
+
+    Raises:
+        DataError: Not as many runs as asked for, saying which model lacks which.
+    """
+    everything = sorted({run for runs in found.values() for run in runs}, key=_order)
+    lacking = [
+        f"model {model or '(unnamed)'} lacks run {run}"
+        for model, runs in found.items()
+        for run in everything
+        if run not in runs
+    ]
+    if len(everything) != asked or lacking:
+        names = ", ".join("(unnamed)" if run is None else str(run) for run in everything)
+        msg = f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}"
+        raise DataError(msg, *lacking)
+    return everything
+
+
+def _split(run: Run, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
+    """Write every run's rows into its folder and fold them again."""
+    from gradestack.runner import Merged  # noqa: PLC0415 - the runner imports this module
+
+    merged = {each: Merged() for each in runs}
+    files = []
+    try:
+        for number in range(1, len(runs) + 1):
+            folder = staging.path / f"run_{number}"
+            folder.mkdir()
+            files.append((folder / ROWS).open("wb"))
+        places = dict(zip(runs, files, strict=True))
+        for ordinal, (line, row) in enumerate(iter_rows(path)):
+            for each in runs if row["status"] == Status.MISSING else [row["run"]]:
+                places[each].write(line)
+                _add(run, merged[each], row, ordinal)
+    finally:
+        for file in files:
+            file.close()
+    return list(merged.values())
+
+
+def _add(run: Run, into: Merged, row: Row, ordinal: int) -> None:
+    grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
+    tally.add(into.tally, row["model_name"] or "", grades, run.suite.rule)
+    key = key_from_row(row, ordinal)
+    for metric in run.suite.metrics:
+        name, aggregator = f"{metric.of}/{metric.stage.key}", metric.stage.component
+        if name not in run.merged.broken:
+            state = into.states[name] if name in into.states else aggregator.start()
+            into.states[name] = aggregator.add(state, key, grades[metric.of])
+    into.samples += 1
+
+
+def _block(values: list[float | None]) -> dict[str, Any]:
+    """Return mean, sample standard deviation, min and max; runs without a figure are left out."""
+    known = [value for value in values if value is not None]
+    moments = Moments()
+    for value in known:
+        moments.add(value)
+    low, high = (min(known), max(known)) if known else (None, None)
+    return {"mean": moments.mean, "std": moments.std, "min": low, "max": high}
+
+
+def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> dict[str, Any]:
+    """Return aggregate_stats.json: nested blocks as the document has them, flat fields as the program writes them."""
+    runs_passed = sum(verdict is True for verdict in passed)
+    keys = list(metrics[0]["by_metric"])
+    blocks = {name: _block([each[name] for each in metrics]) for name in ("avg_score_attempted", "avg_score_total")}
+    per_metric = {
+        key: {
+            name: _block([each["by_metric"][key][name] for each in metrics])
+            for name in ("avg_score_attempted", "avg_score_total", "pass_rate")
+        }
+        for key in keys
+    }
+    return {
+        "num_runs": len(metrics),
+        "runs_passed": runs_passed,
+        "runs_failed": sum(verdict is False for verdict in passed),
+        "pass_rate": 100.0 * runs_passed / len(metrics),
+        **blocks,
+        "per_metric": per_metric,
+        **{f"mean_{name}": block["mean"] for name, block in blocks.items()},
+        **{f"std_{name}": block["std"] for name, block in blocks.items()},
+        "mean_scores": {key: per_metric[key]["avg_score_attempted"]["mean"] for key in keys},
+        "std_scores": {key: per_metric[key]["avg_score_attempted"]["std"] for key in keys},
+        "individual_run_metrics": [
+            {name: value for name, value in each.items() if name != "aggregates"} for each in metrics
+        ],
+    }
+
+
+def enough(rule: str | int, passed: int, runs: int) -> bool:
+    """Return whether enough runs passed: ``any``, ``all``, ``majority`` (more than half) or a number."""
+    needed = {"any": 1, "all": runs, "majority": runs // 2 + 1}.get(str(rule), rule)
+    return passed >= int(needed)
+
+
+def write_runs(run: Run, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
+    """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
+
+    One run asked for writes no folder; it only checks that there is one.
+
+    Raises:
+        DataError: The recording does not hold as many runs as asked for.
+    """
+    path, suite = staging.path / ROWS, run.suite
+    runs = _check(_found_runs(path), suite.num_runs or 1)
+    if len(runs) == 1:
+        return summary
+    verdicts: list[bool | None] = []
+    figures: list[Mapping[str, Any]] = []
+    for number, (each, merged) in enumerate(zip(runs, _split(run, path, runs, staging), strict=True), 1):
+        content = run.summary(merged, RowSeries(path, each))
+        content["run"] = each
+        staging.write_json(f"run_{number}/{SUMMARY}", content)
+        staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
+        verdicts.append(content["gates_passed"])
+        figures.append(content["metrics"])
+    stats = statistics(figures, verdicts)
+    outcome: dict[str, Any] = {
+        "rule": suite.runs_must_pass,
+        "runs": [None if each is None else str(each) for each in runs],
+        "avg_score_attempted": stats["avg_score_attempted"],
+    }
+    if suite.gates:
+        summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}
+        outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}
+    staging.write_json(AGGREGATE, {**stats, "outcome": outcome})
+    return {**summary, "runs": outcome}

@@ -1,0 +1,67 @@
+"""Which samples of the input count: the first tasks, certain tags, the last of several duplicates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from gradestack.api import Reader, Shard
+from gradestack.model import Sample
+
+
+def digest(sample: Sample) -> int:
+    """Return a 64-bit digest of a sample's identity (id, model, run)."""
+    text = json.dumps([sample.id, sample.model, sample.run])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+
+@attrs.frozen(kw_only=True)
+class Selection:
+    """A picklable choice of samples."""
+
+    ids: frozenset[str] | None = None
+    tags: frozenset[str] = frozenset()
+    last: Mapping[int, tuple[int, int]] | None = None
+    """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
+
+    def takes(self, sample: Sample, place: tuple[int, int]) -> bool:
+        """Return whether a sample counts; ``place`` is its shard and its position in it."""
+        if self.ids is not None and sample.id not in self.ids:
+            return False
+        if self.tags and not self.tags & tags_of(sample):
+            return False
+        return self.last is None or self.last.get(digest(sample)) in (None, place)
+
+
+def tags_of(sample: Sample) -> set[str]:
+    """Return the facet ``tags``: a list of texts, or one text."""
+    tags = sample.facets.get("tags")
+    if isinstance(tags, str):
+        return {tags}
+    return {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list | tuple) else set()
+
+
+def _samples(reader: Reader, shards: Iterable[Shard], index: Any) -> Iterator[tuple[tuple[int, int], Sample]]:
+    for shard in shards:
+        samples = (each for each in reader.read(shard, index) if isinstance(each, Sample))
+        for position, sample in enumerate(samples):
+            yield (shard.ordinal, position), sample
+
+
+def first_ids(reader: Reader, shards: Iterable[Shard], index: Any, count: int) -> frozenset[str]:
+    """Return the first ``count`` distinct task ids of the input; reads no further than it must."""
+    found: set[str] = set()
+    for _, sample in _samples(reader, shards, index):
+        if sample.id not in found and len(found) == count:
+            break
+        found.add(sample.id)
+    return frozenset(found)
+
+
+def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[int, tuple[int, int]]:
+    """Return where the last record of every (id, model, run) stands: a first pass over all inputs."""
+    return {digest(sample): place for place, sample in _samples(reader, shards, index)}

@@ -1,0 +1,147 @@
+"""One grader at work: extraction, grading, per-turn grading, and the guard that turns exceptions into failed grades."""
+
+from __future__ import annotations
+
+import attrs
+
+from gradestack.api import Extractor, Grader, Profile
+from gradestack.errors import PluginError
+from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed
+
+
+@attrs.frozen(kw_only=True)
+class GraderSlot:
+    """A grader, its key in the suite, and the name and version failures are signed with."""
+
+    key: str
+    component: str
+    grader: Grader
+    extractor: Extractor | None = None
+    """Where its submission comes from; None for graders that judge the sample itself."""
+    profile: Profile = "documented"
+
+    @property
+    def signature(self) -> str:
+        """Name and version."""
+        return f"{self.component} {self.grader.version}"
+
+
+def grade_sample(slot: GraderSlot, sample: Sample, *, strict: bool = False) -> tuple[Grade, str | None]:
+    """Return a grader's grade and the submission it judged (None for graders that take none).
+
+    Whatever a component raises becomes a failed grade that names it. A sample whose reference is a list of texts is
+    graded turn by turn, see :func:`_per_turn`.
+
+    Raises:
+        PluginError: A component raised or broke the contract, and ``strict`` is set.
+    """
+    if sample.status not in slot.grader.handles:
+        return _unhandled(sample), None
+    if slot.extractor is None:
+        return _guarded(slot, sample, strict=strict), None
+    if isinstance(sample.expected.text, tuple):
+        return _per_turn(slot, sample, sample.expected.text, strict=strict)
+    return _submitted(slot, sample, strict=strict)
+
+
+def _submitted(slot: GraderSlot, sample: Sample, *, strict: bool) -> tuple[Grade, str]:
+    """Extract the submission and grade it.
+
+    An empty one is a failed extraction in ``documented``; ``upstream`` grades it like any other text.
+    """
+    try:
+        text = slot.extractor.extract(sample) if slot.extractor is not None else ""
+    except Exception as error:
+        if strict:
+            msg = f"the extractor of {slot.key!r} raised on {sample.source or sample.id}"
+            raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+        said = stable_text(error)
+        return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
+    if not text and slot.profile == "documented":
+        return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty")), ""
+    return _guarded(slot, attrs.evolve(sample, text=text), strict=strict), text
+
+
+def _per_turn(slot: GraderSlot, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:
+    """Grade every turn alone: score = sum of the turns' scores / number of references, an absent turn counting 0.
+
+    A list of references needs an input of as many turns. ``turns_passed`` counts scores >= 1.0.
+    """
+    if not isinstance(sample.input, tuple) or len(sample.input) != len(truths):
+        turns = len(sample.input) if isinstance(sample.input, tuple) else "one"
+        message = f"{len(truths)} reference texts for {turns} user turn(s)"
+        return failed(Fault(category="data", code="turn_mismatch", message=message)), ""
+    items, texts = [], []
+    total, passed = 0.0, 0
+    for number, truth in enumerate(truths):
+        turn = sample.turns[number : number + 1]
+        alone = attrs.evolve(
+            sample,
+            input=sample.input[number],
+            turns=turn,
+            calls=tuple(call for messages in turn for message in messages for call in message.tool_calls),
+            text=None,
+            expected=attrs.evolve(sample.expected, text=truth),
+        )
+        grade, text = _submitted(slot, alone, strict=strict)
+        score = grade.score or 0.0
+        total += score
+        passed += score >= 1.0
+        texts.append(text)
+        items.append(
+            Item(
+                id=f"turn {number + 1}",
+                outcome=grade.outcome,
+                score=grade.score,
+                reasons=grade.reasons,
+                fault=grade.fault,
+                metadata={"submission": text, "ground_truth": truth, "rationale": grade.rationale},
+            )
+        )
+    submission = " | ".join(f"[Turn {number}] {text}" for number, text in enumerate(texts, 1))
+    if not any(item.outcome is Outcome.GRADED for item in items):
+        fault = items[0].fault if items else None
+        return failed(fault or Fault(category="data", code="no_turn", message="no turn could be graded")), submission
+    counts = {"turns_passed": passed, "turns_total": len(truths)}
+    return Grade(score=total / len(truths), items=tuple(items), counts=counts, metadata=counts), submission
+
+
+def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
+    try:
+        grade = slot.grader.grade(sample)
+        problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
+        fault = problem and Fault(
+            category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature
+        )
+    except Exception as error:
+        if strict:
+            msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
+            raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+        said = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
+        fault = Fault(
+            category="grading", code="raised", message=said, type=type(error).__name__, component=slot.signature
+        )
+    if not fault:
+        return grade
+    if strict:
+        msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
+        raise PluginError(msg, fault.message)
+    return failed(fault)
+
+
+def stable_text(error: Exception) -> str:
+    """Return an error's text without what differs from run to run (object addresses), at most 500 characters."""
+    text = str(error)
+    while (start := text.find(" at 0x")) >= 0:
+        end = start + 6
+        while end < len(text) and text[end] in "0123456789abcdefABCDEF":
+            end += 1
+        text = text[:start] + text[end:]
+    return text[:500]
+
+
+def _unhandled(sample: Sample) -> Grade:
+    if sample.status is Status.MISSING:
+        fault = Fault(category="data", code="missing", message="the recording has no run of this dataset row")
+        return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
+    return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))

@@ -1,0 +1,373 @@
+"""The documentation against the program: nothing is left out, every example does what its page says.
+
+Fenced blocks that are checked, in page order and in one directory per page that holds a copy of ``examples/`` and of two
+of its files, ``results.json`` and ``runs.jsonl``:
+
+- ``console``: lines starting with ``$`` are run by one shell (``>`` continues one), the rest is what they print, standard
+  error included; a line ``...`` stands for any lines, and so does ``...`` for any text within a line.
+- ``python run``: run as a script; what it prints must equal the texts after ``# =>`` where there are any.
+- ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the published schema.
+- any block whose info string has a file name (``jsonl calls.jsonl``, ``yaml suite.yaml``, ``python pkg/mod.py``): written
+  to that file first.
+"""
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import jsonschema
+import pytest
+import yaml
+
+import gradestack
+from gradestack.api import KINDS
+from gradestack.cli import cli
+from gradestack.hooks import Hooks
+from gradestack.model import Outcome
+from gradestack.registry import BASES, discover
+from gradestack.schema import suite_schema
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARK = "--8<-- next command --8<--"
+
+
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    language: str
+    word: str
+    text: str
+
+    @property
+    def file(self):
+        return self.word if "." in self.word else None
+
+
+def _blocks(page):
+    found = []
+    for info, text in FENCE.findall(page.read_text(encoding="utf-8")):
+        language, _, word = info.strip().partition(" ")
+        found.append(Block(language, word.strip(), text))
+    return found
+
+
+def _checked(block):
+    suite = block.language == "yaml" and block.text.startswith("# suite\n")
+    return bool(block.file) or block.language == "console" or (block.language, block.word) == ("python", "run") or suite
+
+
+def _page_id(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def _prose(page):
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def docs_text():
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return discover(limit="")
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """A directory to run a page's examples in."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copy(ROOT / "examples/airline/results.json", tmp_path)
+    shutil.copy(ROOT / "examples/quickstart/runs.jsonl", tmp_path)
+    return tmp_path
+
+
+def _environment():
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "GRADESTACK"))}
+    paths = [str(ROOT / part) for part in ("core", "plugins", "templates")]
+    clean["PYTHONPATH"] = os.pathsep.join(paths)
+    clean["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), clean.get("PATH", "")])
+    return {**clean, "GRADESTACK_PLUGINS": "", "COLUMNS": "100", "NO_COLOR": "1", "PYTHONWARNINGS": "error"}
+
+
+def _tidy(text):
+    """Return a text without trailing spaces, and without blank lines, which carry no meaning."""
+    return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
+
+
+def _matches(expected, printed):
+    pattern = re.escape(_tidy(expected)).replace(re.escape("..."), ".*")
+    return re.fullmatch(pattern, _tidy(printed), re.DOTALL) is not None
+
+
+def _run_console(block, place):
+    commands, outputs = [], []
+    for line in block.text.splitlines():
+        if line.startswith("$ "):
+            commands.append(line[2:])
+            outputs.append([])
+        elif line.startswith("> ") and commands and not outputs[-1]:
+            commands[-1] += "\n" + line[2:]
+        else:
+            assert commands, f"a console block starts with a command, not with {line!r}"
+            outputs[-1].append(line)
+    script = "exec 2>&1\n" + "".join(f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=place, env=_environment(), capture_output=True, text=True, timeout=120
+    )
+    printed = done.stdout.split(MARK)[:-1]
+    assert len(printed) == len(commands), done.stdout
+    for command, expected, got in zip(commands, outputs, printed, strict=True):
+        wanted = "\n".join(expected)
+        assert _matches(wanted, got), f"$ {command}\n--- the page says\n{_tidy(wanted)}\n--- printed\n{_tidy(got)}"
+
+
+def _run_python(block, place):
+    expected = [line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line]
+    script = place / "example.py"
+    script.write_text(block.text, encoding="utf-8")
+    environment = {**_environment(), "PYTHONPATH": os.pathsep.join([str(place), _environment()["PYTHONPATH"]])}
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=place, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, f"{block.text}\n{done.stderr}"
+    if expected:
+        assert done.stdout.splitlines() == expected, block.text
+
+
+def _check_suite(block, place, registry):
+    path = place / "checked-suite.yaml"
+    path.write_text(block.text, encoding="utf-8")
+    jsonschema.validate(yaml.safe_load(block.text), suite_schema(registry))
+    gradestack.load_suite(path, registry=registry)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id)
+def test_examples_do_what_their_page_says(page, stage, registry):
+    """Every command prints what stands below it, every script runs, every suite is valid."""
+    for block in _blocks(page):
+        if block.file:
+            (stage / block.file).parent.mkdir(parents=True, exist_ok=True)
+            (stage / block.file).write_text(block.text, encoding="utf-8")
+        if block.language == "console":
+            _run_console(block, stage)
+        elif (block.language, block.word) == ("python", "run"):
+            _run_python(block, stage)
+        elif block.language == "yaml" and block.text.startswith("# suite\n"):
+            _check_suite(block, stage, registry)
+
+
+def test_examples_are_checked_at_all():
+    """The pages hold examples of every checked kind, so that the test above is about something."""
+    blocks = [block for page in PAGES for block in _blocks(page)]
+    assert sum(block.language == "console" for block in blocks) > 10
+    assert sum((block.language, block.word) == ("python", "run") for block in blocks) > 10
+    assert sum(block.text.startswith("# suite\n") for block in blocks) > 5
+    assert any(block.language == "console" for block in _blocks(ROOT / "README.md"))
+
+
+def test_a_wrong_output_is_noticed(stage):
+    """The console check tells a page that says something else from one that is right."""
+    _run_console(Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"), stage)
+    with pytest.raises(AssertionError, match="the page says"):
+        _run_console(Block("console", "", "$ echo one\ntwo\n"), stage)
+
+
+# The command line
+
+
+def _commands(group, path=()):
+    for name, command in sorted(group.commands.items()):
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*path, name))
+        else:
+            yield pytest.param((*path, name), command, id=" ".join((*path, name)))
+
+
+def _sections(page):
+    """Return heading -> text up to the next heading of any level."""
+    parts = re.split(r"^#{1,6} (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _spans(text):
+    return set(re.findall(r"`([^`]+)`", text))
+
+
+def _words(text):
+    return {word.split("=")[0] for span in _spans(text) for word in re.split(r"[\s,/|]+", span)}
+
+
+@pytest.mark.parametrize(("path", "command"), _commands(cli))
+def test_command_is_described_with_every_option(path, command):
+    """docs/cli.md has a section per command, with each of its options and arguments and no option it lacks."""
+    heading = f"gradestack {' '.join(path)}"
+    sections = _sections(DOCS / "cli.md")
+    found = next((name for name in sections if name.strip("`").startswith(heading)), None)
+    assert found is not None, f"docs/cli.md has no section for {heading!r}"
+    own = {name for parameter in command.params if isinstance(parameter, click.Option) for name in parameter.opts}
+    arguments = {each.human_readable_name for each in command.params if isinstance(each, click.Argument)}
+    assert own <= _words(sections[found]), "options missing from docs/cli.md"
+    assert {name.rstrip(".") for name in arguments} <= {word.strip("[].") for word in _words(f"`{found}`")}
+    named = {word for row in re.findall(r"^\| *(`[^|]*)\|", sections[found], re.MULTILINE) for word in _words(row)}
+    assert {word for word in named if word.startswith("-")} == own, "docs/cli.md names an option the command lacks"
+
+
+def test_general_options_and_exit_codes_are_described():
+    """docs/cli.md names the options of the program itself and every exit code."""
+    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    for option in ("--help", "-h", *(name for each in cli.params for name in each.opts)):
+        assert option in _words(text)
+    for code in (0, 1, 2, 3, 4, 130):
+        assert re.search(rf"^\| `{code}` \|", text, re.MULTILINE), code
+
+
+# Components, hooks and contracts
+
+
+def test_every_built_in_component_is_mentioned(registry, docs_text):
+    """No built-in component is left out of the documentation."""
+    words = _words(docs_text)
+    assert [c.name for c, _ in registry.components() if c.name not in words] == []
+
+
+def test_readme_table_lists_every_reader_and_stack(registry):
+    """The README's table of formats is complete, and names nothing that is not there."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    words = _words(text)
+    for kind in ("reader", "grader", "stack"):
+        assert [name for name in registry.names(kind) if name not in words] == []
+    rows = re.findall(r"^\| [^|]+\| `([a-z_0-9]+)` \|([^|]+)\| `([a-z-]+)` \|", text, re.MULTILINE)
+    assert {reader for reader, _, _ in rows} == set(registry.names("reader"))
+    assert {stack for _, _, stack in rows} <= set(registry.names("stack"))
+    for _, graders, _ in rows:
+        assert _spans(graders) <= set(registry.names("grader"))
+
+
+def test_every_hook_has_a_heading_with_its_signature():
+    """docs/plugins.md has a heading for every hook, with the signature as it is in the code."""
+    headings = _sections(DOCS / "plugins.md")
+    hooks = {name: getattr(Hooks, name) for name in vars(Hooks) if name.startswith("gradestack_")}
+    assert hooks
+    for name, hook in hooks.items():
+        signature = str(inspect.signature(hook)).replace("'", "")
+        assert f"`{name}{signature}`" in headings
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_component_has_an_example(kind):
+    """docs/plugins.md has a section per kind, and a file in it that derives from the contract."""
+    page = DOCS / "plugins.md"
+    assert any(kind in heading.lower() for heading in _sections(page))
+    code = "\n".join(block.text for block in _blocks(page) if block.language == "python")
+    base = BASES.get(kind)
+    assert f'kind="{kind}"' in code
+    if base is not None:
+        assert re.search(rf"class \w+\((?:\w+\.)?{base.__name__}\b", code)
+
+
+def test_every_contract_method_is_described():
+    """docs/plugins.md names every public method and class variable of every contract."""
+    words = _words((DOCS / "plugins.md").read_text(encoding="utf-8"))
+    for kind, base in BASES.items():
+        own = {name for name in vars(base) if not name.startswith("_")}
+        names = {word.partition("(")[0].rpartition(".")[2] for word in words}
+        assert own <= names, (kind, own - names)
+
+
+def test_every_public_name_is_documented():
+    """docs/python-api.md names everything that `import gradestack` offers."""
+    text = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    assert [name for name in gradestack.__all__ if not re.search(rf"\b{re.escape(name)}\b", text)] == []
+
+
+def test_every_suite_key_is_described():
+    """docs/suites.md and docs/gates.md name every key of a suite file and of a gate."""
+    schema = suite_schema(discover(limit=""))
+    suites, gates = (_words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md"))
+    assert set(schema["properties"]) <= suites
+    (gate,) = [each for each in schema["properties"]["gate"]["anyOf"] if "properties" in each]
+    assert set(gate["properties"]) <= gates
+
+
+def test_every_sample_field_is_described(registry):
+    """docs/samples.md names every field of Sample and every key of the jsonl form."""
+    words = _words((DOCS / "samples.md").read_text(encoding="utf-8"))
+    fields = {field.name for field in gradestack.Sample.__attrs_attrs__}
+    keys = set(registry.load("reader", "jsonl").json_schema()["properties"])
+    assert (fields | keys) - words == set()
+
+
+def test_every_state_is_described():
+    """docs/figures.md names every state a grade can have."""
+    assert {str(outcome) for outcome in Outcome} <= _words((DOCS / "figures.md").read_text(encoding="utf-8"))
+
+
+# A run directory
+
+
+def _key_paths(value):
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from _key_paths(inner)
+
+
+def test_every_key_of_a_run_directory_is_described(tmp_path):
+    """docs/run-directory.md names every file and every key of header.json, summary.json and a row."""
+    words = _words((DOCS / "run-directory.md").read_text(encoding="utf-8"))
+    report = gradestack.run(ROOT / "examples/quickstart/suite.yaml", output=tmp_path / "out")
+    assert {path.name for path in report.path.iterdir()} <= words
+    summary = {key: value for key, value in report.summary.items() if key != "config"}
+    metrics = {key: value for key, value in summary["metrics"].items() if key not in ("aggregates", "metrics", "states")}
+    assert set(summary) | {"config"} <= words
+    assert set(summary["metrics"]) <= words
+    assert set(_key_paths(metrics["by_metric"]["calls"])) <= words
+    assert {key for gate in report.gates for key in gate} <= words
+    assert set(report.header) | {key for each in report.header["components"] for key in each} <= words
+    assert {key for each in report.header["inputs"] for key in each} <= words
+    rows = list(report.rows())
+    assert {key for row in rows for key in row} <= words
+    grades = [grade for row in rows for grade in row["grades"].values()]
+    assert {key for grade in grades for key in grade} <= words
+    assert {key for grade in grades for item in grade.get("items", ()) for key in item} <= words
+    assert {key for row in rows for name in ("sample", "source", "expected", "predicted") for key in row[name]} <= words
+
+
+# Links
+
+
+def _slug(heading):
+    plain = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower())
+    return plain.strip().replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_page_id)
+def test_relative_links_resolve(page):
+    """Every relative link names a file that is there, and a heading that is in it."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", _prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        assert path.exists(), f"{page.name} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#{1,6} (.+)$", FENCE.sub("", path.read_text(encoding="utf-8")), re.MULTILINE)
+            assert anchor in {_slug(heading) for heading in headings}, f"{page.name} links to {target}"
+
+
+def test_index_links_to_every_page():
+    """docs/index.md leads to every other page."""
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    others = [page.name for page in DOCS.glob("*.md") if page.name != "index.md"]
+    assert [name for name in others if f"]({name})" not in text] == []

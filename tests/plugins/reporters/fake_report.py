@@ -1,0 +1,350 @@
+"""A made-up run of a travel agent, with every kind of result a page must show."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+Row = dict[str, Any]
+
+POLICY = (
+    "You are the booking desk of a small railway. You may look up, change and cancel journeys of the traveller who writes "
+    "to you.\n\n- Ask for the traveller's number before anything else.\n- Say what a change costs and wait for a yes.\n"
+    "- First class can be cancelled until departure, second class until the evening before.\n"
+    "- A seat reservation belongs to one train; a changed train needs a new one.\n"
+    "- If a request is outside these rules, say so and hand over to a colleague.\n\n"
+    + "\n".join(f"Rule {number}: keep answers short and name the train, the day and the price." for number in range(1, 9))
+)
+
+STATIONS = ("Oslo", "Bergen", "Narvik", "Göteborg", "Malmö", "Århus", "Luleå", "Tromsø")
+
+
+@attrs.frozen
+class FakeReport:
+    """A report whose rows come from a function."""
+
+    name: str
+    summary: Mapping[str, Any]
+    header: Mapping[str, Any]
+    passed: bool | None
+    source: Callable[[], Iterator[Row]]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows, each time from the start and through JSON, as from a file."""
+        for row in self.source():
+            yield json.loads(json.dumps(row))
+
+
+def _call(name: str, **arguments: Any) -> Row:
+    return {"name": name, "arguments": arguments}
+
+
+def _wanted(rng: random.Random, task: int) -> list[Row]:
+    start, end = rng.sample(STATIONS, 2)
+    journey = f"J{task:03d}"
+    seats = [{"train": f"R{rng.randint(10, 99)}", "day": f"2025-03-{rng.randint(1, 28):02d}"} for _ in range(2)]
+    possible = [
+        _call("get_journey", journey_id=journey),
+        _call("change_journey", journey_id=journey, legs=seats, start=start, end=end, flexible=bool(task % 2)),
+        _call("reserve_seat", journey_id=journey, seat={"car": rng.randint(1, 9), "window": True}, price=4.5),
+        _call("cancel_journey", journey_id=journey, reason="plans changed"),
+    ]
+    return possible[: (0, 1, 2, 4)[task % 4]]
+
+
+def _item(number: int, wanted: Row, made: list[Row], rng: random.Random, skill: float) -> tuple[Row, Row | None]:
+    """Return the graded item of one expected call, and the call that was made for it."""
+    item: Row = {"id": f"call {number + 1}", "outcome": "graded", "score": 1.0, "reasons": []}
+    item["metadata"] = {"call": len(made), "tool": wanted["name"]}
+    luck = rng.random()
+    if luck < skill:
+        return item, json.loads(json.dumps(wanted))
+    if luck > 0.8 + skill / 5:
+        reason = {"code": "missing_call", "subject": wanted["name"], "expected": wanted["arguments"]}
+        return {**item, "score": 0.0, "reasons": [reason], "metadata": {"call": None, "tool": wanted["name"]}}, None
+    call = json.loads(json.dumps(wanted))
+    arguments = call["arguments"]
+    if "legs" in arguments:
+        old, new = arguments["legs"][1]["day"], "2025-03-30"
+        arguments["legs"][1]["day"] = new
+        pointer, lost = "/legs/1/day", 0.6 / 5 / 4
+    else:
+        key = sorted(arguments)[-1]
+        old, new = arguments[key], "something else"
+        arguments[key] = new
+        pointer, lost = f"/{key}", 0.6 / len(arguments)
+    reason = {"code": "wrong_argument", "pointer": pointer, "subject": wanted["name"], "expected": old, "actual": new}
+    return {**item, "score": round(1 - lost, 6), "reasons": [reason]}, call
+
+
+def _talk(wanted: list[Row], made: list[Row], rng: random.Random) -> list[Row]:
+    said: list[Row] = [{"role": "system", "content": POLICY}]
+    said.append({"role": "user", "content": "Hello, my plans have changed. Can you help me with my journey?"})
+    said.append({"role": "assistant", "content": "Gladly. What is your traveller number, and which journey is it?"})
+    said.append({"role": "user", "content": f"Traveller {rng.randint(1000, 9999)}, the one to {rng.choice(STATIONS)}."})
+    for number, call in enumerate(made):
+        arguments = json.dumps(call["arguments"], ensure_ascii=False)
+        function = {"name": call["name"], "arguments": arguments}
+        said.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}],
+            }
+        )
+        answer: Row = {"ok": True, "journey": call["arguments"].get("journey_id"), "price": round(rng.random() * 90, 2)}
+        answer["stops"] = [{"station": name, "minute": rng.randint(0, 600)} for name in rng.sample(STATIONS, 5)]
+        answer["notes"] = "Second class, quiet car. " * rng.randint(1, 30)
+        said.append({"role": "tool", "name": call["name"], "tool_call_id": f"c{number}", "content": json.dumps(answer)})
+        said.append({"role": "assistant", "content": f"Done: {call['name'].replace('_', ' ')}. Anything else?"})
+    said.append({"role": "user", "content": "No, thank you. Goodbye!"})
+    return said
+
+
+def _gather(items: list[Row], wanted: list[Row], made: list[Row]) -> tuple[float, list[Row]]:
+    if not wanted:
+        reasons = [{"code": "unexpected_call", "subject": call["name"], "actual": call["arguments"]} for call in made]
+        return float(not made), reasons
+    total = 0.0
+    for item in items:
+        total += item["score"]
+    return total / len(wanted), [reason for item in items for reason in item["reasons"]]
+
+
+def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float = 0.6) -> Row:
+    """Return the row of one graded run."""
+    wanted = _wanted(random.Random(f"{seed} {task}"), task)
+    rng = random.Random(f"{seed} {task} {run} {model}")
+    made: list[Row] = [_call("find_traveller", number=rng.randint(1000, 9999))] if wanted or rng.random() < 0.4 else []
+    items = []
+    for number, call in enumerate(wanted):
+        item, answer = _item(number, call, made, rng, 0.75 if model == "north-2" else 0.5)
+        items.append(item)
+        if answer is not None:
+            made.append(answer)
+    score, reasons = _gather(items, wanted, made)
+    partial = {
+        "score": score,
+        "state": "graded",
+        "rationale": f"{len(reasons)} reasons",
+        "metadata": {},
+        "reasons": reasons,
+        "items": items,
+        "parts": {"reward": float(score == 1.0)},
+        "counts": {"expected_calls": len(wanted), "made_calls": len(made)},
+    }
+    reward = {
+        "score": float(score == 1.0),
+        "state": "graded",
+        "passed": score == 1.0,
+        "rationale": "the database is as it should be" if score == 1.0 else "the database differs",
+        "metadata": {"hash": "5f2c"},
+    }
+    return {
+        "sample": {"id": f"journey-{task}", "input": f"You want to change journey {task}.", "ground_truth": None},
+        "submission": "No, thank you.",
+        "trajectory": [_talk(wanted, made, rng)],
+        "agent_id": None,
+        "agent_usage": {"tokens": rng.randint(900, 9000)},
+        "model_name": model,
+        "run": run,
+        "facets": {"domain": "rail"},
+        "source": {"file": "runs/rail.json", "ordinal": task * 4 + run, "line": None},
+        "state": "graded",
+        "passed": score >= threshold,
+        "grade": partial,
+        "grades": {"partial": partial, "reward": reward},
+        "expected": {"calls": wanted, "label": None, "text": None, "plan": None},
+        "predicted": {"calls": made, "label": None, "plan": None},
+        "tools": ["find_traveller", "get_journey", "change_journey", "reserve_seat", "cancel_journey"],
+        "recorded": {"reward": reward["score"]},
+        "status": "ok",
+        "error": None,
+    }
+
+
+def ungraded_row(task: int, run: int, model: str, state: str) -> Row:
+    """Return the row of a run nobody could grade: ``failed``, ``skipped`` or ``missing``."""
+    row = graded_row(task, run, model)
+    grade: Row = {"score": 0.0, "state": state, "rationale": f"this sample is {state}", "metadata": {}}
+    if state == "failed":
+        fault = {"category": "target", "code": "recorded_error", "type": "TimeoutError", "message": "no answer in 60 s"}
+        grade = {**grade, "fault": fault, "metadata": {"error": "no answer in 60 s", "error_type": "TimeoutError"}}
+        row["error"] = fault
+        row["trajectory"] = []
+    if state == "skipped":
+        grade["reasons"] = [{"code": "no_reference", "message": "no reference calls"}]
+        row["expected"] = {"calls": None, "label": None, "text": None, "plan": None}
+    if state == "missing":
+        row["predicted"] = {"calls": None, "label": None, "plan": None}
+        row["trajectory"] = []
+    return {**row, "grade": grade, "grades": {"partial": grade, "reward": grade}, "state": state, "passed": None}
+
+
+def _figures(rows: list[Row], key: str, threshold: float) -> Row:
+    scores = [row["grades"][key]["score"] for row in rows if row["grades"][key]["state"] == "graded"]
+    passed, total = sum(score >= threshold for score in scores), math.fsum(scores)
+    return {
+        "avg_score_attempted": total / len(scores) if scores else None,
+        "avg_score_total": total / len(rows) if rows else None,
+        "pass_rate": 100 * passed / len(scores) if scores else None,
+        "passed_attempts": passed,
+        "failed_attempts": len(scores) - passed,
+    }
+
+
+def _states(rows: list[Row], key: str) -> Row:
+    counts = dict.fromkeys(("graded", "skipped", "failed", "missing"), 0)
+    for row in rows:
+        counts[row["grades"][key]["state"]] += 1
+    return counts
+
+
+def _model(rows: list[Row], name: str, threshold: float) -> Row:
+    own = [row for row in rows if row["model_name"] == name]
+    figures = _figures(own, "partial", threshold)
+    return {
+        "model_name": name,
+        "total": len(own),
+        "total_attempted": _states(own, "partial")["graded"],
+        "avg_score_attempted": figures["avg_score_attempted"],
+        "avg_score_total": figures["avg_score_total"],
+        "passed_samples": figures["passed_attempts"],
+        "failed_samples": figures["failed_attempts"],
+        "metrics": {"partial": figures["pass_rate"]},
+    }
+
+
+def _aggregates(rows: list[Row]) -> Row:
+    scores = [row["grade"]["score"] for row in rows if row["state"] == "graded"]
+    mean = math.fsum(scores) / len(scores) if scores else None
+    edges = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    place = [max(n for n, low in enumerate(edges) if score >= low) for score in scores]
+    names = ("[0.0-0.2)", "[0.2-0.4)", "[0.4-0.6)", "[0.6-0.8)", "[0.8-1.0)", "[1.0]")
+    histogram = [{"bin": name, "count": place.count(number)} for number, name in enumerate(names)]
+    bands = [
+        {"low": 0.9, "high": 1.0, "label": "close", "meaning": "the right tools, a detail wrong"},
+        {"low": 0.0, "high": 0.9, "label": "partly", "meaning": "some of the expected calls"},
+    ]
+    error = None if mean is None else 0.031
+    return {
+        "partial": {
+            "mean": {
+                "n": len(scores),
+                "mean": mean,
+                "stderr": error,
+                "ci95": None if mean is None else [mean - 0.06, mean + 0.06],
+            },
+            "partial_statistics": {
+                "average": mean,
+                "histogram": histogram,
+                "interpretation": {"bands": bands},
+                "tool_selection_accuracy": None,
+                "undefined": {"tool_selection_accuracy": "no call was expected"},
+                "tasks_by_successes": {"0": 4, "1": 3, "2": 5},
+                "high": {"total": 3, "first": [{"id": "journey-3", "run": 0, "score": 0.925}]},
+            },
+        },
+        "reward": {
+            "pass_hat_k": {
+                "pass_hat_k": {"1": 0.42, "2": 0.2733, "3": 0.22, "10": 0.2},
+                "trials": 4,
+                "rule": "file",
+            },
+            "classification": {
+                "labels": ["yes", "no"],
+                "confusion_matrix": {"no": {"no": 3, "yes": 1}, "yes": {"no": 0, "yes": 12}},
+                "per_class": {
+                    "yes": {"precision": 0.92, "recall": 1.0, "f1": 0.96, "support": 12},
+                    "no": {"precision": 1.0, "recall": 0.75, "f1": None, "support": 4},
+                },
+            },
+        },
+    }
+
+
+def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, many_models: bool = True) -> Row:
+    """Return the summary of rows, gate included."""
+    figures = {key: _figures(rows, key, threshold if key == "partial" else 1.0) for key in ("partial", "reward")}
+    actual = figures["partial"]["avg_score_attempted"]
+    good = actual is not None and actual >= threshold
+    gates = [
+        {
+            "text": f"partial >= {threshold}",
+            "metric_key": "partial",
+            "metric": "avg_score",
+            "op": "gte",
+            "value": threshold,
+            "actual": actual,
+            "passed": good,
+            "outcome": "no_data" if actual is None else "passed" if good else "failed",
+        }
+    ]
+    names = list(dict.fromkeys(row["model_name"] for row in rows))
+    head = figures["partial"]
+    return {
+        "suite": "rail",
+        "config": {"name": "rail", "graders": {"partial": {"kind": "tau_partial"}, "reward": {"kind": "tau_reward"}}},
+        "gates_passed": good if gate else None,
+        "gates": gates if gate else [],
+        "metrics": {
+            "total": len(rows),
+            "total_attempted": _states(rows, "partial")["graded"],
+            **{key: value for key, value in head.items() if key != "pass_rate"},
+            "per_model": [_model(rows, name, threshold) for name in names] if many_models and len(names) > 1 else None,
+            "by_metric": figures,
+            "metrics": {key: value["pass_rate"] for key, value in figures.items()},
+            "states": {key: _states(rows, key) for key in figures},
+            "aggregates": _aggregates(rows),
+        },
+        "bad_records": {
+            "count": 2,
+            "listed": [
+                {"file": "runs/rail.json", "line": 812, "ordinal": 40, "reason": "not an object but a list"},
+                {"file": "runs/rail.json", "line": None, "ordinal": 41, "reason": "task_id is missing"},
+            ],
+        },
+        "duplicates": {"policy": "keep", "count": 1, "listed": ["runs/rail.json record 12"]},
+        "warnings": ["gate value 0.6 is a fraction; did you mean percent?"],
+    }
+
+
+HEADER: Row = {
+    "generator": "gradestack",
+    "suite_name": "rail",
+    "timestamp": "2025-03-01T12:30:00+00:00",
+    "version": "0.1.0",
+    "python": "3.11.7",
+    "profile": "documented",
+    "components": [
+        {"kind": "reader", "key": "reader", "name": "tau_bench", "version": "1", "distribution": "gradestack 0.1.0"},
+        {"kind": "grader", "key": "partial", "name": "tau_partial", "version": "1", "options": {"no_expected": "strict"}},
+        {"kind": "engine", "key": "engine", "name": "processes", "version": "1", "options": {"workers": 7}},
+    ],
+    "inputs": [{"path": "/some/where/runs/rail.json", "bytes": 123456, "sha256": "ab" * 32}],
+    "timings": {"seconds": 1.234},
+}
+
+
+def make_report(rows: list[Row], **options: Any) -> FakeReport:
+    """Return a report over rows."""
+    summary = summary_of(rows, **options)
+    return FakeReport("rail", summary, HEADER, summary["gates_passed"], lambda: iter(rows))
+
+
+def realistic_rows(tasks: int = 14, trials: int = 4, models: tuple[str, ...] = ("north-1", "north-2")) -> list[Row]:
+    """Return the rows of a whole run: mostly graded, one of each other state per model."""
+    rows = []
+    for model in models:
+        for run in range(trials):
+            for task in range(tasks):
+                special = {(2, 1): "failed", (5, 2): "skipped", (8, 3): "missing"}.get((task, run))
+                rows.append(
+                    ungraded_row(task, run, model, special) if special else graded_row(task, run, model)
+                )
+    return rows

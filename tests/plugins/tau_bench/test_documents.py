@@ -1,0 +1,104 @@
+"""The documentation's worked examples and the airline example are true."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gradestack.model import Grade, Key, Status
+from gradestack_plugins.tau_bench.bands import BANDS
+from gradestack_plugins.tau_bench.grader import TauPartial, describe
+from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
+from gradestack_plugins.tau_bench.reward import TauReward
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "tau-bench.md").read_text(encoding="utf-8")
+AIRLINE = ROOT / "examples" / "airline"
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+
+
+def block(name):
+    """Return a marked code block of the page."""
+    return re.search(rf"<!-- worked example: {name} -->\n```\w+\n(.*?)```", PAGE, re.DOTALL)[1]
+
+
+def row(start):
+    """Return the cells of the table row that begins so."""
+    line = next(line for line in PAGE.splitlines() if line.startswith(f"| {start} |"))
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+@PROFILES
+def test_worked_example(tau, profile):
+    """The page's record gives the page's numbers and reasons."""
+    grade = TauPartial(profile=profile).grade(tau.sample(json.loads(block("record"))))
+    assert grade.score == float(row("score")[-1])
+    assert [item.score for item in grade.items] == [
+        float(row(f"score of `{n}`")[-1]) for n in ("book_trip", "issue_voucher")
+    ]
+    assert f"{grade.items[0].parts['argument_similarity']:.6f}" == row("sim of the arguments")[-1]
+    assert [describe(reason) for reason in grade.reasons] == block("reasons").splitlines()
+
+
+def test_reliability_example(tau):
+    """The page's table of pass^k and pass@k is what three tasks with 3, 4 and 0 of 4 successes give."""
+    entries = [
+        (Key(id=str(task), run=run), Grade(score=float(run < successes)))
+        for task, successes in enumerate((3, 4, 0))
+        for run in range(4)
+    ]
+    hat, at = tau.fold(PassHatK(), entries)["pass_hat_k"], tau.fold(PassAtK(), entries)["pass_at_k"]
+    for k in "1234":
+        assert row(k)[1:] == [f"{round(hat[k], 6):g}", f"{round(at[k], 6):g}"]
+
+
+def test_options_and_codes_are_documented():
+    """Every option of the family's components and every band stands on the page."""
+    import attrs
+
+    for component in (TauPartial, TauReward, PassHatK, PassAtK):
+        for field in attrs.fields(component):
+            assert f"`{field.name}`" in PAGE or f"`{field.name}: " in PAGE or field.name == "profile"
+    for band in BANDS:
+        assert f"| {band.label} |" in PAGE
+
+
+def test_example_data_is_reproducible(tmp_path, capsys):
+    """The generator writes the file that is there, which is small and has every kind of record it promises."""
+    spec = importlib.util.spec_from_file_location("airline_make_data", AIRLINE / "make_data.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main(tmp_path / "results.json")
+    assert (tmp_path / "results.json").read_bytes() == (AIRLINE / "results.json").read_bytes()
+    assert (AIRLINE / "results.json").stat().st_size < 400_000
+
+
+def test_example_shows_what_its_readme_says(tau):
+    """Tasks, trials and the telling cases of the example are there."""
+    samples = {(sample.id, sample.run): sample for sample in tau.read(AIRLINE / "results.json")}
+    assert len(samples) == 52
+    assert {run for _, run in samples} == {0, 1, 2, 3}
+    partial = {key: TauPartial().grade(sample) for key, sample in samples.items()}
+    reward = {key: TauReward().grade(sample) for key, sample in samples.items()}
+    assert (round(partial["0", 1].score, 2), reward["0", 1].score) == (0.97, 0.0)
+    assert partial["0", 1].reasons[0].pointer == "/legs/1/date"
+    assert (partial["3", 0].score, partial["3", 1].score, reward["3", 1].score) == (1.0, 0.0, 1.0)
+    assert round(partial["4", 0].score, 2) == 0.8
+    assert samples["6", 1].recorded["judged"] is False
+    assert samples["7", 2].status is Status.FAILED
+    assert partial["7", 1].reasons[0].code == "wrong_type"
+    assert (partial["8", 1].score, reward["8", 1].score) == (1.0, 0.0)
+    assert samples["10", 1].calls[1].arguments is None
+
+
+def test_example_suite_names_what_exists():
+    """The suite reads the example's file and gates on the partial score."""
+    suite = yaml.safe_load((AIRLINE / "suite.yaml").read_text(encoding="utf-8"))
+    assert suite["target"]["paths"] == ["results.json"]
+    assert {grader["kind"] for grader in suite["graders"].values()} == {"tau_partial", "tau_reward"}
+    assert suite["gate"]["metric_key"] == "partial"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, GradestackError
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 
 if TYPE_CHECKING:
     from gradestack.report import Report
@@ -63,6 +63,9 @@ def _finish(report: Report, *, quiet: bool) -> None:
         click.echo(console.files(report))
         if report.passed is not None:
             click.echo(console.verdict(report.passed))
+    if quiet:
+        for name, text in sorted(report.summary.get("broken", {}).items()):
+            click.echo(f"error: {name} is broken: {text}", err=True)
     if "incomplete" in report.summary:
         click.echo("interrupted: partial results were kept", err=True)
     sys.exit(report.exit_code)
@@ -190,25 +193,20 @@ def validate(suite: str, *, overrides: tuple[str, ...]) -> None:
 
 @cli.command()
 @click.argument("run_dir")
-@click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: html and markdown].")
+@click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
 @debug_option
 def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> None:
     """Write the report pages of RUN_DIR again, from its result files alone."""
     from pathlib import Path  # noqa: PLC0415
 
+    from gradestack.pages import rewrite_pages  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
 
     found = load_report(Path(run_dir))
-    registry = _registry(no_plugins=False)
     out = Path(output) if output else Path(run_dir)
-    if out.exists() and not out.is_dir():
-        msg = f"{out}: exists and is not a directory"
-        raise ConfigError(msg)
-    out.mkdir(parents=True, exist_ok=True)
-    for name in formats or ("html", "markdown"):
-        for page in registry.load("reporter", name)().write(found, out):
-            click.echo(f"Report: {page}")
+    for page in rewrite_pages(found, _registry(no_plugins=False), formats, out):
+        click.echo(f"Report: {page}")
 
 
 @cli.group()
@@ -255,7 +253,7 @@ def stacks_show(name: str) -> None:
     """Print the stack NAME as YAML, ready to paste into a suite."""
     import yaml  # noqa: PLC0415
 
-    click.echo(yaml.safe_dump(_registry(no_plugins=False).load("stack", name)(), sort_keys=False), nl=False)
+    click.echo(yaml.safe_dump(dict(_registry(no_plugins=False).stack(name)), sort_keys=False), nl=False)
 
 
 @cli.command()
@@ -270,9 +268,29 @@ def schema(what: str) -> None:
     click.echo(dumps(found, indent=2))
 
 
+def _explain(error: Exception, *, debug: bool) -> int:
+    """Say what went wrong on standard error and return the exit code."""
+    if debug:
+        import traceback  # noqa: PLC0415 - only here
+
+        traceback.print_exception(error)
+    if isinstance(error, GradestackError):
+        click.echo(f"error: {error}", err=True)
+        return error.exit_code
+    if isinstance(error, OSError):
+        click.echo(f"error: {error.filename or 'output'}: {error.strerror or error}", err=True)
+        return DataError.exit_code
+    advice = "" if debug else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
+    click.echo(f"error: unexpected {type(error).__name__}: {error}{advice}", err=True)
+    return PluginError.exit_code
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; the one place where errors become messages and exit codes."""
     given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", None) == "strict":  # a name or a mark the terminal cannot show is not a crash
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         cli.main(args=given, prog_name="gradestack", standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -283,14 +301,8 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(EXIT_INTERRUPTED)
-    except GradestackError as error:
-        if "--debug" in given:
-            raise
-        click.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code)
+    except Exception as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
+        sys.exit(_explain(error, debug="--debug" in given))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ def add_exact(partials: Partials, value: float) -> None:
 
     Raises:
         ValueError: The value is not finite; such values have no exact sum.
+        OverflowError: The sum is not; the state is spoilt.
     """
     x = float(value)
     if not math.isfinite(x):
@@ -40,6 +41,9 @@ def add_exact(partials: Partials, value: float) -> None:
             partials[used] = low
             used += 1
         x = high
+    if not math.isfinite(x):
+        msg = "the sum is beyond the range of floats"
+        raise OverflowError(msg)
     partials[used:] = [x]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ def load_suite(
         PluginError: A plugin it uses is broken.
     """
     if isinstance(suite, Mapping):
-        document, base = Document(data=dict(suite), origin="suite"), None
+        document, base = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
     else:
         path = Path(suite)
         document, base = read_yaml(path), path.parent
@@ -111,6 +112,8 @@ def files_suite(
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
+    if isinstance(paths, str | Path):
+        paths = [paths]
     if not paths:
         msg = "no file to grade: name result files or directories"
         raise ConfigError(msg)
@@ -220,7 +223,7 @@ def grade(
     """
     registry = registry or discover()
     if not isinstance(graders, Mapping):
-        graders = {each if isinstance(each, str) else type(each).__name__: each for each in graders}
+        graders = _by_name([graders] if isinstance(graders, str | Grader) else graders)
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
@@ -228,6 +231,17 @@ def grade(
     suite = resolve_samples(Document(data=data, origin="grade()"), registry, reader, graders)
     place = Path(output) if output is not None else None
     return run_suite(suite, place, strict=strict, temporary=place is None)
+
+
+def _by_name(graders: Iterable[str | Grader]) -> dict[str, str | Grader]:
+    found: dict[str, str | Grader] = {}
+    for each in graders:
+        name = each if isinstance(each, str) else type(each).__name__
+        if name in found:
+            msg = f"two graders are called {name!r}; give a mapping of keys to graders"
+            raise ConfigError(msg)
+        found[name] = each
+    return found
 
 
 def _as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registry) -> Iterator[Sample | BadRecord]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradestack._version import __version__
 from gradestack.api import Input
+from gradestack.published import jsonable
 from gradestack.store import GENERATOR
 from gradestack.suitespec import Stage, Suite
 
@@ -41,7 +42,7 @@ def header(suite: Suite, started: datetime, seconds: float) -> dict[str, Any]:
                 "name": stage.name,
                 "version": stage.version,
                 "distribution": stage.distribution,
-                "options": {key: value for key, value in stage.options.items() if not key.startswith("_")},
+                "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
             }
             for stage in stages
         ],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from gradestack import tally
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
+from gradestack.guard import said
 
 if TYPE_CHECKING:
     from gradestack.runner import Run
@@ -26,7 +27,7 @@ def write_native(run: Run) -> None:
             try:
                 _write(run, stage.name, exporter, given, out)
             except Exception as error:  # noqa: BLE001 - a native file is a convenience; the run is not lost for it
-                merged.broken.setdefault(stage.name, f"{type(error).__name__}: {error}")
+                merged.broken.setdefault(stage.name, said(error).replace(f"{run.staging.path}/", ""))
 
 
 def _write(run: Run, name: str, exporter: Exporter, given: Input, out: Path) -> None:

@@ -16,11 +16,12 @@ from gradestack import tally
 from gradestack.api import Aggregator, Exporter, Reader, Shard
 from gradestack.errors import DataError, PluginError
 from gradestack.gate import SampleRule, passes
+from gradestack.guard import records_of, said
 from gradestack.jsontext import dumps
 from gradestack.model import BadRecord, Fault, Grade, Key, Sample, Source, Status, failed
-from gradestack.rows import sample_row
+from gradestack.rows import grade_to_json, sample_row
 from gradestack.selection import Selection, digest
-from gradestack.slots import GraderSlot, grade_sample, stable_text
+from gradestack.slots import GraderSlot, grade_sample
 from gradestack.tally import Tally
 
 LISTED_BAD_RECORDS = 1000
@@ -94,8 +95,9 @@ class Worker:
 
         Raises:
             DataError: The reader cannot read it at all, or a record is bad and ``strict`` is set.
+            PluginError: The reader is broken, or any other component and ``strict`` is set.
         """
-        return self.process(shard, self.reader.read(shard, self.index))
+        return self.process(shard, records_of(self.reader, shard, self.index))
 
     def process(self, shard: Shard, records: Iterator[Sample | BadRecord]) -> ShardResult:
         """Grade records as the content of ``shard``."""
@@ -144,7 +146,7 @@ class Worker:
         judged = {slot.key: grade_sample(slot, sample, strict=self.strict) for slot in self.graders}
         grades = {key: grade for key, (grade, _) in judged.items()}
         submissions = {key: text for key, (_, text) in judged.items() if text is not None}
-        line, grades = self._row(sample, grades, submissions)
+        line, grades, written = self._row(sample, grades, submissions)
         out.write(line)
         out.write("\n")
         key = Key(
@@ -152,7 +154,7 @@ class Worker:
             model=sample.model,
             run=sample.run,
             ordinal=shard.position + position,
-            facets=sample.facets,
+            facets=written.facets,
         )
         for number, metric in enumerate(self.metrics):
             try:
@@ -169,15 +171,18 @@ class Worker:
 
     def _row(
         self, sample: Sample, grades: dict[str, Grade], submissions: dict[str, str]
-    ) -> tuple[str, dict[str, Grade]]:
-        """Return the row's text; a sample too deeply nested to be written is kept as a failure without its content."""
-        score = grades[self.headline].score
-        passed = None if score is None else passes(self.gate, score)
+    ) -> tuple[str, dict[str, Grade], Sample]:
+        """Return the row's text, grades and sample; what cannot be written as JSON is kept as a failure without it."""
         try:
-            row = sample_row(sample, grades, self.headline, passed=passed, submissions=submissions)
-            return dumps(row), grades
-        except RecursionError:
-            fault = Fault(category="data", code="too_deep", message="nested too deeply to be written")
+            return self._line(sample, grades, submissions), grades, sample
+        except (RecursionError, TypeError, ValueError):
+            grades = {slot.key: self._writable(slot, grades[slot.key], sample) for slot in self.graders}
+        try:
+            return self._line(sample, grades, submissions), grades, sample
+        except (RecursionError, TypeError, ValueError) as error:
+            deep = isinstance(error, RecursionError)
+            code, why = ("too_deep", "nested too deeply to be written") if deep else ("not_json", f"not JSON: {error}")
+            fault = Fault(category="data", code=code, message=why)
             bare = attrs.evolve(
                 sample,
                 turns=(),
@@ -191,7 +196,27 @@ class Worker:
                 error=fault,
             )
             grades = {key: failed(fault) for key in grades}
-            return dumps(sample_row(bare, grades, self.headline, passed=None)), grades
+            return self._line(bare, grades, {}), grades, bare
+
+    def _line(self, sample: Sample, grades: dict[str, Grade], submissions: dict[str, str]) -> str:
+        score = grades[self.headline].score
+        passed = None if score is None else passes(self.gate, score)
+        return dumps(sample_row(sample, grades, self.headline, passed=passed, submissions=submissions))
+
+    def _writable(self, slot: GraderSlot, grade: Grade, sample: Sample) -> Grade:
+        try:
+            dumps(grade_to_json(grade))
+        except RecursionError:
+            return failed(Fault(category="data", code="too_deep", message="nested too deeply to be written"))
+        except (TypeError, ValueError) as error:
+            why = f"the grade is not JSON: {error}"
+            if self.strict:
+                msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
+                raise PluginError(msg, why) from error
+            kind = type(error).__name__
+            fault = Fault(category="grading", code="bad_grade", message=why, type=kind, component=slot.signature)
+            return failed(fault)
+        return grade
 
     def _bad(self, record: BadRecord, result: ShardResult, sinks: _Sinks, shard: Shard) -> None:
         if self.strict:
@@ -212,11 +237,10 @@ class Worker:
                 self._broken(name, error, result)
 
     def _broken(self, what: str, error: Exception, result: ShardResult) -> None:
-        said = f"{type(error).__name__}: {stable_text(error)}"
         if self.strict:
-            msg = f"{what} raised {said}"
+            msg = f"{what} raised {said(error)}"
             raise PluginError(msg) from error
-        result.broken.setdefault(what, said)
+        result.broken.setdefault(what, said(error))
 
 
 def _place(source: Source) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import difflib
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -124,7 +124,7 @@ class Registry:
         module, _, attribute = component.target.partition(":")
         try:
             target = getattr(importlib.import_module(module), attribute)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             msg = f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
             raise PluginError(msg) from error
         base = BASES.get(kind)
@@ -133,7 +133,28 @@ class Registry:
             what = "a function" if base is None else f"a class derived from gradestack.api.{base.__name__}"
             msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is not {what}"
             raise PluginError(msg)
+        if base is not None and not attrs.has(target):
+            msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is no attrs class; is @attrs.frozen missing?"
+            raise PluginError(msg)
         return target
+
+    def stack(self, name: str) -> Mapping[str, Any]:
+        """Return the suite mapping of a named stack.
+
+        Raises:
+            ConfigError: No such stack.
+            PluginError: It cannot be made.
+        """
+        make = self.load("stack", name)
+        try:
+            fragment = make()
+        except Exception as error:
+            msg = f"stack {name!r} of plugin {self.find('stack', name)[1]} raised {type(error).__name__}: {error}"
+            raise PluginError(msg) from error
+        if not isinstance(fragment, Mapping):
+            msg = f"stack {name!r} of plugin {self.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
+            raise PluginError(msg)
+        return fragment
 
     def version(self, kind: Kind, name: str) -> str:
         """Return the version a component declares for itself."""
@@ -186,7 +207,7 @@ def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple
 def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get: Callable[[], object]) -> Plugin:
     try:
         components = _register(manager, name, get())
-    except Exception as error:  # noqa: BLE001 - a plugin may fail in any way; it must not take the others with it
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
         said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
         return Plugin(name=name, distribution=dist, version=version, error=said)
     return Plugin(name=name, distribution=dist, version=version, components=components)

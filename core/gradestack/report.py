@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -114,10 +113,14 @@ def load_report(path: Path) -> Report:
     read: dict[str, Any] = {}
     for name in (HEADER, SUMMARY):
         try:
-            read[name] = json.loads((path / name).read_bytes())
-        except (OSError, ValueError) as error:
+            read[name] = loads((path / name).read_bytes())
+        except (OSError, JsonProblem) as error:
             msg = f"{path / name}: cannot be read: {error}"
             raise DataError(msg) from error
+    summary = read[SUMMARY]
+    if not isinstance(summary, dict) or not {"suite", "metrics", "gates", "gates_passed"} <= set(summary):
+        msg = f"{path / SUMMARY}: not the summary of a gradestack run"
+        raise DataError(msg)
     if not (path / ROWS).is_file():
         msg = f"{path / ROWS}: no such file"
         raise DataError(msg)

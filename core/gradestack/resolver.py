@@ -33,6 +33,10 @@ class Resolver:
         """Record one problem."""
         self.problems.append(f"{self.document.where(place)}: {message}")
 
+    def told(self) -> list[str]:
+        """Return the warnings for summary.json, which must not depend on where the suite lies."""
+        return [text.replace(self.document.origin, Path(self.document.origin).name, 1) for text in self.warnings]
+
     def structure(self, data: Any, kind: type[T], place: Place) -> T | None:
         """Return the data as an instance of a class, or None with its problems recorded."""
         try:

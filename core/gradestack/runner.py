@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -16,10 +17,13 @@ from gradestack.api import Aggregator, Shard
 from gradestack.composite import judge_groups, needs_series
 from gradestack.errors import DataError
 from gradestack.gate import GateSpec, evaluate
+from gradestack.guard import records_of, said, shards_of
 from gradestack.header import header
+from gradestack.jsontext import dumps, loads
 from gradestack.model import BadRecord, Sample, Status
 from gradestack.multirun import RowSeries, write_runs
 from gradestack.native import write_native
+from gradestack.pages import Pages, write_pages
 from gradestack.pipeline import MetricSlot, ShardResult, Worker
 from gradestack.report import Report
 from gradestack.selection import Selection, first_ids, last_ones
@@ -112,10 +116,10 @@ class Run:
             return None
         reader = stage.component
         inputs = attrs.evolve(self.suite.inputs, data=(dataset,), dataset=None)
-        index = reader.index(inputs)
+        shards, index = shards_of(reader, inputs)
         rows: dict[str, Sample] = {}
-        for shard in reader.plan(inputs, index):
-            for record in reader.read(shard, index):
+        for shard in shards:
+            for record in records_of(reader, shard, index):
                 if isinstance(record, BadRecord):
                     msg = f"{dataset.path}: {record.source}: {record.reason}"
                     raise DataError(msg)
@@ -129,8 +133,7 @@ class Run:
     def execute(self) -> None:
         """Grade everything, merging results in shard order."""
         suite, reader = self.suite, self.suite.reader.component
-        index = reader.index(suite.inputs)
-        shards = list(reader.plan(suite.inputs, index))
+        shards, index = shards_of(reader, suite.inputs)
         worker = self.worker(shards, index)
         with (self.staging.path / ROWS).open("wb") as rows:
             try:
@@ -161,7 +164,8 @@ class Run:
         self._merge_states(merged.states, result.states)
         tally.merge(merged.tally, result.tally)
         if self.suite.exporters:
-            self._merge_states(merged.by_input.setdefault(result.input, {}), result.states)
+            # Merging may have taken pieces of the states over, so these need their own.
+            self._merge_states(merged.by_input.setdefault(result.input, {}), copy.deepcopy(result.states))
             tally.merge(merged.tally_by_input.setdefault(result.input, {}), result.tally)
         merged.samples += result.samples
         merged.bad += result.bad
@@ -188,11 +192,11 @@ class Run:
             try:
                 into[name] = aggregator.merge(into[name] if name in into else aggregator.start(), state)
             except Exception as error:  # noqa: BLE001 - the other metrics must not be lost with it
-                self.merged.broken[name] = f"{type(error).__name__}: {error}"
+                self.merged.broken[name] = said(error)
 
     def _missing(self, worker: Worker, shards: Sequence[Shard], rows: Any) -> None:
         """Add a missing row for every dataset row no record answers, per model seen."""
-        if worker.join is None:
+        if worker.join is None or not self.merged.samples:
             return
         models = sorted({model for model, _ in self.merged.seen}) or [""]
         absent = [
@@ -214,10 +218,12 @@ class Run:
             try:
                 if name not in self.merged.broken:
                     state = states[name] if name in states else metric.stage.component.start()
-                    done[metric.of][metric.stage.key] = dict(metric.stage.component.finish(state))
+                    finished = dict(metric.stage.component.finish(state))
+                    dumps(finished)
+                    done[metric.of][metric.stage.key] = finished
                     continue
             except Exception as error:  # noqa: BLE001 - as above
-                self.merged.broken[name] = f"{type(error).__name__}: {error}"
+                self.merged.broken[name] = said(error)
             done[metric.of][metric.stage.key] = {"error": self.merged.broken[name]}
         return done
 
@@ -333,18 +339,22 @@ def run_suite(
     try:
         run = Run(suite, staging, strict=strict, tick=tick)
         run.execute()
-        write_native(run)
+        try:
+            write_native(run)
+        except KeyboardInterrupt:
+            run.merged.interrupted = True
         series = RowSeries(staging.path / ROWS)
         summary = run.summary(run.merged, series)
         head = header(suite, started, time.perf_counter() - clock)
-        if suite.num_runs is not None:
+        if suite.num_runs is not None and not run.merged.interrupted:
             summary = write_runs(run, staging, head, summary)
         staging.write_json(SUMMARY, summary)
         staging.write_json(HEADER, head)
+        summary, head = loads(dumps(summary)), loads(dumps(head))  # reporters see what a later reader of the files sees
         report = Report(path=staging.path, header=head, summary=summary, temporary=temporary)
-        pages, broken = _write_pages(suite, report)
-        if broken:
-            summary = {**summary, "broken": {**summary.get("broken", {}), **broken}}
+        pages = write_pages(suite.reports, report)
+        if pages.broken or pages.interrupted:
+            summary = _with_broken_pages(summary, pages)
             staging.write_json(SUMMARY, summary)
         path = staging.commit()
     except OSError as error:
@@ -356,16 +366,14 @@ def run_suite(
         raise
     if output is None and place is not None:
         link_latest(place)
-    return attrs.evolve(report, path=path, summary=summary, pages=tuple(path / page for page in pages))
+    return attrs.evolve(report, path=path, summary=summary, pages=tuple(path / page for page in pages.written))
 
 
-def _write_pages(suite: Suite, report: Report) -> tuple[list[Path], dict[str, str]]:
-    """Return the pages written, relative to the run directory, and what reporters failed with: the results stay."""
-    pages: list[Path] = []
-    broken: dict[str, str] = {}
-    for stage in suite.reports:
-        try:
-            pages += [page.relative_to(report.path) for page in stage.component.write(report, report.path)]
-        except Exception as error:  # noqa: BLE001 - the results are worth more than a page
-            broken[f"reporter {stage.name}"] = f"{type(error).__name__}: {error}"
-    return pages, broken
+def _with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
+    told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
+    found = {**summary, "warnings": [*summary["warnings"], *told]}
+    if pages.broken:
+        found["broken"] = {**summary.get("broken", {}), **pages.broken}
+    if pages.interrupted:
+        found.setdefault("incomplete", "interrupted: report pages are missing")
+    return found

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Reader, Shard
+from gradestack.guard import records_of
 from gradestack.model import Sample
 
 
@@ -47,7 +48,7 @@ def tags_of(sample: Sample) -> set[str]:
 
 def _samples(reader: Reader, shards: Iterable[Shard], index: Any) -> Iterator[tuple[tuple[int, int], Sample]]:
     for shard in shards:
-        samples = (each for each in reader.read(shard, index) if isinstance(each, Sample))
+        samples = (each for each in records_of(reader, shard, index) if isinstance(each, Sample))
         for position, sample in enumerate(samples):
             yield (shard.ordinal, position), sample
 

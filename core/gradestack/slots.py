@@ -6,6 +6,7 @@ import attrs
 
 from gradestack.api import Extractor, Grader, Profile
 from gradestack.errors import PluginError
+from gradestack.guard import stable_text
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed
 
 
@@ -127,17 +128,6 @@ def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
         msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
         raise PluginError(msg, fault.message)
     return failed(fault)
-
-
-def stable_text(error: Exception) -> str:
-    """Return an error's text without what differs from run to run (object addresses), at most 500 characters."""
-    text = str(error)
-    while (start := text.find(" at 0x")) >= 0:
-        end = start + 6
-        while end < len(text) and text[end] in "0123456789abcdefABCDEF":
-            end += 1
-        text = text[:start] + text[end:]
-    return text[:500]
 
 
 def _unhandled(sample: Sample) -> Grade:

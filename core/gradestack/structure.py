@@ -112,7 +112,7 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
                 said += [text for _, text in problems_of(error)]
         raise ValueError(", or ".join(dict.fromkeys(said)))
 
-    converter.register_structure_hook_func(lambda kind: kind is Path, path)
+    converter.register_structure_hook(Path, path)
     converter.register_structure_hook_func(lambda kind: _origin(kind) is tuple, sequence)
     converter.register_structure_hook_func(lambda kind: _origin(kind) in (dict, Mapping), mapping)
     converter.register_structure_hook_func(_is_union, union)

@@ -12,7 +12,9 @@ import attrs
 from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.errors import ConfigError, GradestackError, PluginError
 from gradestack.gating import resolve_gates
+from gradestack.guard import guarded
 from gradestack.inputs import expand, name_inputs, recognise
+from gradestack.published import jsonable, published
 from gradestack.registry import Registry, suggest
 from gradestack.resolver import Resolver, made_stage
 from gradestack.suitespec import Metric, Stage, Suite, SuiteSpec
@@ -39,8 +41,12 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
 
 def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     target = data.get("target")
-    inner = target.get("reader") if isinstance(target, Mapping) else None
-    return (inner, ("target", "reader")) if inner is not None else (data.get("reader"), ("reader",))
+    inner, outer = target.get("reader") if isinstance(target, Mapping) else None, data.get("reader")
+    if inner is None:
+        return outer, ("reader",)
+    if isinstance(outer, Mapping) and "kind" not in outer:  # options set beside it, say on the command line
+        return {**(inner if isinstance(inner, Mapping) else {"kind": inner}), **outer}, ("target", "reader")
+    return inner, ("target", "reader")
 
 
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name")
@@ -140,8 +146,8 @@ def resolve(
         reports=tuple(report for report in reports if report is not None),
         engine=engine,
         duplicates=spec.duplicates or reader.component.duplicates,
-        config=_config(document.data, inputs, chosen),
-        warnings=(*ignored, *resolver.warnings),
+        config=published(document.data, inputs, reader, graders, metrics),
+        warnings=(*ignored, *resolver.told()),
     )
 
 
@@ -184,7 +190,7 @@ def resolve_samples(
     if engine is None:
         raise AssertionError
     config = {key: value for key, value in document.data.items() if key != "engine"}
-    config["graders"] = {key: {"kind": stage.name, **stage.options} for key, stage in stages.items()}
+    config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
     return Suite(
         name=spec.name or "samples",
         description=spec.description,
@@ -204,8 +210,8 @@ def resolve_samples(
         reports=tuple(report for report in reports if report is not None),
         engine=engine,
         duplicates=spec.duplicates or "keep",
-        config=config,
-        warnings=tuple(resolver.warnings),
+        config=jsonable(config),
+        warnings=tuple(resolver.told()),
     )
 
 
@@ -221,7 +227,7 @@ def _lay_stack(resolver: Resolver, reader: object) -> None:
             resolver.say(("stack",), f"the format {reader!r} has no default stack; name graders or a stack ({known})")
     if isinstance(data.get("stack"), str):
         try:
-            _merge_stack(data, registry.load("stack", data["stack"])())
+            _merge_stack(data, registry.stack(data["stack"]))
         except ConfigError as error:
             resolver.say(("stack",), str(error))
 
@@ -363,28 +369,17 @@ def _exporters(registry: Registry, reader: Stage, graders: Iterable[Stage]) -> t
         except PluginError:  # matters only to a suite that would use it, which cannot be known
             continue
         if target.reader == reader.name and set(target.graders) <= used:
+            with guarded(f"exporter {name}"):
+                exporter = target()
             found.append(
                 Stage(
                     kind="exporter",
                     key=name,
                     name=name,
-                    component=target(),
+                    component=exporter,
                     options={},
                     version=target.version,
                     distribution=f"{plugin.distribution} {plugin.version}",
                 )
             )
     return tuple(found)
-
-
-def _config(data: Mapping[str, Any], inputs: Inputs, reader: object) -> dict[str, Any]:
-    """Return the configuration for summary.json: as written, but nothing in it depends on where the files lie."""
-    config = copy.deepcopy(dict(data))
-    target = dict(config.get("target") or {})
-    config["target"] = {**target, "paths": [each.shown for each in inputs.data]}
-    written = config.get("reader")
-    config["reader"] = {**written, "kind": reader} if isinstance(written, Mapping) else {"kind": reader}
-    if inputs.dataset is not None:
-        config["dataset"] = inputs.dataset.shown
-    config.pop("engine", None)
-    return config

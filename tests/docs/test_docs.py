@@ -6,7 +6,7 @@ of its files, ``results.json`` and ``runs.jsonl``:
 - ``console``: lines starting with ``$`` are run by one shell (``>`` continues one), the rest is what they print, standard
   error included; a line ``...`` stands for any lines, and so does ``...`` for any text within a line.
 - ``python run``: run as a script; what it prints must equal the texts after ``# =>`` where there are any.
-- ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the published schema.
+- ``yaml`` whose first line is ``# suite``: loaded as a suite file.
 - any block whose info string has a file name (``jsonl calls.jsonl``, ``yaml suite.yaml``, ``python pkg/mod.py``): written
   to that file first.
 """
@@ -20,14 +20,15 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import attrs
 import click
-import jsonschema
 import pytest
-import yaml
 
 import gradestack
 from gradestack.api import KINDS
 from gradestack.cli import cli
+from gradestack.composite import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gate import GateSpec
 from gradestack.hooks import Hooks
 from gradestack.model import Outcome
 from gradestack.registry import BASES, discover
@@ -148,7 +149,6 @@ def _run_python(block, place):
 def _check_suite(block, place, registry):
     path = place / "checked-suite.yaml"
     path.write_text(block.text, encoding="utf-8")
-    jsonschema.validate(yaml.safe_load(block.text), suite_schema(registry))
     gradestack.load_suite(path, registry=registry)
 
 
@@ -208,7 +208,7 @@ def _words(text):
     return {word.split("=")[0] for span in _spans(text) for word in re.split(r"[\s,/|]+", span)}
 
 
-@pytest.mark.parametrize(("path", "command"), _commands(cli))
+@pytest.mark.parametrize(("path", "command"), list(_commands(cli)))
 def test_command_is_described_with_every_option(path, command):
     """docs/cli.md has a section per command, with each of its options and arguments and no option it lacks."""
     heading = f"gradestack {' '.join(path)}"
@@ -296,8 +296,8 @@ def test_every_suite_key_is_described():
     schema = suite_schema(discover(limit=""))
     suites, gates = (_words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md"))
     assert set(schema["properties"]) <= suites
-    (gate,) = [each for each in schema["properties"]["gate"]["anyOf"] if "properties" in each]
-    assert set(gate["properties"]) <= gates
+    kinds = (GateSpec, SimpleGate, WeightedGate, LogicalSpec)
+    assert {field.name for kind in kinds for field in attrs.fields(kind)} <= gates
 
 
 def test_every_sample_field_is_described(registry):

@@ -18,6 +18,8 @@ RATES: Final = {
 }
 """Figure -> the count it is the share of."""
 FIGURES: Final = (*RATES, "response_quality", "overall_score")
+NO_SCORE: Final = "score_not_finite"
+"""Fault code of a sample that was judged, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
 _LOW: Final = 0.75
@@ -101,14 +103,14 @@ class DeepFabricMetrics(Aggregator[State]):
         else:
             state["skipped"] += 1
             return state
-        counts = grade.counts
-        state["processed"] += counts.get("processed", 0)
+        counts, fault = grade.counts, grade.fault
+        state["processed"] += counts.get("processed", int(outcome is Outcome.GRADED and fault is None))
         correct = state["correct"]
         for name in correct:
             correct[name] += counts.get(name, 0)
         if grade.score:
             add_exact(state["score"], grade.score)
-        elif grade.score is None and counts:
+        elif fault is not None and fault.code == NO_SCORE:
             state["undefined"] += 1
         quality = grade.parts.get("response_quality")
         if quality:

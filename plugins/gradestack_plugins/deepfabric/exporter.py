@@ -15,6 +15,7 @@ from gradestack_plugins.deepfabric.predictions import Prediction, prediction, re
 from gradestack_plugins.deepfabric.weights import METRICS, weighted
 
 ARTEFACT = "deepfabric.json"
+TOO_DEEP = "the parameters are nested too deeply to be written"
 
 
 @attrs.frozen(kw_only=True)
@@ -40,7 +41,12 @@ class DeepFabricExporter(Exporter):
     ) -> Iterable[tuple[str, str]]:
         """Yield one prediction; a bad record has none."""
         if isinstance(record, Sample):
-            yield ARTEFACT, "    " + render(written(prediction(record, grades.get("deepfabric"))), 2)
+            found = prediction(record, grades.get("deepfabric"))
+            try:
+                text = written(found)
+            except RecursionError:
+                text = written(attrs.evolve(found, expected_parameters={}, predicted_parameters={}, error=TOO_DEEP))
+            yield ARTEFACT, text
 
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
         """Return the metrics before and the configuration behind the predictions."""
@@ -109,4 +115,4 @@ def _frame(metrics: Mapping[str, Any], config: Mapping[str, Any], *, empty: bool
 def document(metrics: Mapping[str, Any], config: Mapping[str, Any], records: Sequence[Prediction]) -> str:
     """Return a whole result file."""
     head, tail = _frame(metrics, config, empty=not records)
-    return head + DeepFabricExporter.separator.join("    " + render(written(record), 2) for record in records) + tail
+    return head + DeepFabricExporter.separator.join(map(written, records)) + tail

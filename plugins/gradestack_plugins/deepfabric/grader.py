@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
+from itertools import islice
 from typing import ClassVar, Final, Literal
 
 import attrs
 
 from gradestack.api import Grader, Profile
-from gradestack.model import Fault, Grade, Outcome, Reason, Sample, Status, ToolCall, skipped
+from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Reason, Sample, Status, ToolCall, skipped
+from gradestack_plugins.deepfabric.aggregator import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
 from gradestack_plugins.deepfabric.schemas import Signature, toolset
@@ -20,6 +21,8 @@ Verdict = tuple[bool, bool, bool]
 
 WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
+MOST_REASONS: Final = 50
+"""Arguments whose faults are listed per sample; the verdict needs one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -192,23 +195,22 @@ class DeepFabric(Grader):
             return tuple(reasons)
         arguments = made.arguments or {}
         if signature is not None:
-            reasons.extend(schema_reasons(signature, arguments, made.name, self._strict))
-            return tuple(reasons)
-        if self.profile == "documented":
+            found = schema_reasons(signature, arguments, made.name, self._strict)
+        elif self.profile == "documented":
             message = "the called tool is not in the snapshot"
-            reasons.append(Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message))
+            found = iter((Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),))
         else:
-            reasons.extend(value_reasons(wanted.arguments or {}, arguments, made.name))
-        return tuple(reasons)
+            found = value_reasons(wanted.arguments or {}, arguments, made.name)
+        return (*reasons, *islice(found, MOST_REASONS))
 
     def _graded(
         self, verdict: Verdict, wanted: ToolCall | None, made: ToolCall | None, reasons: tuple[Reason, ...]
     ) -> Grade:
         score, parts, counts = self._table[verdict]
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
-        if not math.isfinite(score):
+        if not abs(score) <= LARGEST_SCORE:
             message = f"the weights give the score {score!r}"
-            fault = Fault(category="grading", code="score_not_finite", message=message)
+            fault = Fault(category="grading", code=NO_SCORE, message=message)
             return Grade(
                 outcome=Outcome.FAILED, parts=parts, counts=counts, label=label, gold=gold, fault=fault, reasons=reasons
             )
@@ -220,7 +222,7 @@ class DeepFabric(Grader):
         """Return the grade of a sample that could not be processed: all parts wrong, and counted."""
         score, parts, counts = _figures(WRONG, self.resolved_weights, processed=False)
         expected = sample.expected.calls
-        finite = math.isfinite(score)
+        finite = abs(score) <= LARGEST_SCORE
         return Grade(
             outcome=Outcome.GRADED if finite else Outcome.FAILED,
             score=score if finite else None,

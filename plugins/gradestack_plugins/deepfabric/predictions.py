@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from gradestack.model import JSON, Grade, Outcome, Sample, Status
+from gradestack_plugins.deepfabric.aggregator import NO_SCORE
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
 
 
@@ -73,15 +75,30 @@ def _error(sample: Sample, grade: Grade | None) -> str | None:
     if sample.status is Status.FAILED:
         return sample.error.message if sample.error is not None else ""
     fault = grade.fault if grade is not None else None
-    return fault.message if fault is not None and fault.code != "score_not_finite" else None
+    return fault.message if fault is not None and fault.code != NO_SCORE else None
 
 
-_WRITTEN = tuple(field.name for field in attrs.fields(Prediction) if field.name != "state")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_WORDS: Final = {None: "null", True: "true", False: "false"}
 
 
-def written(record: Prediction) -> dict[str, Any]:
-    """Return the fields of a record that are written, in the original's order."""
-    return {name: getattr(record, name) for name in _WRITTEN}
+def written(record: Prediction) -> str:
+    """Return a record as the original writes it inside ``predictions``: indented by two steps, in its key order."""
+    return (
+        f'    {{\n      "sample_id": {record.sample_id},\n'
+        f'      "query": {_text(record.query)},\n'
+        f'      "expected_tool": {render(record.expected_tool)},\n'
+        f'      "predicted_tool": {render(record.predicted_tool)},\n'
+        f'      "expected_parameters": {render(record.expected_parameters, 3)},\n'
+        f'      "predicted_parameters": {render(record.predicted_parameters, 3)},\n'
+        f'      "expected_answer": {render(record.expected_answer)},\n'
+        f'      "predicted_answer": {render(record.predicted_answer)},\n'
+        f'      "tool_selection_correct": {_WORDS[record.tool_selection_correct]},\n'
+        f'      "parameters_correct": {_WORDS[record.parameters_correct]},\n'
+        f'      "execution_valid": {_WORDS[record.execution_valid]},\n'
+        f'      "response_score": {number(record.response_score)},\n'
+        f'      "error": {render(record.error)}\n    }}'
+    )
 
 
 def render(value: Any, level: int = 0) -> str:
@@ -94,18 +111,19 @@ def render(value: Any, level: int = 0) -> str:
     if isinstance(value, str):
         return _text(value)
     if value is None or isinstance(value, bool):
-        return "null" if value is None else "true" if value else "false"
+        return _WORDS[value]
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, float):
         return number(value)
-    inner = "\n" + "  " * (level + 1)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
+        inner = "\n" + "  " * (level + 1)
         rows = [f"{_text(str(key))}: {render(item, level + 1)}" for key, item in value.items()]
         return _enclose("{", rows, "}", inner)
     if isinstance(value, list | tuple):
+        inner = "\n" + "  " * (level + 1)
         return _enclose("[", [render(item, level + 1) for item in value], "]", inner)
-    return _text(str(value))
+    return render(dict(value), level) if isinstance(value, Mapping) else _text(str(value))
 
 
 def _enclose(opening: str, rows: list[str], closing: str, inner: str) -> str:
@@ -117,7 +135,7 @@ def _text(value: str) -> str:
     if text.isascii():
         return text
     # UTF-8 cannot carry a lone surrogate, so it is escaped as JSON allows.
-    return "".join(f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else char for char in text)
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def number(value: float) -> str:

@@ -128,9 +128,10 @@ class DeepFabricReader(Reader):
                 yield BadRecord(source=source, reason=str(error))
                 continue
             entry = split_entry(value)
-            if entry.reply is ABSENT and isinstance(value, dict) and not ("messages" in value or "sample" in value):
+            if entry.reply is ABSENT and not (isinstance(value, dict) and ("messages" in value or "sample" in value)):
                 what = "a reply without its dataset record: name the dataset with --dataset"
-                reason = what if kind_of(value) is not None else "neither a dataset record nor a joined line"
+                reply = isinstance(value, dict) and kind_of(value) is not None
+                reason = what if reply else "neither a dataset record nor a joined line"
                 yield BadRecord(source=source, reason=reason, native=value)
                 continue
             yield self._build(entry, line.number - 1, source, model)

@@ -182,7 +182,7 @@ def _from_text(text: str, profile: Profile, *, with_tools: bool) -> Reply:
             msg = "the reply's JSON is cut off"
             raise ReplyProblem(msg)
         if broken is not None and (block or text.lstrip().startswith("{")):
-            msg = f"the reply is not valid JSON: {broken}"
+            msg = f"the reply is not valid JSON: {str(broken).removeprefix('not JSON: ')}"
             raise ReplyProblem(msg) from broken
     return Reply(text)
 

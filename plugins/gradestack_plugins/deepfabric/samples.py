@@ -206,7 +206,10 @@ def _check_prompt(record: Mapping[str, Any], converted: Converted | None, profil
 def _facets(metadata: JSON) -> dict[str, JSON]:
     if not metadata or not isinstance(metadata, dict):
         return {}
-    return {key: value for key, value in metadata.items() if type(value) in _SCALARS}
+    kept = {key: value for key, value in metadata.items() if type(value) in _SCALARS}
+    if isinstance(tags := metadata.get("tags"), list) and all(isinstance(tag, str) for tag in tags):
+        kept["tags"] = tags
+    return kept
 
 
 def _conversation(record: Mapping[str, Any], reply: Reply) -> tuple[Message, ...]:

@@ -226,7 +226,7 @@ def documented_steps(label: Any, history: Any) -> list[Step]:
 
 def documented_cases(label: Any) -> tuple[int, int]:
     """Return (rejection cases, function call cases) of the label, without steps whose gold cannot be read."""
-    golds = [_gold(label, step) for step in gold_steps(label)]
+    golds = [gold_decision(label, step) for step in gold_steps(label)]
     readable = [gold for gold, _, _, fault in golds if fault is None]
     calls = sum(1 for gold in readable if gold == CALL)
     return len(readable) - calls, calls
@@ -238,7 +238,7 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
         message = f"entry {number} of sub_agent_history: expected an object with a step_id, a text or a whole number"
         return Step(id=f"entry {number}", fault=Fault(category="data", code="step_unreadable", message=message))
     name = str(step)
-    gold, gold_bag, gold_text, fault = _gold(label, name)
+    gold, gold_bag, gold_text, fault = gold_decision(label, name)
     calls = tool_calls(entry.get("tool_calls"))
     text = text_of(entry.get("content"))
     predicted, bag = predict(calls, text)
@@ -257,7 +257,8 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
     )
 
 
-def _gold(label: Mapping[str, Any], step: str) -> tuple[Decision, Bag | None, JSON, Fault | None]:
+def gold_decision(label: Mapping[str, Any], step: str) -> tuple[Decision, Bag | None, JSON, Fault | None]:
+    """Return (decision, calls, text, fault) of the gold turn of a step; an unknown step is a general rejection."""
     key = f"{step}-1" if f"{step}-1" in label else step
     turn = label.get(key, {})
     if not isinstance(turn, Mapping):

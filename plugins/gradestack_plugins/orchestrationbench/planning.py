@@ -145,7 +145,7 @@ def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
     predicted: dict[int, tuple[PlanText, Any]] = {}
     notes = []
     for entry in history if isinstance(history, list | tuple) else ():
-        number = _number(entry.get("step_id")) if isinstance(entry, Mapping) else None
+        number = step_number(entry.get("step_id")) if isinstance(entry, Mapping) else None
         if number is None:
             notes.append(Reason(code="plan_without_step", message="an entry of main_agent_history has no step number"))
             continue
@@ -171,7 +171,7 @@ def gold_plans(label: Any) -> dict[int, str]:
     """Return the texts that may be gold plans, by step: assistant turns without an agent that mention ``workflow_``."""
     found = {}
     for key, turn in label.items() if isinstance(label, Mapping) else ():
-        number = _number(key)
+        number = step_number(key)
         if number is None or not isinstance(turn, Mapping) or "agent_id" in turn or turn.get("role") != "assistant":
             continue
         content = turn.get("content")
@@ -193,8 +193,8 @@ def _compare_step(
     return PlanStep(id=name, gold=short, predicted=outline(plan.workflows), result=result)
 
 
-def _number(step: Any) -> int | None:
-    """Return a step id as a number: a whole number or a text of ASCII digits."""
+def step_number(step: Any) -> int | None:
+    """Return a step id as a number, None when it is none: a whole number or a text of ASCII digits."""
     if isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 20:
         return int(step)
     return step if isinstance(step, int) and not isinstance(step, bool) else None

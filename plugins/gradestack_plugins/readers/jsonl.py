@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION, SAMPLE_SCHEMA
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
+_LINES_SNIFFED = 10
 _SIDE_KEYS = ("calls", "label", "text", "plan")
 
 
@@ -155,6 +157,15 @@ def _version_problem(record: Any) -> str | None:
     )
 
 
+def _first_lines(path: Path, head: bytes) -> Iterator[bytes]:
+    """Yield the first lines of a file; a first one longer than its head (a long conversation) is read whole."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    lines = start.split(b"\n", _LINES_SNIFFED)
+    if len(lines) == 1 and start.startswith(b"{") and len(head) < path.stat().st_size:
+        yield from (line.data for line in itertools.islice(iter_lines(path), 1))
+    yield from lines[:_LINES_SNIFFED]
+
+
 @attrs.frozen(kw_only=True)
 class JsonLines(Reader):
     """One JSON object per line: ``id``, ``expected``, ``predicted``, and whatever else is known of the run.
@@ -187,16 +198,16 @@ class JsonLines(Reader):
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return 0.5 when the first line is an object with ``id`` and one of this form's own keys."""
-        first = head.lstrip(b"\xef\xbb\xbf \t\r\n").split(b"\n", 1)[0]
-        try:
-            record = loads(first)
-        except JsonProblem:
-            return 0.0
-        if not isinstance(record, Mapping) or "id" not in record:
-            return 0.0
-        own = _KEYS & set(record) - {"id"}
-        return 0.5 if own & {"expected", "predicted", "messages", "turns"} and not set(record) - _KEYS else 0.0
+        """Return 0.5 when the first line that holds an object has ``id``, own keys of this form, and no other key."""
+        for line in _first_lines(path, head):
+            try:
+                record = loads(line)
+            except JsonProblem:
+                continue
+            if isinstance(record, Mapping):
+                own = {"expected", "predicted", "messages", "turns"} & set(record)
+                return 0.5 if "id" in record and own and not set(record) - _KEYS else 0.0
+        return 0.0
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -258,6 +269,8 @@ class JsonLines(Reader):
             return _sample(record, source)
         except _Wrong as wrong:
             return BadRecord(source=source, reason=str(wrong), native=record)
+        except RecursionError:
+            return BadRecord(source=source, reason="nested too deeply")
 
 
 def _sample(record: Any, source: Source) -> Sample:

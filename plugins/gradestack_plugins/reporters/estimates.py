@@ -29,7 +29,7 @@ def figure(label: str, value: Any, reason: str = "") -> Figure | None:
         return Figure(label, number(value))
     fields = as_map(value)
     name = _value_name(fields)
-    if name is None or any(isinstance(item, Mapping) for item in fields.values()):
+    if name is None or any(isinstance(item, Mapping) for key, item in fields.items() if key not in _INTERVALS):
         return None
     low, high = interval(fields)
     error = next((as_number(fields[key]) for key in _ERRORS if as_number(fields.get(key)) is not None), None)

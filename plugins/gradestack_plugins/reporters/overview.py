@@ -175,13 +175,12 @@ def headline_key(summary: Mapping[str, Any], index: Index) -> str | None:
 def _gate(gate: Mapping[str, Any]) -> Gate:
     scale = 100.0 if gate.get("metric") == "accuracy" else 1.0
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
-    unit = "%" if scale > 1 else ""
     passed = gate.get("passed") is True
     return Gate(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,
-        actual=f"{number(actual)}{unit}" if actual is not None else UNDEFINED,
+        actual=f"{actual:.1f}%" if actual is not None and scale > 1 else number(actual),
         at=_percent_of(actual, scale),
         threshold=_percent_of(value, scale),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 from typing import TypedDict
@@ -61,7 +62,7 @@ class Mean(Aggregator[MeanState]):
         """Count one grade; only graded ones have a score."""
         state["total"] += 1
         if grade.score is not None:
-            cluster = state["clusters"].setdefault(f"{key.model or ''}\t{key.id}", {"n": 0, "sum": []})
+            cluster = state["clusters"].setdefault(json.dumps([key.model, key.id]), {"n": 0, "sum": []})
             cluster["n"] += 1
             add_exact(cluster["sum"], grade.score)
         return state

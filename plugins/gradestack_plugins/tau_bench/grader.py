@@ -74,7 +74,7 @@ class TauPartial(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("partial_statistics",)
+    aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
 
     name_weight: float = 0.4
     argument_weight: float = 0.6

@@ -34,7 +34,7 @@ class TauReward(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("binary", "pass_hat_k", "pass_at_k")
+    aggregators: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
 
     tolerance: float = 1e-6
     profile: Profile = "documented"

@@ -1,4 +1,5 @@
 """A made-up run of a travel agent, with every kind of result a page must show."""
+# ruff: noqa: S311 - made-up data, the same every time
 
 from __future__ import annotations
 
@@ -13,12 +14,14 @@ import attrs
 Row = dict[str, Any]
 
 POLICY = (
-    "You are the booking desk of a small railway. You may look up, change and cancel journeys of the traveller who writes "
-    "to you.\n\n- Ask for the traveller's number before anything else.\n- Say what a change costs and wait for a yes.\n"
+    "You are the booking desk of a small railway. You may look up, change and cancel journeys of the traveller who "
+    "writes to you.\n\n- Ask for the traveller's number before anything else.\n- Say what a change costs and wait for a yes.\n"
     "- First class can be cancelled until departure, second class until the evening before.\n"
     "- A seat reservation belongs to one train; a changed train needs a new one.\n"
     "- If a request is outside these rules, say so and hand over to a colleague.\n\n"
-    + "\n".join(f"Rule {number}: keep answers short and name the train, the day and the price." for number in range(1, 9))
+    + "\n".join(
+        f"Rule {number}: keep answers short and name the train, the day and the price." for number in range(1, 9)
+    )
 )
 
 STATIONS = ("Oslo", "Bergen", "Narvik", "Göteborg", "Malmö", "Århus", "Luleå", "Tromsø")
@@ -74,7 +77,7 @@ def _item(number: int, wanted: Row, made: list[Row], rng: random.Random, skill: 
         arguments["legs"][1]["day"] = new
         pointer, lost = "/legs/1/day", 0.6 / 5 / 4
     else:
-        key = sorted(arguments)[-1]
+        key = max(arguments)
         old, new = arguments[key], "something else"
         arguments[key] = new
         pointer, lost = f"/{key}", 0.6 / len(arguments)
@@ -323,7 +326,13 @@ HEADER: Row = {
     "profile": "documented",
     "components": [
         {"kind": "reader", "key": "reader", "name": "tau_bench", "version": "1", "distribution": "gradestack 0.1.0"},
-        {"kind": "grader", "key": "partial", "name": "tau_partial", "version": "1", "options": {"no_expected": "strict"}},
+        {
+            "kind": "grader",
+            "key": "partial",
+            "name": "tau_partial",
+            "version": "1",
+            "options": {"no_expected": "strict"},
+        },
         {"kind": "engine", "key": "engine", "name": "processes", "version": "1", "options": {"workers": 7}},
     ],
     "inputs": [{"path": "/some/where/runs/rail.json", "bytes": 123456, "sha256": "ab" * 32}],
@@ -344,7 +353,5 @@ def realistic_rows(tasks: int = 14, trials: int = 4, models: tuple[str, ...] = (
         for run in range(trials):
             for task in range(tasks):
                 special = {(2, 1): "failed", (5, 2): "skipped", (8, 3): "missing"}.get((task, run))
-                rows.append(
-                    ungraded_row(task, run, model, special) if special else graded_row(task, run, model)
-                )
+                rows.append(ungraded_row(task, run, model, special) if special else graded_row(task, run, model))
     return rows

@@ -1,0 +1,172 @@
+"""Figures over all trials, file by file and as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import attrs
+
+from gradestack.api import Aggregator, Memory, Profile
+from gradestack.model import JSON, Grade, Key
+from gradestack_plugins.orchestrationbench.figures import Figures, decision_matrix, file_figures, overall
+from gradestack_plugins.orchestrationbench.native import overall_statistics
+from gradestack_plugins.orchestrationbench.state import State, add_grade, merge_states
+
+_FILE = ("file", "scenario", "trials", "error")
+
+
+@attrs.frozen(kw_only=True)
+class _PerFile(Aggregator[State]):
+    """Keeps trials by file (facet ``file``, else the task id); a file's few trials are kept one by one."""
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "per_sample"
+
+    profile: Profile = "documented"
+
+    def start(self) -> State:
+        """Return no files."""
+        return {}
+
+    def add(self, state: State, key: Key, grade: Grade) -> State:
+        """Add a trial to its file, in place. Skipped trials count as trials, missing ones do not."""
+        return add_grade(state, key, grade)
+
+    def merge(self, left: State, right: State) -> State:
+        """Add the trials of ``right`` behind those of ``left``, in place."""
+        return merge_states(left, right)
+
+    def _files(self, state: State) -> list[Figures]:
+        return [file_figures(file, held, self.profile) for file, held in sorted(state.items())]
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationDecisions(_PerFile):
+    """Call/rejection matrix and its rates, summed over all steps of all trials (spec section 2.8).
+
+    Precision, recall, F1 and accuracy from both perspectives; overaction = called wrongly / errors, underaction = rejected
+    wrongly / errors, type mismatch rate = mismatches / errors, errors = all three together; ``call_rejection_accuracy`` =
+    mean of the two F1s, rounded to 4 digits (an undefined one counts as 0).
+
+    In upstream mismatches and failed generations are 0 here, as the original loses them between file and directory.
+    """
+
+    def finish(self, state: State) -> Mapping[str, JSON]:
+        """Return the matrix, the rates and one row per file."""
+        files = self._files(state)
+        totals = overall(files, self.profile)
+        names = (
+            "call_rejection_accuracy",
+            "reject_decision_performance",
+            "fc_decision_performance",
+            "error_patterns",
+            "rejection_type_accuracy",
+            "overall_function_call_failed_rate",
+            "rejection_type_mismatch",
+            "failed_generation",
+            "rejection_cases",
+            "function_call_cases",
+            "steps_missing",
+            "steps_faulty",
+        )
+        rows = (*_FILE, *_COLUMNS, "rejection_type_mismatch", "failed_generation", "steps_missing", "steps_faulty")
+        return {
+            **{name: totals[name] for name in names},
+            "decision_matrix": decision_matrix(totals),
+            "scenarios": [{name: figures[name] for name in rows} for figures in files],
+        }
+
+
+_COLUMNS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicted in ("fc", "reject", "failed"))
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationCalls(_PerFile):
+    """Function name, key and value F1: trial -> file (rounded to 4 digits) -> plain mean over files.
+
+    ``fc`` = (name + key + value) / 3, rounded to 4 digits, an undefined one counting as 0; ``fc_upper_bound`` with the best a
+    judge could make of undecided values. documented averages over the files that have a graded pair, upstream over all.
+    """
+
+    def finish(self, state: State) -> Mapping[str, JSON]:
+        """Return the means and one row per file."""
+        files = self._files(state)
+        totals = overall(files, self.profile)
+        names = (
+            "function_name_accuracy",
+            "arguments_key_score",
+            "arguments_value_score_not_count_rejection",
+            "arguments_value_score_upper_bound",
+        )
+        with_pairs = sum(1 for figures in files if figures["error"] is None and figures["function_name_accuracy"] is not None)
+        return {
+            **{name: totals[name] for name in ("fc", "fc_upper_bound", *names, "perfect_calls")},
+            "files": totals["successful_files"],
+            "files_with_pairs": with_pairs,
+            "scenarios": [{name: figures[name] for name in (*_FILE, *names, "perfect_calls")} for figures in files],
+        }
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationPlans(_PerFile):
+    """Plan similarity: pooled over the trials of a file, then the plain mean over files (spec sections 2.7 and 2.8).
+
+    documented: with failure = sum of scores / gold plans, without = sum / plans that were read; upstream: sum / (gold plans +
+    failures) and sum / gold plans. ``plan`` is the mean with failures rounded to 4 digits.
+    """
+
+    def finish(self, state: State) -> Mapping[str, JSON]:
+        """Return the means and one row per file."""
+        files = self._files(state)
+        totals = overall(files, self.profile)
+        names = (
+            "workflow_evaluation_with_failure",
+            "workflow_evaluation_without_failure",
+            "workflow_evaluation_upper_bound",
+            "average_structural_GED",
+            "average_component_GED",
+            "failed_workflow_generation",
+            "total_comparison_steps_evaluated",
+        )
+        return {
+            **{name: totals[name] for name in ("plan", "plan_upper_bound", *names)},
+            "scenarios": [{name: figures[name] for name in (*_FILE, *names)} for figures in files],
+        }
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationBenchFigures(_PerFile):
+    """The four key metrics and the whole ``overall_statistics`` of the original's result file (spec sections 2.8 and 2.9).
+
+    ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to 4 digits, rounded again.
+    The first is computed over all steps (micro), the other two are means over files (macro).
+    """
+
+    def finish(self, state: State) -> Mapping[str, JSON]:
+        """Return the key metrics, the statistics tree, the matrix, and every figure of every file."""
+        files = self._files(state)
+        totals = overall(files, self.profile)
+        names = ("average", "call_rejection_accuracy", "fc", "plan", "fc_upper_bound", "plan_upper_bound", "trials")
+        return {
+            **{name: totals[name] for name in names},
+            "profile": self.profile,
+            "decision_matrix": decision_matrix(totals),
+            "overall_statistics": overall_statistics(files, self.profile),
+            "scenarios": files,
+            "undefined": _undefined(totals),
+        }
+
+
+def _undefined(totals: Mapping[str, JSON]) -> dict[str, str]:
+    """Return why a figure is None, for every figure that is."""
+    reasons = {
+        "function_name_accuracy": "no step where both gold and prediction call",
+        "arguments_key_score": "no step where both gold and prediction call",
+        "arguments_value_score_not_count_rejection": "no graded call has arguments",
+        "workflow_evaluation_with_failure": "no gold plan",
+        "workflow_evaluation_without_failure": "no gold plan, or no prediction of one that could be read",
+        "rejection_type_accuracy": "no rejection met a rejection",
+        "overall_function_call_failed_rate": "the labels expect no call",
+    }
+    return {name: reason for name, reason in reasons.items() if totals[name] is None}

@@ -1,0 +1,306 @@
+"""The graders of OrchestrationBench: decisions, calls, plans, and all three in one."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from gradestack.api import Grader, Profile
+from gradestack.model import JSON, Fault, Grade, Outcome, Reason, Sample, Status, failed, skipped
+from gradestack_plugins.orchestrationbench.arguments import Arguments, arguments_of, calls_of, fault_of
+from gradestack_plugins.orchestrationbench.calls import CallFigures
+from gradestack_plugins.orchestrationbench.ged import BUDGET
+from gradestack_plugins.orchestrationbench.ged_problem import Weights
+from gradestack_plugins.orchestrationbench.items import call_items, decision_items, plan_item
+from gradestack_plugins.orchestrationbench.planning import PlanFigures, plan_figures, sample_plans
+from gradestack_plugins.orchestrationbench.plans import PlanRules, Solver
+from gradestack_plugins.orchestrationbench.records import Trial
+
+ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
+AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
+"""Defaults of the original without a config; the config it ships sets 0.8 and 0.2."""
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationDecision(Grader):
+    """Whether each sub-agent turn rightly called a tool or rightly refused to (spec sections 2.1 and 2.2).
+
+    Steps are items: label is the predicted decision (``FC``, ``AWAITING_USER_INPUT``, ``TOOL_CONSTRAINT_VIOLATION``,
+    ``FAILED``), gold the expected one (with ``GENERAL_REJECTION``). A step is right when call meets call or rejection meets
+    rejection; another type of rejection is right but counted as ``rejection_type_mismatch``.
+
+    score = right steps / (judged steps + steps the prediction lacks), in [0, 1].
+
+    documented and upstream differ:
+
+    * an answer without call and without marker is FAILED; upstream takes it for a call of nothing;
+    * a step that cannot be read is a failed item outside all counts; upstream gives up the argument part of the whole
+      file, so every trial of it fails;
+    * step ids may be numbers or texts; upstream finds a rejection only by text;
+    * a gold call that the scenario converter could not read is such a failed item; upstream counts it as a call in
+      ``function_call_cases`` and as a general rejection in the matrix.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_decisions",)
+
+    profile: Profile = "documented"
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the decisions of one trial, or of one sample of another reader."""
+        found = _arguments(sample, self.profile)
+        return found if isinstance(found, Grade) else _decision_grade(found)
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationCall(Grader):
+    """Function name, argument key and argument value F1 where both sides call (spec sections 2.3 and 2.4).
+
+    Each step is one bag of calls; single calls are not paired. Name and key F1 compare sets; value F1 = 2PR / (P + R)
+    from tp, fp and fn summed over the arguments of the step. Trial: mean over the steps, name and key rounded to 4 digits.
+
+    score = mean of the trial's name, key and value F1 that are defined, in [0, 1]. Skipped when no step is a graded pair
+    (0.0 in upstream).
+
+    documented and upstream differ:
+
+    * value is the mean over all pairs that have an argument; upstream leaves out the pairs with value F1 0, and a pair
+      without arguments has 0 there (documented: undefined, 0/0);
+    * values only a judge could tell equal keep the confirmed matches, count as not matching, and ``value_upper_bound`` has
+      the best a judge could give; upstream loses the confirmed matches of such an argument;
+    * undecodable arguments are one wrong value; upstream counts the characters of an error text;
+    * a broken tool schema is passed over; in upstream it replaces the trial's value F1s by the key F1s, as does an
+      evaluation config without judge section.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_calls",)
+
+    profile: Profile = "documented"
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the calls of one trial, or of one sample of another reader."""
+        found = _arguments(sample, self.profile)
+        if isinstance(found, Grade):
+            return found
+        return _call_grade(calls_of(sample, found, self.profile), self.profile)
+
+
+@attrs.frozen(kw_only=True)
+class _PlanOptions(Grader):
+    profile: Profile = "documented"
+    agent_weight: float | None = None
+    """Price of a step with another agent, same status; from the evaluation config, else 0.8. 0 to 2."""
+    status_weight: float | None = None
+    """Price of a step with another status, same agent; from the evaluation config, else 0.5. 0 to 2."""
+    solver: Solver = "auto"
+    """``exact``, ``networkx``, or ``auto``: networkx in upstream where it is installed and the graphs are small."""
+    search_budget: int = BUDGET
+    """Partial mappings the exact solver may expand per pair of graphs with more than 8 nodes."""
+
+    def __attrs_post_init__(self) -> None:
+        Weights(self.agent_weight or 0.0, self.status_weight or 0.0)
+        if self.search_budget < 1:
+            msg = f"search_budget {self.search_budget}: expected a whole number from 1"
+            raise ValueError(msg)
+
+    def _plans(self, sample: Sample) -> PlanFigures | None:
+        trial = sample.native if isinstance(sample.native, Trial) else None
+        agent, status = self.agent_weight, self.status_weight
+        if trial is not None:
+            agent = trial.setting.agent_weight if agent is None else agent
+            status = trial.setting.status_weight if status is None else status
+        weights = Weights(AGENT_WEIGHT if agent is None else agent, STATUS_WEIGHT if status is None else status)
+        rules = PlanRules(profile=self.profile, weights=weights, solver=self.solver, budget=self.search_budget)
+        return sample_plans(sample, rules) if trial is None else plan_figures(trial, rules)
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationPlan(_PlanOptions):
+    """Similarity of predicted and gold workflow plans (spec sections 2.5 to 2.7).
+
+    Per graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5 component similarity.
+    Distance is the graph edit distance with insertions and deletions at 1, free edge substitution, and for component nodes
+    0 / status_weight / agent_weight / 1 when nothing / the status / the agent / both differ.
+
+    score = trial's plan score with failures, in [0, 1]: documented sum of step scores / gold plans, where a plan that is
+    absent or cannot be read is one zero; upstream sum / (gold plans + failures), where an absent plan weighs 2 and an
+    unreadable one 3. Skipped when the trial has no gold plan (0.0 in upstream).
+
+    documented and upstream differ further:
+
+    * distances are exact with self-loops; upstream asks networkx, which misses them, where it is installed;
+    * the structural graph reads ``depends_on``, else ``depend_on``; upstream only ``depends_on``, a text character by
+      character;
+    * step ids may be texts of digits; upstream then sees no prediction;
+    * what is malformed counts as empty; upstream drops all plans of the run.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"native", "plan", "expected"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans",)
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the plans of one trial, or of one sample of another reader."""
+        broken = fault_of(sample)
+        if broken is not None:
+            return failed(broken)
+        figures = self._plans(sample)
+        if figures is None:
+            return skipped("no_gold_plan", "the sample has no reference plan")
+        return _plan_grade(figures, self.profile)
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationBench(_PlanOptions):
+    """Decisions, calls and plans of a trial in one grade, for the figures that need all three.
+
+    score = mean of the decision, call and plan scores that are defined, in [0, 1]. It has no items: the three single graders
+    show the steps. The official figures (Average, Call Rejection Classification Accuracy, FC, Plan) are computed over the
+    whole input by the aggregator of the same name.
+
+    The differences between documented and upstream are those of the single graders. In upstream a trial whose argument
+    part cannot be graded fails, and its plans still count.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS | {"plan"}
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench",)
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return all figures of one trial, or of one sample of another reader."""
+        broken = fault_of(sample)
+        if broken is not None:
+            return failed(broken)
+        grades: list[Grade] = []
+        plans = self._plans(sample)
+        if plans is not None:
+            grades.append(_plan_grade(plans, self.profile))
+        found = arguments_of(sample, self.profile)
+        if isinstance(found, Arguments):
+            grades.append(_decision_grade(found))
+            grades.append(_call_grade(calls_of(sample, found, self.profile), self.profile))
+        merged = _merged(grades)
+        if isinstance(found, Fault):
+            return attrs.evolve(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
+        if merged.outcome is Outcome.SKIPPED:
+            reason = Reason(code="nothing_to_grade", message="no step, call or plan with a reference")
+            return attrs.evolve(merged, reasons=(reason,))
+        return merged
+
+
+def _merged(grades: list[Grade]) -> Grade:
+    """Return the numbers of several grades under the mean of their scores, without items and reasons."""
+    scores = [grade.score for grade in grades if grade.score is not None]
+    metadata: dict[str, JSON] = {}
+    counts: dict[str, int] = {}
+    parts: dict[str, float | None] = {}
+    for grade in grades:
+        counts.update(grade.counts)
+        parts.update(grade.parts)
+        metadata.update(grade.metadata)
+    return Grade(
+        outcome=Outcome.GRADED if scores else Outcome.SKIPPED,
+        score=_mean(scores),
+        counts=counts,
+        parts=parts,
+        metadata=metadata,
+    )
+
+
+def _mean(values: list[float]) -> float | None:
+    total = 0.0
+    for value in values:
+        total += value
+    return total / len(values) if values else None
+
+
+def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
+    broken = fault_of(sample)
+    if broken is not None:
+        return failed(broken)
+    found = arguments_of(sample, profile)
+    if isinstance(found, Fault):
+        return failed(found)
+    return skipped("no_decision", "no expected calls or rejection, or nothing predicted") if found is None else found
+
+
+def _decision_grade(arguments: Arguments) -> Grade:
+    counts = arguments.counts()
+    total = counts["steps_graded"] + counts["steps_missing"]
+    items = decision_items(arguments)
+    single = items[0] if len(items) == 1 else None
+    score = sum(1 for step in arguments.steps if step.right) / total if total else None
+    return Grade(
+        outcome=Outcome.SKIPPED if score is None else Outcome.GRADED,
+        score=score,
+        counts=counts,
+        parts={"decision": score},
+        label=single.label if single else None,
+        gold=single.gold if single else None,
+        items=items,
+        reasons=() if total else (Reason(code="no_steps", message="no sub-agent turn could be judged"),),
+    )
+
+
+def _call_grade(figures: CallFigures, profile: Profile) -> Grade:
+    score = _mean([part for part in (figures.name, figures.key, figures.value) if part is not None])
+    reasons = []
+    if not figures.pairs:
+        reasons.append(Reason(code="no_pair", message="no step where both gold and prediction call"))
+    if figures.fallback:
+        reasons.append(Reason(code="judge_failed", message=f"value F1 replaced by key F1: {figures.fallback}"))
+    if figures.pairs and figures.value is None:
+        reasons.append(Reason(code="no_value", message="no graded call has arguments, so value F1 is 0/0"))
+    skip = profile == "documented" and not figures.pairs
+    return Grade(
+        outcome=Outcome.SKIPPED if skip else Outcome.GRADED,
+        score=None if skip else score,
+        counts={"pairs": len(figures.pairs), "perfect_calls": figures.perfect},
+        parts={
+            "name": figures.name,
+            "key": figures.key,
+            "value": figures.value,
+            "value_upper_bound": figures.best_value,
+        },
+        items=call_items(figures.pairs),
+        reasons=tuple(reasons),
+        metadata={"judge_failed": figures.judge_failed},
+    )
+
+
+def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
+    compared = figures.compared
+    scores = [step.figures for step in compared]
+    parsed = sum(1 for step in compared if step.result is not None)
+    divisor = len(compared) + (figures.failed if profile == "upstream" else 0)
+    total = 0.0
+    for score, _, _ in scores:
+        total += score
+    with_failure = total / divisor if divisor else (0.0 if profile == "upstream" else None)
+    reasons = list(figures.notes)
+    if figures.dropped:
+        reasons.append(Reason(code="run_dropped", message=figures.dropped))
+    elif not compared:
+        reasons.append(Reason(code="no_gold_plan", message="the label has no plan that can be compared"))
+    return Grade(
+        outcome=Outcome.SKIPPED if with_failure is None else Outcome.GRADED,
+        score=with_failure,
+        counts={"plans": len(compared), "plans_parsed": parsed, "plans_failed": figures.failed},
+        parts={"plan": with_failure},
+        items=tuple(plan_item(step) for step in figures.steps),
+        reasons=tuple(reasons),
+        metadata={
+            "plan_scores": [score for score, _, _ in scores],
+            "plan_structural": [structural for _, structural, _ in scores],
+            "plan_component": [component for _, _, component in scores],
+            "plan_highest": [step.highest for step in compared],
+        },
+    )

@@ -1,0 +1,214 @@
+"""Scenario output files of OrchestrationBench: a directory of ``*_out.json``, or single such files."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import attrs
+
+from gradestack.api import Input, Inputs, Profile, Reader, Shard
+from gradestack.errors import DataError
+from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import JSON, BadRecord, Fault, Sample, Source, Status, ToolSpec
+from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
+from gradestack_plugins.orchestrationbench.judge import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
+from gradestack_plugins.orchestrationbench.records import Setting, Trial
+from gradestack_plugins.orchestrationbench.samples import Common, step_samples, trial_sample
+from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
+
+_SUFFIX = "_out.json"
+_SNIFFED_ENTRIES = 5_000
+"""Directory entries looked at before a directory is taken not to hold any scenario output."""
+_RUN_NUMBER = re.compile(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
+
+
+@attrs.frozen(kw_only=True)
+class Index:
+    """What is read once for all files."""
+
+    tools: tuple[ToolSpec, ...] | None = None
+    setting: Setting = attrs.field(factory=Setting)
+    verdicts: Verdicts | None = None
+
+
+@attrs.frozen(kw_only=True)
+class OrchestrationBenchReader(Reader):
+    """One sample per trial: id = scenario, run = number of the trial; or one per step, id = ``scenario/step``.
+
+    A file that cannot be read, and one without any run, is one failed sample. Facets: ``file`` (path as shown, which the
+    family's figures are grouped by) and ``trial`` (name of the run), with ``unit: step`` also ``step``.
+
+    In ``upstream`` a file must be UTF-8 without byte-order mark, as for the original.
+    """
+
+    version: ClassVar[str] = "1"
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "label",
+            "text",
+            "plan",
+            "tools",
+            "expected",
+            "agent_id",
+            "usage",
+            "facets",
+            "source",
+            "native",
+        }
+    )
+    stack: ClassVar[str | None] = "orchestrationbench"
+
+    profile: Profile = "documented"
+    pattern: str = "*_out.json"
+    """File names looked for in a directory and all below it."""
+    agent_cards: Path | None = None
+    """Directory of agent cards (or one card): the tools every run had."""
+    config: Path | None = None
+    """The benchmark's evaluation YAML; without it the judge is skipped and weights are 0.8 and 0.5."""
+    verdicts: Path | None = None
+    """Recorded judge verdicts, JSON: file -> trial -> step -> argument -> counts."""
+    unit: Literal["trial", "step"] = "trial"
+    """What one sample is."""
+
+    def __attrs_post_init__(self) -> None:
+        if not self.pattern or "/" in self.pattern or "\\" in self.pattern:
+            msg = f"pattern {self.pattern!r}: expected a file name with wildcards; directories are searched anyway"
+            raise ValueError(msg)
+
+    @classmethod
+    def sniff(cls, path: Path, head: bytes) -> float:
+        """Return how sure it is that this is a scenario output file or a directory that holds one."""
+        if path.is_dir():
+            return 0.9 if _holds_output(path) else 0.0
+        if b'"history"' not in head or not any(key in head for key in (b'"sub_agent_history"', b'"main_agent_history"')):
+            return 0.0
+        return 0.95 if path.name.endswith(_SUFFIX) else 0.8
+
+    def index(self, inputs: Inputs) -> Index:
+        """Read agent cards, config and verdicts.
+
+        Raises:
+            ConfigError: The config cannot be used.
+            DataError: Cards or verdicts cannot be used.
+        """
+        return Index(
+            tools=None if self.agent_cards is None else read_cards(self.agent_cards),
+            setting=Setting() if self.config is None else read_config(self.config),
+            verdicts=None if self.verdicts is None else read_verdicts(self.verdicts),
+        )
+
+    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+        """Return one shard per file, sorted by path within a directory.
+
+        Raises:
+            DataError: A directory holds no file of the pattern.
+        """
+        shards: list[Shard] = []
+        position = 0
+        for entry in inputs.data:
+            for relative in self._files(entry):
+                shards.append(Shard(ordinal=len(shards), input=entry, position=position, extra=relative))
+                path = entry.path / relative if relative else entry.path
+                # A file that cannot be read gives one sample too.
+                position += 2 + (path.stat().st_size if path.is_file() else 0)
+        return shards
+
+    def _files(self, entry: Input) -> list[str]:
+        if not entry.path.is_dir():
+            return [""]
+        found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)
+        files = sorted(name.replace(os.sep, "/") for name in found if (entry.path / name).is_file())
+        if not files:
+            msg = f"{entry.shown}: no file named {self.pattern} in this directory or below"
+            raise DataError(msg)
+        return files
+
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Yield the trials (or steps) of one file, in the order of its ``history``."""
+        relative = str(shard.extra or "")
+        path = shard.input.path / relative if relative else shard.input.path
+        shown = f"{shard.input.shown.rstrip('/')}/{relative}" if relative else shard.input.shown
+        data, problem = self._load(path)
+        scenario = _scenario(data, path)
+        history = data.get("history") if isinstance(data, Mapping) else None
+        if problem or not isinstance(history, Mapping) or not history:
+            empty = "" if problem else "history: expected an object with at least one run"
+            trial = Trial(file=shown, setting=index.setting, unreadable=problem, empty=empty)
+            code = UNREADABLE if problem else EMPTY
+            yield Sample(
+                id=scenario,
+                status=Status.FAILED,
+                error=Fault(category="data", code=code, message=problem or empty),
+                facets={"file": shown},
+                source=Source(file=shown),
+                native=trial,
+            )
+            return
+        ordinals = iter(range(1 << 60))
+        expected = {f"{RUN_PREFIX}{number}" for number in range(1, len(history) + 1)}
+        for name, run in history.items():
+            verdicts = None
+            if index.verdicts is not None:
+                verdicts = verdicts_for(index.verdicts, relative or path.name, name)
+            trial = Trial(
+                file=shown,
+                name=name,
+                run=run,
+                planned=name in expected,
+                setting=index.setting,
+                verdicts=verdicts,
+            )
+            number = _RUN_NUMBER.fullmatch(name)
+            common = Common(
+                id=scenario,
+                run=int(number.group(1)) if number else name,
+                tools=index.tools,
+                usage=data.get("usage"),
+                facets={"file": shown, "trial": name},
+                source=Source(file=shown),
+            )
+            samples = [trial_sample(common, trial)] if self.unit == "trial" else step_samples(common, trial)
+            for sample in samples:
+                yield attrs.evolve(sample, source=Source(file=shown, ordinal=next(ordinals)))
+
+    def _load(self, path: Path) -> tuple[JSON, str]:
+        """Return (content, problem); a file that holds nothing (an empty object, null) cannot be read either."""
+        try:
+            raw = path.read_bytes()
+            data = loads(raw.decode("utf-8") if self.profile == "upstream" else raw)
+        except (OSError, JsonProblem, UnicodeDecodeError) as error:
+            return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)
+        return data, "" if data else f"the file holds nothing to grade, only {loads_back(data)}"
+
+
+def loads_back(data: JSON) -> str:
+    """Return an empty value as JSON, for a message."""
+    return {"dict": "{}", "list": "[]", "NoneType": "null", "str": '""', "bool": "false"}.get(type(data).__name__, "0")
+
+
+def _scenario(data: JSON, path: Path) -> str:
+    named = data.get("scenario_id") if isinstance(data, Mapping) else None
+    if isinstance(named, str | int) and not isinstance(named, bool) and named != "":
+        return str(named)
+    return path.name.removesuffix(_SUFFIX).removesuffix(".json")
+
+
+def _holds_output(directory: Path) -> bool:
+    looked = 0
+    for _, folders, files in os.walk(directory):
+        folders.sort()
+        if any(name.endswith(_SUFFIX) for name in files):
+            return True
+        looked += len(files) + len(folders)
+        if looked > _SNIFFED_ENTRIES:
+            return False
+    return False

@@ -1,0 +1,63 @@
+"""Model judges of letta-evals suites: understood, and refused with what to do instead."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+import attrs
+
+from gradestack.api import Grader
+from gradestack.model import Grade, Sample
+from gradestack_plugins.text_graders.verdicts import no_submission
+
+MESSAGE = (
+    "a model judge cannot be asked again here: grading never calls a model. "
+    "To use the grades the recording holds, write `kind: recorded`{metric}"
+)
+
+
+def _refuse() -> NoReturn:
+    raise ValueError(MESSAGE.format(metric=" with `metric: KEY`, the grader's key in the recorded suite"))
+
+
+@attrs.frozen(kw_only=True)
+class Rubric(Grader):
+    """A grader that asks a language model to judge by a rubric; recorded runs are graded without one, so it is refused.
+
+    The message says what to write instead: ``kind: recorded``, which takes the judge's grades from the recording. All
+    options of letta-evals are accepted, so that this is the only thing said.
+    """
+
+    version: ClassVar[str] = "1"
+    submission: ClassVar[bool] = True
+
+    prompt: Any = None
+    prompt_path: Any = None
+    model: Any = None
+    temperature: Any = None
+    provider: Any = None
+    max_retries: Any = None
+    timeout: Any = None
+    rubric_vars: Any = None
+    system_prompt: Any = None
+    agent_file: Any = None
+    judge_tool_name: Any = None
+    base_url: Any = None
+    api_key: Any = None
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse.
+
+        Raises:
+            ValueError: Always.
+        """
+        _refuse()
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return nothing to go by; no object of this class is ever made."""
+        return no_submission()
+
+
+@attrs.frozen(kw_only=True)
+class ModelJudge(Rubric):
+    """The name of ``rubric`` in letta-evals from 0.5 on; refused in the same way."""

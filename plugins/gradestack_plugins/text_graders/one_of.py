@@ -1,0 +1,90 @@
+"""Grader ``one_of``: several texts are right."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import attrs
+
+from gradestack.api import Grader
+from gradestack.jsontext import JsonProblem, compact, loads
+from gradestack.model import Grade, Sample
+from gradestack_plugins.text_graders.verdicts import (
+    NEEDS,
+    no_submission,
+    reference,
+    right,
+    shortened,
+    skipped,
+    wrong,
+)
+
+
+@attrs.frozen(kw_only=True)
+class OneOf(Grader):
+    """1.0 when the submission equals one of several texts once white space is stripped from the ends, else 0.0.
+
+    The accepted texts are ``values`` where given. Else they are the reference's: a reference that is a JSON list gives
+    its items (items that are no text as their JSON), with ``separator`` a text gives its pieces, any other text is the
+    only one. An empty reference, or one with no item, gives 0.0. A sample without reference is skipped.
+
+    Profiles do not differ: letta-evals has no such grader.
+
+    Attributes:
+        values: Accepted texts, for all samples.
+        separator: Splits the reference into accepted texts.
+        ignore_case: Compare in lower case.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = NEEDS
+    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    submission: ClassVar[bool] = True
+
+    values: tuple[str, ...] | None = None
+    separator: str | None = None
+    ignore_case: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            ValueError: No value at all, or an empty separator.
+        """
+        if self.values is not None and not self.values:
+            raise ValueError("values is empty: name at least one accepted text, or leave it out")
+        if self.separator is not None and not self.separator:
+            raise ValueError("separator is empty")
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the grade of one sample."""
+        if sample.text is None:
+            return no_submission()
+        accepted = self.values if self.values is not None else self._accepted(reference(sample))
+        if accepted is None:
+            return skipped("no_ground_truth", "the sample has no ground truth")
+        if not accepted:
+            return wrong("empty_ground_truth", "the ground truth is empty")
+        if self._plain(sample.text) in map(self._plain, accepted):
+            return right("one of the accepted texts")
+        shown = " | ".join(accepted)
+        return wrong(
+            "not_accepted", "none of the accepted texts", expected=shortened(shown), actual=shortened(sample.text)
+        )
+
+    def _plain(self, text: str) -> str:
+        text = text.strip()
+        return text.lower() if self.ignore_case else text
+
+    def _accepted(self, truth: str | tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if truth is None or isinstance(truth, tuple):
+            return truth
+        if self.separator is not None:
+            return tuple(piece for piece in truth.split(self.separator) if piece.strip())
+        if truth.strip().startswith("["):
+            try:
+                items = loads(truth)
+            except JsonProblem:
+                return (truth,)
+            return tuple(item if isinstance(item, str) else compact(item) for item in items)
+        return (truth,) if truth else ()

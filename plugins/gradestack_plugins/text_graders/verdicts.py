@@ -1,0 +1,60 @@
+"""What text graders have in common: the submission, the reference, and grades with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gradestack.model import ABSENT, JSON, Fault, Grade, Reason, Sample, failed, skipped
+
+NEEDS = frozenset({"text", "expected"})
+_SHOWN = 200
+
+
+def reference(sample: Sample) -> str | tuple[str, ...] | None:
+    """Return the reference text of a sample, else its expected label; None when it has neither."""
+    expected = sample.expected
+    return expected.text if expected.text is not None else expected.label
+
+
+def shortened(text: str) -> str:
+    """Return a text for a reason, cut after 200 characters."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def right(rationale: str) -> Grade:
+    """Return full credit."""
+    return Grade(score=1.0, rationale=rationale)
+
+
+def wrong(code: str, rationale: str, *, expected: JSON = ABSENT, actual: JSON = ABSENT, pointer: str = "") -> Grade:
+    """Return no credit, and why."""
+    reason = Reason(code=code, pointer=pointer, expected=expected, actual=actual, message=rationale)
+    return Grade(score=0.0, reasons=(reason,), rationale=rationale)
+
+
+def broken_reference(code: str, message: str) -> Grade:
+    """Return a failed grade: the reference, not the submission, cannot be used."""
+    return failed(Fault(category="data", code=code, message=message))
+
+
+def no_submission() -> Grade:
+    """Return the grade of a sample that has no text to judge."""
+    return skipped("no_submission", "no answer text was recorded")
+
+
+def against(sample: Sample, judge: Callable[[str, str], Grade], *, missing_is_wrong: bool) -> Grade:
+    """Return ``judge(submission, reference)``, or the grade of a sample that lacks one of them.
+
+    An empty reference is wrong (0.0). A missing one is skipped, or wrong as well with ``missing_is_wrong``.
+    """
+    if sample.text is None:
+        return no_submission()
+    truth = reference(sample)
+    if isinstance(truth, tuple):
+        return skipped("reference_per_turn", "the reference is a list of texts, one per turn; this grader takes one")
+    if truth is None:
+        message = "the sample has no ground truth"
+        return wrong("no_ground_truth", message) if missing_is_wrong else skipped("no_ground_truth", message)
+    if not truth:
+        return wrong("empty_ground_truth", "the ground truth is empty")
+    return judge(sample.text, truth)

@@ -1,0 +1,129 @@
+import re
+
+import attrs
+import pytest
+from markdown_it import MarkdownIt
+
+from gradestack_plugins.reporters.markdown import MarkdownReporter, bar, code, prose
+
+HOSTILE = (
+    "# h\n| a | b |\n<script>alert(1)</script> `code` ``two`` **bold** [link](https://example.org) ![i](x) @team ~~s~~ "
+    "&lt; \\ <!-- \x1b\u202e\ud83d"
+)
+RENDER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+
+
+def rendered(text):
+    return RENDER.render(text)
+
+
+def test_the_page_shows_a_whole_run(fake, markdown):
+    """Verdict, gate, figures, tasks, lost points and problems are there, in sound tables."""
+    page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
+    assert page.startswith("# rail: ✗ FAILED\n")
+    assert "| `partial >= 0.9` |" in page
+    assert "| Task | `north-1 0` |" in page
+    assert "not defined (no call was expected)" in page
+    assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
+    html = rendered(page)
+    assert html.count("<h2>") == 6
+    assert "| ---" not in html  # every table was understood as one
+
+
+@pytest.mark.parametrize(("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")])
+def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
+    """The first line says how the run ended."""
+    assert markdown(attrs.evolve(fake.make_report([]), passed=passed)).splitlines()[0] == f"# rail: {word}"
+
+
+def test_no_line_is_a_broken_table_row(fake, markdown):
+    """All rows of one table have the same number of cells."""
+    page = markdown(fake.make_report(fake.realistic_rows(tasks=5)))
+    for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(widths) == 1, block
+
+
+def test_hostile_texts_stay_texts(fake, markdown):
+    """Markup in names, values and messages is shown, not obeyed."""
+    rows = fake.realistic_rows(tasks=2, trials=1)
+    for row in rows:
+        row["sample"]["id"], row["model_name"] = f"id {HOSTILE}", HOSTILE
+        row["grade"]["reasons"] = [{"code": HOSTILE, "subject": HOSTILE, "expected": HOSTILE, "message": HOSTILE}]
+    report = fake.make_report(rows)
+    summary = {**report.summary, "warnings": [HOSTILE], "bad_records": {"count": 1, "listed": [{"reason": HOSTILE}]}}
+    aggregates = {"partial": {HOSTILE: {HOSTILE: HOSTILE, "k": {HOSTILE: 1, "b": 2}}}}
+    summary["metrics"] = {**summary["metrics"], "aggregates": aggregates}
+    page = markdown(attrs.evolve(report, name=HOSTILE, summary=summary))
+    html = rendered(page)
+    assert not re.search(r"<(script|a|img|strong>bold|em|s|del|!--)", html)
+    assert html.count("<h1>") == 1
+    assert "\x1b" not in page
+    assert "\u202e" not in page
+    for block in re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1, block
+
+
+@pytest.mark.parametrize("text", ["a|b", "`", "``` x", "<b>", "*", "\\", "a\nb", " lead", "x`y``z", "\\|", "&amp;"])
+def test_code_spans_show_the_text_itself(text):
+    """A code span renders as exactly its text on one line, in a table too."""
+    html = rendered(f"| h |\n| --- |\n| {code(text)} |\n")
+    shown = re.search(r"<td><code>(.*?)</code></td>", html)[1]
+    for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+        shown = shown.replace(entity, char)
+    assert shown == " ".join(text.split())
+    assert code("") == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["a|b", "`x`", "<b>", "*a* _b_", "\\", "[a](b)", "~~x~~", "# a", "&lt;", "a@b", "http://x.y"]
+)
+def test_prose_shows_the_text_itself(text):
+    """Escaped prose renders as exactly its text, in a table too."""
+    html = rendered(f"| h |\n| --- |\n| {prose(text)} |\n")
+    shown = re.search(r"<td>(.*?)</td>", html)[1]
+    for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+        shown = shown.replace(entity, char)
+    assert shown == text
+
+
+def test_samples_are_limited_worst_first(fake, markdown):
+    """Only samples that lost something are listed, the worst first, and the rest is counted."""
+    rows = fake.realistic_rows(tasks=8, trials=2, models=("north-1",))
+    lost = sum(row["state"] in {"failed", "missing"} or row["passed"] is False for row in rows)
+    page = markdown(fake.make_report(rows), max_samples=2)
+    assert f"2 of {lost}, worst first; the others are in results.jsonl." in page
+    titles = re.findall(r"^### (`journey.*)$", page, re.MULTILINE)
+    assert len(titles) == 2
+    assert titles[0].endswith(": error")
+
+
+def test_ungraded_samples_are_not_zeros(fake, markdown):
+    """States stand where scores would be."""
+    rows = [fake.ungraded_row(5, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
+    page = markdown(fake.make_report(rows))
+    assert re.findall(r"^### `journey-5`.*: (\w+)$", page, re.MULTILINE) == ["error", "missing"]
+    assert "| `journey-5` | error | skipped | missing | – | 0/3 |" in page
+
+
+def test_bars_are_relative_to_the_tallest():
+    """A full bar has twenty-four blocks, a small one at least one, an empty one none."""
+    assert (len(bar(100.0)), len(bar(50.0)), len(bar(0.1)), len(bar(0.0))) == (24, 12, 1, 0)
+
+
+def test_the_same_report_gives_the_same_bytes(fake, markdown):
+    """Writing twice changes nothing."""
+    report = fake.make_report(fake.realistic_rows(tasks=3))
+    assert markdown(report) == markdown(report)
+
+
+def test_an_empty_run_is_a_page(fake, markdown):
+    """A run without samples says so."""
+    assert "This run has no samples." in markdown(fake.make_report([]))
+
+
+@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text"])
+def test_negative_limits_are_refused(option):
+    """A negative limit is an error that names the option."""
+    with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):
+        MarkdownReporter(**{option: -1})

@@ -1,0 +1,141 @@
+import pytest
+
+from gradestack_plugins.reporters.index import Distribution, entry_of, read, severity, shade
+from gradestack_plugins.reporters.tasks import table
+
+
+def row(task, run, score, *, state="graded", model="m", passed=None):
+    grade = {"score": score, "state": state}
+    return {"sample": {"id": task}, "run": run, "model_name": model, "state": state, "passed": passed, "grade": grade}
+
+
+def entries(*rows):
+    return read(rows).entries
+
+
+def test_verdicts_follow_state_and_pass():
+    """A graded sample passes by the row's verdict, else by a full score; other states are no failures of the score."""
+    found = entries(
+        row("a", 0, 0.7, passed=True),
+        row("a", 1, 1.0, passed=False),
+        row("a", 2, 1.0),
+        row("a", 3, 0.99),
+        row("a", 4, 0.0, state="failed"),
+        row("a", 5, 0.0, state="missing"),
+        row("a", 6, 0.0, state="skipped"),
+    )
+    verdicts = ["passed", "lost", "passed", "lost", "error", "missing", "skipped"]
+    assert [entry.verdict for entry in found] == verdicts
+    assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
+    assert [entry.shown for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
+
+
+def test_failures_come_first():
+    """Broken samples first, then lost points from the lowest score, missing, skipped, and passed ones last."""
+    found = entries(
+        row("p", 0, 1.0),
+        row("s", 0, 0.0, state="skipped"),
+        row("h", 0, 0.9),
+        row("m", 0, 0.0, state="missing"),
+        row("l", 0, 0.1),
+        row("e", 0, 0.0, state="failed"),
+        row("l2", 0, 0.1),
+    )
+    assert [entry.id for entry in sorted(found, key=severity)] == ["e", "l", "l2", "h", "m", "s", "p"]
+
+
+@pytest.mark.parametrize(
+    ("score", "css"),
+    [
+        (0.0, "q0"),
+        (0.0999, "q0"),
+        (0.1, "q1"),
+        (0.3, "q3"),
+        (0.7, "q7"),
+        (0.9999, "q9"),
+        (1.0, "q10"),
+        (7, "q10"),
+        (-1, "q0"),
+    ],
+)
+def test_shades_go_by_tenths(score, css):
+    """A score is shaded by its tenth, the lower edge included; 1.0 has a shade of its own."""
+    assert shade(score) == css
+
+
+def test_distributions_count_every_score_once():
+    """Bins include their lower edge, 1.0 is a bin, and what lies outside is counted apart."""
+    scores = Distribution()
+    for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
+        scores.add(value)
+    assert scores.bins == [2, 1, 0, 1, 0, 0, 1, 1, 0, 1, 2]
+    assert (scores.below, scores.above, scores.fractional) == (1, 1, 8)
+
+
+def test_reasons_are_counted_once_per_sample():
+    """A code counts once per sample and subject, wherever in the grade it stands; faults count too."""
+    reason = {"code": "wrong", "subject": "book", "pointer": "/a"}
+    grade = {"state": "graded", "score": 0.5, "reasons": [reason], "items": [{"reasons": [reason, reason]}]}
+    broken = {"state": "failed", "score": 0.0, "fault": {"code": "boom", "type": "KeyError"}}
+    index = read([{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}])
+    assert [(lost.code, lost.subject, lost.samples) for lost in index.lost("g", 9)] == [
+        ("wrong", "book", 2),
+        ("boom", "KeyError", 1),
+    ]
+
+
+def test_the_table_has_tasks_in_rows_and_trials_in_columns():
+    """Tasks and trials are in natural order; means cover graded trials only."""
+    found = table(
+        entries(
+            row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0, passed=False)
+        ),
+        99,
+    )
+    assert [column.label for column in found.columns] == ["2", "10"]
+    assert [(task.id, task.mean, task.passed, task.trials) for task in found.rows] == [
+        ("t2", "0.500", 0, 2),
+        ("t10", "0.500", 1, 2),
+    ]
+    assert [[entry.shown for cell in task.cells for entry in cell] for task in found.rows] == [
+        ["0.500", "error"],
+        ["0.000", "1.000"],
+    ]
+    assert found.means == (("0.250", "q2"), ("1.000", "q10"))
+    assert [(bar.label, bar.count) for bar in found.passes.bars] == [("0", 1), ("1", 1), ("2", 0)]
+
+
+def test_missing_trials_leave_holes_and_duplicates_share_a_cell():
+    """A trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs."""
+    found = table(entries(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99)
+    assert [[len(cell) for cell in task.cells] for task in found.rows] == [[2, 0], [0, 1]]
+    assert found.passes is None
+
+
+def test_runs_without_names_are_counted():
+    """Where runs have no names, the occurrences of a task are its trials."""
+    found = table(entries(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99)
+    assert [column.label for column in found.columns] == ["1", "2"]
+    assert [[len(cell) for cell in task.cells] for task in found.rows] == [[1, 1], [1, 0]]
+
+
+def test_models_have_columns_of_their_own():
+    """Two models with the same trials stand side by side."""
+    found = table(entries(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
+    assert found.models == (("y", 2), ("x", 1))
+    assert not found.single
+
+
+def test_large_tables_are_cut_and_counted():
+    """Tasks beyond the limit and trials beyond thirty-two are counted."""
+    found = table(entries(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5)
+    assert (len(found.rows), found.left_out, found.single) == (5, 2, True)
+    wide = table(entries(*(row("t", n, 1.0) for n in range(40))), 5)
+    assert (len(wide.columns), wide.columns_left_out) == (32, 8)
+    assert wide.rows[0].trials == 40
+
+
+def test_an_entry_of_an_empty_row_is_skipped():
+    """A row without anything is an ungraded sample, not a failed one."""
+    assert entry_of(3, {}).verdict == "skipped"
+    assert entry_of(3, {}).line == 4

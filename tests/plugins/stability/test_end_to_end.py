@@ -1,0 +1,234 @@
+"""From files to native/stability.json, the example of the docs page, and stability of other families' grades."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+
+import attrs
+import pytest
+
+import gradestack
+from gradestack.facade import grade_files, load_suite
+from gradestack.model import Sample
+from gradestack.runner import run_suite
+from gradestack_plugins.stability.aggregator import PER_GOLD, RATES, Stability
+from gradestack_plugins.stability.exporter import heading
+from gradestack_plugins.stability.reader import StabilityReader
+from gradestack_plugins.when2call.grader import When2Call
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "stability"
+LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
+
+
+def native(out):
+    return json.loads((out / "native" / "stability.json").read_text())
+
+
+@pytest.fixture
+def example(tmp_path):
+    """Grade the example as the command does."""
+
+    def _example(profile, **options):
+        out = tmp_path / profile
+        files = [EXAMPLE / "runs.jsonl"]
+        overrides = ["reports=[]", *options.pop("overrides", [])]
+        grade_files(files, dataset=EXAMPLE / "dataset.jsonl", output=out, profile=profile, overrides=overrides)
+        return out
+
+    return _example
+
+
+H3 = 0.6 * math.log2(1 / 0.6) + 0.4 * math.log2(5)
+H4 = 0.8 * math.log2(2.5) + 0.2 * math.log2(5)
+TOTALS = {
+    "stability_at_k": 2,
+    "mean_consistency_at_k": 1 + 1 + 0.6 + 0.4 + 0.6,
+    "stable_and_correct_rate": 1,
+    "stable_but_wrong_rate": 1,
+    "mode_correct_rate": 3,
+    "mean_accuracy_across_runs": 1 + 0 + 0.6 + 0.4 + 1,
+    "mean_entropy": H3 + H4,
+    "mean_flip_rate": 0.75 + 1.0,
+}
+
+
+def test_the_example_in_documented_gives_the_figures_worked_out_by_hand(example):
+    """Five of six tasks have runs; the fifth value of one of them counts as a fifth label."""
+    metrics = native(example("documented"))["metrics"]
+    assert (metrics["n_items_total"], metrics["n_items_processed"], metrics["coverage"]) == (6, 5, 5 / 6)
+    for name, total in TOTALS.items():
+        assert metrics[name] == pytest.approx(total / 5, abs=1e-12), name
+    assert metrics["mean_normalized_entropy"] == pytest.approx((H3 / 2 + H4 / math.log2(5)) / 5, abs=1e-12)
+    assert native(example("documented"))["gradestack"]["n_runs_missing"] == 2
+
+
+def test_the_example_upstream_gives_the_figures_worked_out_by_hand(example):
+    """The same sums over all six rows, entropy over log2 4 throughout."""
+    metrics = native(example("upstream"))["metrics"]
+    assert (metrics["n_items_total"], metrics["n_items_processed"], metrics["coverage"]) == (6.0, 5.0, 5 / 6)
+    for name, total in TOTALS.items():
+        assert metrics[name] == pytest.approx(total / 6, abs=1e-12), name
+    assert metrics["mean_normalized_entropy"] == pytest.approx((H3 / 2 + H4 / 2) / 6, abs=1e-12)
+
+
+def test_the_docs_page_shows_these_very_figures(example):
+    """Every figure of the worked example stands in the page, for both profiles."""
+    page = (ROOT / "docs" / "stability.md").read_text()
+    one, two = (native(example(profile))["metrics"] for profile in ("documented", "upstream"))
+    for name in ("coverage", *RATES):
+        assert f"| `{name}` | {one[name]:.6f} | {two[name]:.6f} |" in page
+
+
+def test_the_docs_page_names_every_option():
+    """Options of reader and aggregator are all described."""
+    page = (ROOT / "docs" / "stability.md").read_text()
+    for component in (StabilityReader, Stability):
+        for field in attrs.fields(component):
+            assert f"`{field.name}`" in page, f"{component.__name__}.{field.name}"
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_the_artefact_has_the_suites_keys_in_its_order(example, profile):
+    """Heading, then the metrics, per gold label in canonical order; documented adds one key at the end."""
+    found = native(example(profile))
+    added = ["gradestack"] if profile == "documented" else []
+    assert list(found) == ["exp_name", "n_runs", "temperature", "metrics", *added]
+    assert (found["exp_name"], found["n_runs"], found["temperature"]) == ("mcq_stability_k=5_T=0.7", 5, 0.7)
+    per_gold = [f"{name}_gold_{label}" for label in LABELS for name in PER_GOLD]
+    assert list(found["metrics"]) == ["n_items_total", "n_items_processed", "coverage", *RATES, *per_gold]
+    text = (example(profile) / "native" / "stability.json").read_text()
+    assert text == json.dumps(found, indent=2)
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (
+            {"eval_type": "mcq", "n_runs": 5, "temperature": 0.5},
+            {"exp_name": "mcq_stability_k=5_T=0.5", "n_runs": 5, "temperature": 0.5},
+        ),
+        (
+            {"eval_type": "mcq_logprob", "n_runs": 3, "temperature": 0.0, "forced_delimiter": "' '"},
+            {
+                "exp_name": "mcq_logprob_stability_k=3_T=0.0",
+                "n_runs": 3,
+                "temperature": 0.0,
+                "forced_delimiter": "' '",
+            },
+        ),
+        (
+            {"eval_type": "llm_judge", "n_runs": 5, "temperature": 1.0},
+            {
+                "exp_name": "llm_judge_stability_k=5_Ttarget=1.0",
+                "n_runs": 5,
+                "target_temperature": 1.0,
+                "judge_temperature": 0.0,
+            },
+        ),
+        (
+            {"run_judge_raw_outputs": [], "n_runs": 2, "temperature": 1.0},
+            {
+                "exp_name": "llm_judge_stability_k=2_Ttarget=1.0",
+                "n_runs": 2,
+                "target_temperature": 1.0,
+                "judge_temperature": 0.0,
+            },
+        ),
+        ({"ckpt_name": "own", "n_runs": 1}, {"exp_name": "own", "n_runs": 1, "temperature": None}),
+        ({}, {"exp_name": "file", "n_runs": None, "temperature": None}),
+    ],
+)
+def test_the_heading_follows_the_kind_of_sweep(record, expected):
+    """Names and temperatures of multiple choice, scoring and judge sweeps; the file's name when nothing is known."""
+    found = heading(record, "file")
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+def test_no_task_gives_an_empty_metrics_block_upstream(tmp_path):
+    """As the suite's own empty result."""
+    runs, dataset = tmp_path / "runs.jsonl", tmp_path / "d.jsonl"
+    runs.write_text(json.dumps({"uuid": "x", "gold_label": "direct", "run_labels": ["direct"]}) + "\n")
+    dataset.write_text("\n")
+    out = tmp_path / "out"
+    grade_files([runs], dataset=dataset, output=out, profile="upstream", overrides=["reports=[]"])
+    assert native(out)["metrics"] == {}
+
+
+def test_the_example_suite_runs(tmp_path):
+    """The suite of the example needs nothing but its own folder."""
+    run_suite(load_suite(EXAMPLE / "suite.yaml", overrides=["reports=[]"]), tmp_path / "out")
+    assert native(tmp_path / "out")["metrics"]["stability_at_k"] == 0.4
+
+
+def test_options_of_the_aggregator_are_reached_by_overrides(example):
+    """metrics.stability.divisor=items changes the figures of the default aggregator."""
+    out = example("documented", overrides=["metrics.stability.divisor=items"])
+    assert native(out)["metrics"]["stability_at_k"] == pytest.approx(2 / 6)
+
+
+def test_any_graders_outcomes_have_a_stability():
+    """Scores of another family over repeated runs: pass or fail; labels of the When2Call grader: labels."""
+    samples = [
+        {"id": task, "run": n, "model": "m", "expected": "tool_call", "predicted": label}
+        for task, labels in {"a": ("tool_call", "tool_call"), "b": ("direct", "tool_call")}.items()
+        for n, label in enumerate(labels)
+    ]
+    metrics = {"stability": {"kind": "stability", "of": "When2Call"}}
+    report = gradestack.grade(samples, graders=[When2Call()], metrics=metrics)
+    found = report.metrics["aggregates"]["When2Call"]["stability"]
+    assert (found["stability_at_k"], found["mode_correct_rate"], found["mean_flip_rate"]) == (0.5, 0.5, 0.5)
+    assert found["labels"] == list(LABELS)
+    report.close()
+
+
+def test_several_prediction_files_are_several_runs(tmp_path):
+    """One file per run, of one model over the same dataset, makes the runs of each task."""
+    dataset = tmp_path / "dataset.jsonl"
+    rows = [{"uuid": uuid, "question": "q", "correct_answer": "tool_call"} for uuid in ("a", "b")]
+    dataset.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    paths = []
+    for number, labels in enumerate([("tool_call", "direct"), ("tool_call", "tool_call"), ("tool_call", None)]):
+        lines = [
+            {"uuid": uuid, "predicted_label": label, "target_model": "m"}
+            for uuid, label in zip("ab", labels, strict=True)
+            if label is not None
+        ]
+        paths.append(tmp_path / f"run{number}.jsonl")
+        paths[-1].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    overrides = ["reports=[]", "metrics.stability={kind: stability, of: label}"]
+    out = tmp_path / "out"
+    grade_files(paths, dataset=dataset, output=out, overrides=overrides)
+    found = json.loads((out / "summary.json").read_text())["metrics"]["aggregates"]["label"]["stability"]
+    assert (found["stability_at_k"], found["n_runs_missing"]) == (0.5, 1)
+    assert found["mean_consistency_at_k"] == pytest.approx((1 + 1 / 3) / 2)
+
+
+def test_stability_of_a_real_recording(tmp_path):
+    """Rewards of 200 recorded runs, four of each of 50 tasks: stable means passed or failed four times."""
+    folder = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not folder:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    path = Path(folder) / "tau-bench" / "gpt-4o-airline.json"
+    overrides = ["reports=[]", "metrics.stability={kind: stability, of: reward}"]
+    grade_files([path], output=tmp_path / "out", overrides=overrides)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    found = summary["metrics"]["aggregates"]["reward"]["stability"]
+    rewards = {}
+    for entry in json.loads(path.read_text()):
+        rewards.setdefault(entry["task_id"], []).append(abs(entry["reward"] - 1) < 1e-6)
+    assert (found["n_items_total"], found["tasks_by_k"]) == (50, {"4": 50})
+    assert found["stability_at_k"] == sum(len(set(runs)) == 1 for runs in rewards.values()) / 50
+    assert found["stable_and_correct_rate"] == sum(all(runs) for runs in rewards.values()) / 50
+    assert found["mean_accuracy_across_runs"] == pytest.approx(84 / 200)
+
+
+def test_samples_without_gold_or_label_say_what_they_need():
+    """A clear message instead of a zero."""
+    report = gradestack.grade([Sample(id="a")], graders=["stability_label"])
+    assert report.metrics["states"]["stability_label"]["skipped"] == 1
+    report.close()

@@ -1,0 +1,218 @@
+"""The stability reader and grader: records into runs, gold labels, duplicates and broken records."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gradestack import jsontext, testing
+from gradestack.model import BadRecord, Expectation, Outcome, Sample, Status
+from gradestack_plugins.stability import reader as module
+from gradestack_plugins.stability.grader import StabilityLabel
+from gradestack_plugins.stability.reader import StabilityReader
+
+PROFILES = ("documented", "upstream")
+
+
+def record(uuid, runs, gold="tool_call", **more):
+    return {"uuid": uuid, "gold_label": gold, "n_runs": 5, "run_labels": runs, "target_model": "m", **more}
+
+
+def item(uuid, gold="tool_call"):
+    return {"uuid": uuid, "question": f"q {uuid}", "correct_answer": gold}
+
+
+def bad(found):
+    return [each.reason for each in found if isinstance(each, BadRecord)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_record_gives_one_sample_per_run_in_order(read, profile):
+    """Id, model and gold label are the record's, the run is the position, the sweep's name is a facet."""
+    runs = ["direct", "tool_call", "invalid"]
+    more = {"ckpt_name": "mcq_stability_k=3_T=0.7", "run_aux": ["0", "1", None], "n_runs": 3}
+    found = read([record("a", runs, **more)], profile=profile)
+    assert [(each.id, each.model, each.run, each.label) for each in found] == [
+        ("a", "m", n, label) for n, label in enumerate(runs)
+    ]
+    assert {each.expected.label for each in found} == {"tool_call"}
+    assert [each.text for each in found] == ["0", "1", None]
+    assert found[0].facets == {"experiment": "mcq_stability_k=3_T=0.7"}
+    assert [each.native.first for each in found] == [True, False, False]
+
+
+def test_judge_sweeps_show_the_models_text(read):
+    """run_target_texts are the texts of the runs."""
+    found = read([record("a", ["direct"], run_target_texts=["hello"], run_judge_raw_outputs=["{}"])])
+    assert found[0].text == "hello"
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_the_last_record_of_a_uuid_wins_in_the_place_of_the_first(read, write, as_list):
+    """JSON Lines and an indented JSON list alike."""
+    records = [record("a", ["direct"]), record("b", ["direct"]), record("a", ["tool_call"]), record("a", ["invalid"])]
+    found = read(write("r.json", records, as_list=as_list))
+    assert [(each.id, each.label) for each in found] == [("a", "invalid"), ("b", "direct")]
+
+
+def test_a_null_run_is_missing_in_documented_and_a_value_upstream(read):
+    """Documented counts it as a run that is not there."""
+    records = [record("a", ["direct", None])]
+    assert [each.status for each in read(records)] == [Status.OK, Status.MISSING]
+    found = read(records, profile="upstream")
+    assert [each.status for each in found] == [Status.OK, Status.OK]
+    assert found[1].native.label.json == "null"
+
+
+def test_a_label_that_is_no_text_is_invalid_in_documented_and_a_value_upstream(read):
+    """Numbers and truth values; what cannot be counted at all spoils the record upstream only."""
+    records = [record("a", [3, True])]
+    assert [each.label for each in read(records)] == ["invalid", "invalid"]
+    assert [each.native.label.json for each in read(records, profile="upstream")] == ["3", "true"]
+    assert [each.label for each in read([record("a", [["x"]])])] == ["invalid"]
+    assert "cannot be counted" in bad(read([record("a", [["x"]])], profile="upstream"))[0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "expected a stability record"),
+        ({"run_labels": ["direct"]}, "uuid is missing"),
+        ({"uuid": "", "run_labels": []}, "uuid is missing"),
+        ({"uuid": 4, "run_labels": []}, "uuid is missing"),
+        ({"uuid": "x", "run_labels": "direct"}, "run_labels must be a list"),
+    ],
+)
+def test_a_broken_record_is_reported_and_the_others_go_on(read, profile, broken, said):
+    """Never silence, never the end."""
+    found = read([record("a", ["direct"]), broken, record("b", ["direct"])], profile=profile)
+    assert [said in reason for reason in bad(found)] == [True]
+    assert [each.id for each in found if isinstance(each, Sample)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"consistency": None}, "consistency must be a number"),
+        ({"entropy": "much"}, "entropy must be a number"),
+        ({"flip_rate": float("nan")}, "flip_rate must be finite"),
+        ({"n_runs": "five"}, "n_runs must be a whole number"),
+        ({"n_runs": 10**18}, "n_runs must be a whole number"),
+        ({"mode_label": "a", "mode_count": "x"}, "mode_count must be a whole number"),
+        ({"gold_label": ["direct"]}, "gold_label must be a label"),
+    ],
+)
+def test_a_derived_field_that_cannot_be_trusted_fails_the_record_upstream_only(read, more, said):
+    """Documented computes everything anew and does not look."""
+    records = [record("a", ["direct"], **more)]
+    assert said in bad(read(records, profile="upstream"))[0]
+    assert bad(read(records)) == []
+
+
+@pytest.mark.parametrize(("given", "number"), [(5, 5), (5.0, 5), ("5", 5), (None, 0), (0, 0), (-3, 0), (True, 1)])
+def test_n_runs_is_read_as_the_original_reads_it_upstream(read, given, number):
+    """Whatever int() takes; 0, null and negative numbers mean that the record does not say."""
+    (sample,) = read([record("a", ["direct"], n_runs=given)], profile="upstream")
+    assert sample.native.n_runs == number
+
+
+def test_n_runs_must_be_a_number_in_documented(read):
+    """Anything else means that the record does not say."""
+    given = [4, 4.0, "4", None, True, 10**20]
+    found = read([record(str(n), ["direct"], n_runs=value) for n, value in enumerate(given)])
+    assert [each.native.n_runs for each in found] == [4, 4, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_dataset_rows_without_a_record_are_missing(read, profile):
+    """They follow the records, with the file's only model and sweep, so that coverage is counted in its group."""
+    found = read([record("a", ["direct"], ckpt_name="s")], [item("a"), item("b", "direct")], profile=profile)
+    assert [(each.id, each.status) for each in found] == [("a", Status.OK), ("b", Status.MISSING)]
+    assert (found[1].model, found[1].facets, found[1].expected.label) == ("m", {"experiment": "s"}, "direct")
+    assert [each.native.dataset_rows for each in found] == [1, 1]
+    assert found[0].input == "q a"
+
+
+def test_dataset_rows_are_counted_and_records_outside_are_marked(read):
+    """A uuid that occurs twice counts twice; one that does not occur counts as none."""
+    found = read([record("a", ["direct"]), record("x", ["direct"])], [item("a"), item("a")])
+    assert [each.native.dataset_rows for each in found] == [2, 0]
+
+
+def test_documented_takes_a_lacking_gold_label_from_the_dataset(read):
+    """Upstream uses the record alone; a record's own label always wins."""
+    lacking = record("a", ["direct"])
+    del lacking["gold_label"]
+    dataset = [item("a", "direct"), item("b", "direct")]
+    found = read([lacking, record("b", ["direct"], gold="tool_call")], dataset)
+    assert [each.expected.label for each in found] == ["direct", "tool_call"]
+    assert read([lacking], dataset, profile="upstream")[0].expected.label is None
+
+
+def test_a_large_file_is_read_in_several_shards(read, monkeypatch):
+    """Ranges of lines give the same samples, duplicates across ranges included."""
+    records = [record(f"u{n % 30}", ["direct", "tool_call"][n % 2 :]) for n in range(60)]
+    whole = [(each.id, each.run, each.label) for each in read(records)]
+    monkeypatch.setattr(module, "line_ranges", lambda path: jsontext.line_ranges(path, 700))
+    assert [(each.id, each.run, each.label) for each in read(records)] == whole
+
+
+def test_sweeps_are_recognised(tmp_path):
+    """By run_labels and uuid; When2Call predictions and others are not claimed."""
+    sweep = json.dumps(record("a", ["direct"])).encode()
+    assert StabilityReader.sniff(tmp_path / "x", sweep) > 0.5
+    assert StabilityReader.sniff(tmp_path / "x", b"[\n  " + sweep + b"]") > 0.5
+    assert StabilityReader.sniff(tmp_path / "x", sweep[:-5]) > 0.5
+    for other in (b"", b"\xff\x00", b'{"uuid": "a", "predicted_label": "x"}', b'{"run_labels": []}', b"[]"):
+        assert StabilityReader.sniff(tmp_path / "x", other) == 0.0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_run_scores_one_when_it_has_the_gold_label(read, profile):
+    """Otherwise nothing, with the reason."""
+    grader = StabilityLabel(profile=profile)
+    right, wrong = (grader.grade(each) for each in read([record("a", ["tool_call", "direct"])], profile=profile))
+    assert (right.score, wrong.score, wrong.reasons[0].code) == (1.0, 0.0, "wrong_label")
+    assert right.metadata["n_runs"] == 5
+    assert wrong.metadata == {}
+
+
+def test_labels_outside_the_four_differ_between_the_profiles(read):
+    """Documented calls all of them invalid; upstream keeps each as a value."""
+    for profile, labels in (("documented", ["invalid", "invalid"]), ("upstream", ["direct_answer", "invalid"])):
+        grader = StabilityLabel(profile=profile)
+        found = read([record("a", ["direct_answer", "invalid"])], profile=profile)
+        assert [grader.grade(each).label for each in found] == labels
+
+
+def test_gold_labels_outside_the_four_differ_between_the_profiles(read):
+    """A failure in documented; upstream grades it, and the aggregator counts the task without adding anything."""
+    records = [record("a", ["direct"], gold="maybe")]
+    failed = StabilityLabel().grade(read(records)[0])
+    assert (failed.outcome, failed.fault.code) == (Outcome.FAILED, "unknown_gold")
+    assert StabilityLabel(profile="upstream").grade(read(records, profile="upstream")[0]).gold == "maybe"
+    null = read([record("a", ["direct"], gold=None)], profile="upstream")[0]
+    assert StabilityLabel(profile="upstream").grade(null).gold == "null"
+    assert StabilityLabel().grade(read([record("a", ["direct"], gold=None)])[0]).reasons[0].code == "no_gold_label"
+
+
+def test_samples_of_other_formats_are_graded_by_their_labels():
+    """Any label set will do; without a label or a gold label the run is skipped."""
+    grader = StabilityLabel()
+    assert grader.grade(Sample(id="a", label="cat", expected=Expectation(label="cat"))).score == 1.0
+    assert grader.grade(Sample(id="a", label="cat")).reasons[0].code == "no_gold_label"
+    assert grader.grade(Sample(id="a", expected=Expectation(label="cat"))).reasons[0].code == "no_label"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_grader_keeps_its_promises_on_odd_samples(profile):
+    """It never raises, is deterministic, and reads only what it needs."""
+    grader = StabilityLabel(profile=profile)
+    for each in testing.nasty_samples():
+        if each.status in grader.handles:
+            first = grader.grade(each)
+            assert first == grader.grade(testing.masked(each, grader.needs))
+            assert (first.score is None) == (first.outcome is not Outcome.GRADED)

@@ -72,6 +72,19 @@ def count_into(counts: MutableMapping[str, int], more: Mapping[str, int]) -> Non
         counts[name] = counts.get(name, 0) + number
 
 
+_SPLIT = 134217729.0  # 2**27 + 1 halves a float's 53 bits
+
+
+def _square(x: float) -> tuple[float, float]:
+    """Return x * x as a float and its rounding error (Dekker's product)."""
+    square = x * x
+    shifted = _SPLIT * x
+    high = shifted - (shifted - x)
+    low = x - high
+    error = ((high * high - square) + 2.0 * high * low) + low * low
+    return square, error if math.isfinite(error) else 0.0
+
+
 class MomentsState(TypedDict):
     """JSON state of :class:`Moments`."""
 
@@ -83,7 +96,7 @@ class MomentsState(TypedDict):
 class Moments:
     """Count, exact sum and exact sum of squares of a series; a thin view on a JSON state.
 
-    The square of each value is rounded once, the same way everywhere, so mean and variance depend on the values only.
+    Squares are summed exactly too, so mean and deviation depend on the values only, and equal values deviate by 0.
     """
 
     __slots__ = ("state",)
@@ -94,7 +107,8 @@ class Moments:
     def add(self, value: float) -> None:
         """Add one finite value."""
         add_exact(self.state["sum"], value)
-        add_exact(self.state["squares"], float(value) * float(value))
+        for part in _square(float(value)):
+            add_exact(self.state["squares"], part)
         self.state["n"] += 1
 
     def merge(self, other: Moments) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -42,8 +43,8 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
                 raise DataError(msg)
             found.append(path)
         elif _MAGIC & set(text):
-            anchor = Path(path.anchor) if path.is_absolute() else Path()
-            matches = sorted(anchor.glob(str(path.relative_to(path.anchor) if path.is_absolute() else path)))
+            # As shells do it: * leaves hidden files alone, which Path.glob does not.
+            matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
             if not matches:
                 msg = f"{path}: the pattern matches no file"
                 raise DataError(msg)

@@ -18,7 +18,6 @@ import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _PATIENCE = 60.0
-_NOISE = ("Page.", "Inspector.", "Runtime.executionContext", "Target.")
 
 
 class Tab:
@@ -118,14 +117,14 @@ def _browser() -> str:
 
 
 @contextlib.contextmanager
-def _chromium(profile: str) -> Iterator[Tab]:
+def _chromium(browser: str, profile: str) -> Iterator[Tab]:
     into, out = os.pipe(), os.pipe()
     options = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-pipe")
     quiet = ("--disable-background-networking", "--disable-component-update", "--disable-extensions")
     # The browser reads commands from descriptor 3 and writes answers to 4; the shell puts ours there.
     script = f'exec "$@" 3<&{into[0]} 4>&{out[1]}'
     process = subprocess.Popen(
-        ["bash", "-c", script, "chromium", _browser(), *options, *quiet, f"--user-data-dir={profile}"],
+        ["bash", "-c", script, "chromium", browser, *options, *quiet, f"--user-data-dir={profile}"],
         pass_fds=(into[0], out[1]),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -153,5 +152,6 @@ def _chromium(profile: str) -> Iterator[Tab]:
 @pytest.fixture(scope="session")
 def tab() -> Iterator[Tab]:
     """Return a page of a headless browser; the test is skipped where there is none."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, _chromium(profile) as opened:
+    browser = _browser()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, _chromium(browser, profile) as opened:
         yield opened

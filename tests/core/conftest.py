@@ -219,7 +219,7 @@ class Numbers(Reader):
 def numbers_stack() -> dict[str, Any]:
     """Return the stack of the numbers format."""
     return {
-        "graders": {"number": {"kind": "toy", "factor": 1.0}},
+        "graders": {"number": {"kind": "toy", "limit": 5}},
         "metrics": {"average": {"kind": "mean"}},
         "gate": {"metric_key": "number", "op": "gte", "value": 0.5},
         "reports": [],

@@ -57,9 +57,10 @@ class DeepFabricReader(Reader):
         except JsonProblem:
             cut = len(first) >= 65_000 and first.lstrip().startswith(b"{")
             return 0.6 if cut and b'"messages"' in first and b'"tool_context"' in first else 0.0
-        if not isinstance(value, dict):
+        if not isinstance(value, dict) or "expected" in value or "predicted" in value:
             return 0.0
-        replied = isinstance(value.get("recorded", value.get("response")), dict | str)
+        reply = value.get("recorded", value.get("response"))
+        replied = isinstance(reply, str) or (isinstance(reply, dict) and kind_of(reply) is not None)
         if isinstance(value.get("sample"), dict) and replied:
             return 0.95 if "messages" in value["sample"] else 0.5
         if isinstance(value.get("messages"), list):

@@ -96,7 +96,7 @@ class AfterMarker(Extractor):
     def extract(self, sample: Sample) -> str:
         """Return what follows the marker."""
         for text in reversed(assistant_texts(sample)):
-            before, marker, after = text.partition(self.marker)
+            _before, marker, after = text.partition(self.marker)
             if marker:
                 return (marker + after if self.include_marker else after).strip()
         return ""

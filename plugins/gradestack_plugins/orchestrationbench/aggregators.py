@@ -45,9 +45,9 @@ class _PerFile(Aggregator[State]):
 class OrchestrationDecisions(_PerFile):
     """Call/rejection matrix and its rates, summed over all steps of all trials (spec section 2.8).
 
-    Precision, recall, F1 and accuracy from both perspectives; overaction = called wrongly / errors, underaction = rejected
-    wrongly / errors, type mismatch rate = mismatches / errors, errors = all three together; ``call_rejection_accuracy`` =
-    mean of the two F1s, rounded to 4 digits (an undefined one counts as 0).
+    Precision, recall, F1 and accuracy from both perspectives; overaction = called wrongly / errors, underaction =
+    rejected wrongly / errors, type mismatch rate = mismatches / errors, errors = all three together;
+    ``call_rejection_accuracy`` = mean of the two F1s, rounded to 4 digits (an undefined one counts as 0).
 
     In upstream mismatches and failed generations are 0 here, as the original loses them between file and directory.
     """
@@ -85,8 +85,9 @@ _COLUMNS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicte
 class OrchestrationCalls(_PerFile):
     """Function name, key and value F1: trial -> file (rounded to 4 digits) -> plain mean over files.
 
-    ``fc`` = (name + key + value) / 3, rounded to 4 digits, an undefined one counting as 0; ``fc_upper_bound`` with the best a
-    judge could make of undecided values. documented averages over the files that have a graded pair, upstream over all.
+    ``fc`` = (name + key + value) / 3, rounded to 4 digits, an undefined one counting as 0; ``fc_upper_bound`` with
+    the best a judge could make of undecided values. documented averages over the files that have a graded pair,
+    upstream over all.
     """
 
     def finish(self, state: State) -> Mapping[str, JSON]:
@@ -99,7 +100,9 @@ class OrchestrationCalls(_PerFile):
             "arguments_value_score_not_count_rejection",
             "arguments_value_score_upper_bound",
         )
-        with_pairs = sum(1 for figures in files if figures["error"] is None and figures["function_name_accuracy"] is not None)
+        with_pairs = sum(
+            1 for figures in files if figures["error"] is None and figures["function_name_accuracy"] is not None
+        )
         return {
             **{name: totals[name] for name in ("fc", "fc_upper_bound", *names, "perfect_calls")},
             "files": totals["successful_files"],
@@ -112,8 +115,8 @@ class OrchestrationCalls(_PerFile):
 class OrchestrationPlans(_PerFile):
     """Plan similarity: pooled over the trials of a file, then the plain mean over files (spec sections 2.7 and 2.8).
 
-    documented: with failure = sum of scores / gold plans, without = sum / plans that were read; upstream: sum / (gold plans +
-    failures) and sum / gold plans. ``plan`` is the mean with failures rounded to 4 digits.
+    documented: with failure = sum of scores / gold plans, without = sum / plans that were read; upstream: sum / (gold
+    plans + failures) and sum / gold plans. ``plan`` is the mean with failures rounded to 4 digits.
     """
 
     def finish(self, state: State) -> Mapping[str, JSON]:
@@ -137,10 +140,10 @@ class OrchestrationPlans(_PerFile):
 
 @attrs.frozen(kw_only=True)
 class OrchestrationBenchFigures(_PerFile):
-    """The four key metrics and the whole ``overall_statistics`` of the original's result file (spec sections 2.8 and 2.9).
+    """The four key metrics and all ``overall_statistics`` of the original's result file (spec sections 2.8 and 2.9).
 
-    ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to 4 digits, rounded again.
-    The first is computed over all steps (micro), the other two are means over files (macro).
+    ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to 4 digits, rounded
+    again. The first is computed over all steps (micro), the other two are means over files (macro).
     """
 
     def finish(self, state: State) -> Mapping[str, JSON]:

@@ -67,7 +67,8 @@ def fault_of(sample: Sample) -> Fault | None:
 def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
     """Return the argument part of a sample: a fault when it is broken, None when the sample has none.
 
-    In ``upstream`` whatever the original stumbles over is a fault; in ``documented`` only a run or label that is no object.
+    In ``upstream`` whatever the original stumbles over is a fault; in ``documented`` only a run or label that is no
+    object.
     """
     trial = sample.native
     if not isinstance(trial, Trial):
@@ -91,9 +92,7 @@ def _documented(trial: Trial) -> Arguments | Fault:
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
     steps = tuple(documented_steps(label, trial.part("sub_agent_history")))
     rejections, calls = documented_cases(label)
-    return Arguments(
-        steps=steps, missing=_missing(label, steps), rejection_cases=rejections, function_call_cases=calls
-    )
+    return Arguments(steps=steps, missing=_missing(label, steps), rejection_cases=rejections, function_call_cases=calls)
 
 
 def _upstream(trial: Trial) -> Arguments:
@@ -105,9 +104,7 @@ def _upstream(trial: Trial) -> Arguments:
         if step.gold == CALL and step.predicted == CALL and step.bag is not None and step.gold_bag is not None:
             set_f1(step.bag.names, step.gold_bag.names)
     rejections, calls = upstream_cases(label)
-    return Arguments(
-        steps=steps, missing=_missing(label, steps), rejection_cases=rejections, function_call_cases=calls
-    )
+    return Arguments(steps=steps, missing=_missing(label, steps), rejection_cases=rejections, function_call_cases=calls)
 
 
 def _missing(label: object, steps: tuple[Step, ...]) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from gradestack.api import Profile
 from gradestack.model import JSON
 from gradestack_plugins.orchestrationbench.decisions import Step
 from gradestack_plugins.orchestrationbench.history import history_before, system_message
-from gradestack_plugins.orchestrationbench.judge import Judge, JudgeRequest
+from gradestack_plugins.orchestrationbench.judge import Judge, JudgeRequest, Verdict
 from gradestack_plugins.orchestrationbench.records import CALL
 from gradestack_plugins.orchestrationbench.values import KeyResult, at_best, compare_key, decided, usable
 
@@ -108,9 +108,9 @@ class CallRules:
 def grade_calls(steps: Iterable[Step], rules: CallRules) -> CallFigures:
     """Return the call figures of one trial.
 
-    ``documented``: value is the mean over all pairs with an argument on either side. ``upstream``: the mean over the pairs
-    whose value F1 is above 0; when the judge section is missing or a comparison raises, every pair's value F1 becomes its
-    key F1; no pair gives 0.0 throughout.
+    ``documented``: value is the mean over all pairs with an argument on either side. ``upstream``: the mean over the
+    pairs whose value F1 is above 0; when the judge section is missing or a comparison raises, every pair's value F1
+    becomes its key F1; no pair gives 0.0 throughout.
 
     Raises:
         Exception: In ``upstream`` only: a function name that cannot be put into a set.
@@ -176,7 +176,7 @@ def _compare(step: Step, rules: CallRules, schemas: Mapping[str, Any]) -> tuple[
     ours, theirs = _arguments(step)
     found = [compare_key(key, ours, theirs, schemas, rules.profile) for key in sorted({*ours, *theirs})]
     asked = [result for result in found if result.reason == "undecided"]
-    verdicts = {}
+    verdicts: Mapping[str, Verdict] = {}
     if asked and rules.judge is not None:
         request = JudgeRequest(
             step=step.id,

@@ -98,7 +98,7 @@ def marked(text: Any) -> Decision | None:
 
 
 def tally(steps: Iterable[Step]) -> dict[str, int]:
-    """Return the eight matrix counts, the six cells, mismatches and failures of some steps; faulty ones are left out."""
+    """Return the eight matrix counts, the six cells, mismatches and failures; faulty steps are left out."""
     counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
     for step in steps:
         if step.fault is not None:
@@ -192,7 +192,8 @@ def _gold_function(call: Any) -> tuple[Any, Any]:
 
 def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
     """Return calls as a bag. A text that is not JSON becomes a text under the key ``error``, the last one winning."""
-    names, arguments = [], {}
+    names: list[JSON] = []
+    arguments: dict[str, Any] = {}
     for name, raw in functions:
         names.append(name)
         values = raw
@@ -265,7 +266,12 @@ def gold_decision(label: Mapping[str, Any], step: str) -> tuple[Decision, Bag | 
         return GENERAL, None, None, _unreadable(key, f"expected an object, found {type(turn).__name__}")
     if "tool_calls" not in turn:
         if key != step:
-            return GENERAL, None, None, _unreadable(key, "the gold call could not be read from the scenario: no tool_calls")
+            return (
+                GENERAL,
+                None,
+                None,
+                _unreadable(key, "the gold call could not be read from the scenario: no tool_calls"),
+            )
         text = text_of(turn.get("content"))
         return marked(text) or GENERAL, None, text, None
     raw = turn["tool_calls"]

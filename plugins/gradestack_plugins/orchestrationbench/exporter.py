@@ -19,8 +19,9 @@ NAME = "orchestrationbench.json"
 class OrchestrationBenchExporter(Exporter):
     """Writes ``directory``, ``overall_statistics`` and ``detailed_results`` with every field of the original.
 
-    Entries are sorted by path, where the original follows the file system. In ``documented`` undefined figures are null, the
-    value score has its upper bound beside it, and failed trials are named; ``upstream`` has the original's fields only.
+    Entries are sorted by path, where the original follows the file system. In ``documented`` undefined figures are
+    null, the value score has its upper bound beside it, and failed trials are named; ``upstream`` has the original's
+    fields only.
     """
 
     version: ClassVar[str] = "1"

@@ -1,7 +1,7 @@
 """From trials to files to the whole input, under both profiles.
 
-Names follow the original's result file. All rates are fractions in [0, 1]; in ``documented`` an undefined one is None and
-counts as 0 in composites only, in ``upstream`` it is 0.
+Names follow the original's result file. All rates are fractions in [0, 1]; in ``documented`` an undefined one is None
+and counts as 0 in composites only, in ``upstream`` it is 0.
 """
 
 from __future__ import annotations
@@ -118,8 +118,12 @@ def _mean(values: Iterable[Number], profile: Profile) -> float | None:
     return 0.0 if found is None and profile == "upstream" else found
 
 
-def performance(tp: int, fp: int, fn: int, tn: int, profile: Profile) -> dict[str, Number]:
-    """Return precision, recall, F1 and accuracy; F1 is undefined only when nothing was or should have been found."""
+def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
+    """Return precision, recall, F1 and accuracy of (TP, FP, FN, TN).
+
+    F1 is undefined only when nothing was found and nothing should have been.
+    """
+    tp, fp, fn, tn = cells
     undefined: Number = 0 if profile == "upstream" else None
     precision = tp / (tp + fp) if tp + fp else undefined
     recall = tp / (tp + fn) if tp + fn else undefined
@@ -134,15 +138,17 @@ def performance(tp: int, fp: int, fn: int, tn: int, profile: Profile) -> dict[st
 
 def _rates(totals: Mapping[str, JSON], profile: Profile) -> Figures:
     undefined: Number = 0 if profile == "upstream" else None
-    reject = [totals[f"{cell}_reject"] for cell in ("true_positive", "false_positive", "false_negative", "true_negative")]
+    reject = [
+        totals[f"{cell}_reject"] for cell in ("true_positive", "false_positive", "false_negative", "true_negative")
+    ]
     call = [totals[f"{cell}_fc"] for cell in ("true_positive", "false_positive", "false_negative", "true_negative")]
     mismatch, rejected = totals["rejection_type_mismatch"], totals["true_positive_reject"]
     errors = totals["false_positive_reject"] + totals["false_negative_reject"] + mismatch
     cases, successful = totals["function_call_cases"], totals["true_negative_reject"]
     zero = 0.0 if profile == "upstream" else None
     return {
-        "reject_decision_performance": performance(*reject, profile),
-        "fc_decision_performance": performance(*call, profile),
+        "reject_decision_performance": performance(reject, profile),
+        "fc_decision_performance": performance(call, profile),
         "error_patterns": {
             "overaction_rate": totals["false_negative_reject"] / errors if errors else undefined,
             "underaction_rate": totals["false_positive_reject"] / errors if errors else undefined,
@@ -156,7 +162,9 @@ def _rates(totals: Mapping[str, JSON], profile: Profile) -> Figures:
 def _keys(totals: Mapping[str, JSON], profile: Profile) -> Figures:
     """Return the four key metrics, each rounded to 4 digits, and the upper bounds beside them."""
     rates = _rates(totals, profile)
-    decision = round(((rates["reject_decision_performance"]["f1"] or 0) + (rates["fc_decision_performance"]["f1"] or 0)) / 2, 4)
+    decision = round(
+        ((rates["reject_decision_performance"]["f1"] or 0) + (rates["fc_decision_performance"]["f1"] or 0)) / 2, 4
+    )
     name, key = totals["function_name_accuracy"] or 0.0, totals["arguments_key_score"] or 0.0
     call = round((name + key + (totals["arguments_value_score_not_count_rejection"] or 0.0)) / 3, 4)
     plan = round(totals["workflow_evaluation_with_failure"] or 0.0, 4)

@@ -7,6 +7,7 @@ exact unless the search had to stop after its budget of expanded nodes; then it 
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import attrs
@@ -16,15 +17,15 @@ from gradestack_plugins.orchestrationbench.ged_search import DepthFirst, Layered
 from gradestack_plugins.orchestrationbench.graphs import Graph
 
 BUDGET = 40_000
-"""Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no more
-edges than nodes was found to need as many."""
+"""Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no
+more edges than nodes was found to need as many."""
 
 _ALWAYS = 8
 """Nodes a side up to which the search always runs to its end: it has no more than 8! leaves."""
 _UNLIMITED = 1 << 60
 _SMALL = 12
 """Nodes a side up to which the whole budget is granted; beyond, it shrinks as the work per expanded node grows."""
-_LARGEST = 64
+_LARGEST = 48
 """Nodes a side beyond which only the cheap bounds are computed."""
 _DEPTH_FIRST = 1_500
 """Expanded nodes after which a sparse pair is handed to the layered search."""
@@ -102,7 +103,7 @@ def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
     free = (j for j in range(n2) if j not in taken)
     least = min(weights.agent, weights.status, 1.0) if left.labels is not None else 0.0
     lower = abs(n1 - n2) + (few - len(images)) * least + abs(len(left.edges) - len(right.edges))
-    cost = 0.0
+    prices = []
     for i in range(n1):
         if i in images:
             continue
@@ -111,8 +112,8 @@ def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
             break
         images[i] = j
         if left.labels is not None and right.labels is not None:
-            cost += weights.substitution(left.labels[i], right.labels[j])
+            prices.append(weights.substitution(left.labels[i], right.labels[j]))
     edges = set(right.edges)
     kept = sum(1 for tail, head in left.edges if (images.get(tail), images.get(head)) in edges)
-    upper = cost + n1 + n2 - 2 * len(images) + left.size - n1 + right.size - n2 - 2 * kept
+    upper = left.size + right.size - 2 * len(images) - 2 * kept + math.fsum(prices)
     return Distance(min(lower, upper), upper, exact=lower >= upper)

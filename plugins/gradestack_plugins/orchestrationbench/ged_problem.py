@@ -1,9 +1,9 @@
 """Graph edit distance written as a square assignment problem over integers.
 
-The smaller graph is filled up with isolated dummy nodes, so that every edit path is a permutation: mapping a node on a
-dummy (or a dummy on a node) is its deletion (insertion). With substitution never dearer than deletion plus insertion some
-optimal path maps as many nodes as it can, so nothing is lost. The distance of a permutation p is the sum of node costs
-plus one for every ordered pair (i, k) where an edge i -> k exists on one side only.
+The smaller graph is filled up with isolated dummy nodes, so that every edit path is a permutation: mapping a node on
+a dummy (or a dummy on a node) is its deletion (insertion). With substitution never dearer than deletion plus
+insertion some optimal path maps as many nodes as it can, so nothing is lost. The distance of a permutation p is the
+sum of node costs plus one for every ordered pair (i, k) where an edge i -> k exists on one side only.
 
 All costs are integers: weights are taken as the decimal numbers they are written as and scaled by their common
 denominator, then doubled, because lower bounds charge each unmatched edge in halves to its two ends.
@@ -27,8 +27,9 @@ Masks = list[int]
 
 @attrs.frozen
 class Weights:
-    """Price of putting one (agent, status) node in another's place. Everything else (insertion, deletion, both
-    differ) costs 1; equal nodes cost 0.
+    """Price of putting one (agent, status) node in another's place.
+
+    Equal nodes cost 0, nodes that differ in both cost 1, as do insertion and deletion.
     """
 
     agent: float = 0.8
@@ -185,9 +186,9 @@ def reduced(
     """Return (lower bound, reduced cost matrix) of a partial mapping, None when the bound reaches ``limit``.
 
     A pair (i, j) of unmapped nodes costs at least its own price, its edges to mapped nodes that the other side lacks,
-    and half the difference of its in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of every
-    row, then of every column, bounds the cheapest assignment from below; what is left in the matrix is by how much a
-    pair raises that bound.
+    and half the difference of its in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of
+    every row, then of every column, bounds the cheapest assignment from below; what is left in the matrix is by how
+    much a pair raises that bound.
 
     Args:
         problem: The two graphs.

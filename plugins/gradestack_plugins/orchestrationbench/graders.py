@@ -27,8 +27,8 @@ class OrchestrationDecision(Grader):
     """Whether each sub-agent turn rightly called a tool or rightly refused to (spec sections 2.1 and 2.2).
 
     Steps are items: label is the predicted decision (``FC``, ``AWAITING_USER_INPUT``, ``TOOL_CONSTRAINT_VIOLATION``,
-    ``FAILED``), gold the expected one (with ``GENERAL_REJECTION``). A step is right when call meets call or rejection meets
-    rejection; another type of rejection is right but counted as ``rejection_type_mismatch``.
+    ``FAILED``), gold the expected one (with ``GENERAL_REJECTION``). A step is right when call meets call or rejection
+    meets rejection; another type of rejection is right but counted as ``rejection_type_mismatch``.
 
     score = right steps / (judged steps + steps the prediction lacks), in [0, 1].
 
@@ -60,17 +60,18 @@ class OrchestrationCall(Grader):
     """Function name, argument key and argument value F1 where both sides call (spec sections 2.3 and 2.4).
 
     Each step is one bag of calls; single calls are not paired. Name and key F1 compare sets; value F1 = 2PR / (P + R)
-    from tp, fp and fn summed over the arguments of the step. Trial: mean over the steps, name and key rounded to 4 digits.
+    from tp, fp and fn summed over the arguments of the step. Trial: mean over the steps, name and key rounded to 4
+    digits.
 
-    score = mean of the trial's name, key and value F1 that are defined, in [0, 1]. Skipped when no step is a graded pair
-    (0.0 in upstream).
+    score = mean of the trial's name, key and value F1 that are defined, in [0, 1]. Skipped when no step is a graded
+    pair (0.0 in upstream).
 
     documented and upstream differ:
 
     * value is the mean over all pairs that have an argument; upstream leaves out the pairs with value F1 0, and a pair
       without arguments has 0 there (documented: undefined, 0/0);
-    * values only a judge could tell equal keep the confirmed matches, count as not matching, and ``value_upper_bound`` has
-      the best a judge could give; upstream loses the confirmed matches of such an argument;
+    * values only a judge could tell equal keep the confirmed matches, count as not matching, and
+      ``value_upper_bound`` has the best a judge could give; upstream loses the confirmed matches of such an argument;
     * undecodable arguments are one wrong value; upstream counts the characters of an error text;
     * a broken tool schema is passed over; in upstream it replaces the trial's value F1s by the key F1s, as does an
       evaluation config without judge section.
@@ -124,13 +125,13 @@ class _PlanOptions(Grader):
 class OrchestrationPlan(_PlanOptions):
     """Similarity of predicted and gold workflow plans (spec sections 2.5 to 2.7).
 
-    Per graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5 component similarity.
-    Distance is the graph edit distance with insertions and deletions at 1, free edge substitution, and for component nodes
-    0 / status_weight / agent_weight / 1 when nothing / the status / the agent / both differ.
+    Per graph similarity = 1 - distance / (nodes + edges of both), step score = 0.5 structural + 0.5 component
+    similarity. Distance is the graph edit distance with insertions and deletions at 1, free edge substitution, and
+    for component nodes 0 / status_weight / agent_weight / 1 when nothing / the status / the agent / both differ.
 
-    score = trial's plan score with failures, in [0, 1]: documented sum of step scores / gold plans, where a plan that is
-    absent or cannot be read is one zero; upstream sum / (gold plans + failures), where an absent plan weighs 2 and an
-    unreadable one 3. Skipped when the trial has no gold plan (0.0 in upstream).
+    score = trial's plan score with failures, in [0, 1]: documented sum of step scores / gold plans, where a plan that
+    is absent or cannot be read is one zero; upstream sum / (gold plans + failures), where an absent plan weighs 2 and
+    an unreadable one 3. Skipped when the trial has no gold plan (0.0 in upstream).
 
     documented and upstream differ further:
 
@@ -161,9 +162,9 @@ class OrchestrationPlan(_PlanOptions):
 class OrchestrationBench(_PlanOptions):
     """Decisions, calls and plans of a trial in one grade, for the figures that need all three.
 
-    score = mean of the decision, call and plan scores that are defined, in [0, 1]. It has no items: the three single graders
-    show the steps. The official figures (Average, Call Rejection Classification Accuracy, FC, Plan) are computed over the
-    whole input by the aggregator of the same name.
+    score = mean of the decision, call and plan scores that are defined, in [0, 1]. It has no items: the three single
+    graders show the steps. The official figures (Average, Call Rejection Classification Accuracy, FC, Plan) are
+    computed over the whole input by the aggregator of the same name.
 
     The differences between documented and upstream are those of the single graders. In upstream a trial whose argument
     part cannot be graded fails, and its plans still count.

@@ -21,7 +21,9 @@ def decision_items(arguments: Arguments) -> tuple[Item, ...]:
         Item(
             id=step,
             outcome=Outcome.MISSING,
-            reasons=(Reason(code="no_prediction", subject=step, message="the label expects a turn, none was recorded"),),
+            reasons=(
+                Reason(code="no_prediction", subject=step, message="the label expects a turn, none was recorded"),
+            ),
         )
         for step in arguments.missing
     )
@@ -60,7 +62,9 @@ def _decision(step: Step, name: str) -> Item:
 def _decision_reasons(step: Step) -> tuple[Reason, ...]:
     found = []
     if not step.labelled:
-        found.append(Reason(code="no_label", subject=step.id, message="the label has no such step: a rejection is expected"))
+        found.append(
+            Reason(code="no_label", subject=step.id, message="the label has no such step: a rejection is expected")
+        )
     if step.predicted == FAILED:
         found.append(_wrong("failed_generation", step, "no call and no rejection marker"))
     elif (step.gold == CALL) != (step.predicted == CALL):
@@ -87,7 +91,9 @@ def _call(pair: Pair, name: str) -> Item:
     parts = {"name": pair.name, "key": pair.key, "value": pair.value, "value_upper_bound": pair.best_value}
     return Item(
         id=name,
-        score=(pair.name + pair.key + (pair.value or 0.0)) / 3 if pair.value is not None else (pair.name + pair.key) / 2,
+        score=(pair.name + pair.key + (pair.value or 0.0)) / 3
+        if pair.value is not None
+        else (pair.name + pair.key) / 2,
         counts={
             "tp": sum(result.tp for result in pair.keys),
             "fp": sum(result.fp for result in pair.keys),
@@ -117,18 +123,18 @@ def _call_reasons(pair: Pair) -> tuple[Reason, ...]:
                 message="the sets of called functions differ",
             )
         )
-    for result in pair.keys:
-        if result.fp or result.fn:
-            found.append(
-                Reason(
-                    code=result.reason,
-                    pointer="/" + result.key.replace("~", "~0").replace("/", "~1"),
-                    subject=step.id,
-                    expected=list(result.gold),
-                    actual=list(result.predicted),
-                    message=f"tp {result.tp}, fp {result.fp}, fn {result.fn}",
-                )
-            )
+    found.extend(
+        Reason(
+            code=result.reason,
+            pointer="/" + result.key.replace("~", "~0").replace("/", "~1"),
+            subject=step.id,
+            expected=list(result.gold),
+            actual=list(result.predicted),
+            message=f"tp {result.tp}, fp {result.fp}, fn {result.fn}",
+        )
+        for result in pair.keys
+        if result.fp or result.fn
+    )
     return tuple(found)
 
 
@@ -172,13 +178,17 @@ def _plan_reasons(step: str, name: str, comparison: Comparison) -> list[Reason]:
     if distance.upper:
         message = f"{name} graph: {distance.upper:g} edits from the gold graph"
         if not distance.exact and distance.backend == "own":
-            message = f"{name} graph: {distance.lower:g} to {distance.upper:g} edits from the gold graph (search stopped)"
-        found.append(Reason(code=f"{name}_distance", subject=step, expected=0.0, actual=distance.upper, message=message))
+            message = (
+                f"{name} graph: {distance.lower:g} to {distance.upper:g} edits from the gold graph (search stopped)"
+            )
+        found.append(
+            Reason(code=f"{name}_distance", subject=step, expected=0.0, actual=distance.upper, message=message)
+        )
     return found
 
 
 def _cut(value: JSON) -> JSON:
-    """Return a value for people: a long text cut, anything that is neither text nor a plan outline named by its type."""
+    """Return a value for people: a long text cut, what is neither text nor a plan outline named by its type."""
     if isinstance(value, str):
         return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
     return value if value is None or isinstance(value, dict) else f"<{type(value).__name__}>"

@@ -73,8 +73,9 @@ Verdicts = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Verdict]]]]
 def read_verdicts(path: Path) -> Verdicts:
     """Return the verdicts of a JSON file.
 
-    Form: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, "fp_count": 0, "fn_count": 0}}}}}``. FILE is the path relative
-    to the input directory or the bare file name, TRIAL the run's name (``run #2``) or its number. A count left out is 0.
+    Form: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, "fp_count": 0, "fn_count": 0}}}}}``. FILE is the path
+    relative to the input directory or the bare file name, TRIAL the run's name (``run #2``) or its number. A count
+    left out is 0.
 
     Raises:
         DataError: The file cannot be read, or something in it is not of this form; every such place is listed.

@@ -100,7 +100,9 @@ def detailed_result(figures: Figures, profile: Profile) -> Tree:
         if profile == "upstream":
             return {"error": f"Failed to load data from {figures['file']}"}
         return {"error": figures["error"], "file_path": figures["file"]}
-    plans = {name: figures[name] for name in (*_WORKFLOW, "failed_workflow_generation", "total_comparison_steps_evaluated")}
+    plans = {
+        name: figures[name] for name in (*_WORKFLOW, "failed_workflow_generation", "total_comparison_steps_evaluated")
+    }
     return {
         "file_path": figures["file"],
         **plans,
@@ -111,7 +113,10 @@ def detailed_result(figures: Figures, profile: Profile) -> Tree:
         **{f"total_{name}": _number(figures, name, profile) for name in MATRIX},
         "total_function_call_cases": _number(figures, "function_call_cases", profile),
         "function_name_accuracy": figures["function_name_accuracy"],
-        "detail": {"workflow_detail": _workflow_detail(figures), "arguments_detail": _arguments_detail(figures, profile)},
+        "detail": {
+            "workflow_detail": _workflow_detail(figures),
+            "arguments_detail": _arguments_detail(figures, profile),
+        },
     }
 
 

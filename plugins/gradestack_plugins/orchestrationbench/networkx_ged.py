@@ -1,8 +1,8 @@
 """The original's own distance: networkx, when it is installed (extra ``gradestack[networkx]``).
 
-networkx misses the true distance of graphs with self-loops (it comes out too low, depending on node order); for the same
-figures as the original program there is no way but to ask it. Its search has no limit, so pairs with too many possible
-mappings are never handed to it.
+networkx misses the true distance of graphs with self-loops (it comes out too low, depending on node order); for the
+same figures as the original program there is no way but to ask it. Its search has no limit, so pairs with too many
+possible mappings are never handed to it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def available() -> bool:
     """Return whether networkx and the scipy solver its search calls can be imported."""
     try:
         import networkx as nx  # noqa: F401, PLC0415 - optional and slow to import
-        import scipy.optimize  # noqa: F401, PLC0415
+        import scipy.optimize  # type: ignore[import-untyped] # noqa: F401, PLC0415
     except ImportError:
         return False
     return True

@@ -68,10 +68,10 @@ class PlanFigures:
 def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
     """Return the plans of one trial.
 
-    ``documented``: the gold plans are the assistant turns of the label without an agent whose text mentions ``workflow_``;
-    each without a readable prediction is one failure. ``upstream``: any turn of the label may be one; each predicted entry
-    without a plan is a failure, and each gold plan without a prediction is another; a run that raises, or whose name
-    leaves a gap, counts nothing.
+    ``documented``: the gold plans are the assistant turns of the label without an agent whose text mentions
+    ``workflow_``; each without a readable prediction is one failure. ``upstream``: any turn of the label may be one;
+    each predicted entry without a plan is a failure, and each gold plan without a prediction is another; a run that
+    raises, or whose name leaves a gap, counts nothing.
     """
     if rules.profile == "documented":
         return _documented(trial, rules)
@@ -95,7 +95,9 @@ def _upstream(run: Any, rules: PlanRules) -> PlanFigures:
         if step is None:
             continue
         content = entry.get("content")
-        plan = parse_plan(content, "upstream") if isinstance(content, str) else PlanText(problem="the content is no text")
+        plan = (
+            parse_plan(content, "upstream") if isinstance(content, str) else PlanText(problem="the content is no text")
+        )
         if plan.workflows:
             predicted[step] = plan
         else:
@@ -150,7 +152,11 @@ def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
             notes.append(Reason(code="plan_without_step", message="an entry of main_agent_history has no step number"))
             continue
         content = entry.get("content")
-        plan = parse_plan(content, "documented") if isinstance(content, str) else PlanText(problem="the content is no text")
+        plan = (
+            parse_plan(content, "documented")
+            if isinstance(content, str)
+            else PlanText(problem="the content is no text")
+        )
         if plan.workflows or number not in predicted:
             predicted[number] = plan, content
     steps, asked = [], set()
@@ -180,9 +186,7 @@ def gold_plans(label: Any) -> dict[int, str]:
     return found
 
 
-def _compare_step(
-    name: str, gold: Workflows, prediction: tuple[PlanText, Any] | None, rules: PlanRules
-) -> PlanStep:
+def _compare_step(name: str, gold: Workflows, prediction: tuple[PlanText, Any] | None, rules: PlanRules) -> PlanStep:
     short = outline(gold)
     if prediction is None:
         return PlanStep(id=name, gold=short, problem=ABSENT)

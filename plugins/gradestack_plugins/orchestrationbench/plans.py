@@ -1,7 +1,7 @@
 """Similarity of a predicted and a gold plan, and the plan figures of one trial.
 
-For each of the two graphs: max_cost = nodes + edges of both sides, similarity = 1 - distance / max_cost (1 when both are
-empty). Step score = 0.5 * structural + 0.5 * component similarity. All are fractions in [0, 1].
+For each of the two graphs: max_cost = nodes + edges of both sides, similarity = 1 - distance / max_cost (1 when both
+are empty). Step score = 0.5 * structural + 0.5 * component similarity. All are fractions in [0, 1].
 """
 
 from __future__ import annotations

@@ -34,6 +34,9 @@ _JSON_FENCE_END = re.compile(r"\}\s*```")
 _YAML_FENCE = re.compile(r"```yaml\s*workflow_")
 _NAMED_WORKFLOW = re.compile(r'"workflow_\d+":\s*\{')
 _BRACE = re.compile(r"[{}]")
+_BRACKET = re.compile(r"[\[\]{}]")
+_DEEPEST = 400
+"""Open brackets beyond which the YAML parser would run out of stack, but only after quadratic time."""
 _FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
 _MARK = "workflow_"
 
@@ -63,7 +66,7 @@ def parse_plan(text: str, profile: Profile) -> PlanText:
         Exception: In ``upstream`` only: whatever the original stumbles over (a key that is no text before the first
             workflow key, a date that does not exist, nesting too deep).
     """
-    text = text.split("</think>")[-1]
+    text = text.rsplit("</think>", maxsplit=1)[-1]
     for number, form in enumerate(_FORMS, start=1):
         for candidate, load in form(text):
             try:
@@ -81,6 +84,16 @@ def parse_plan(text: str, profile: Profile) -> PlanText:
         "no object with a workflow_ key in any of the seven forms" if _MARK in text else "the text names no workflow_"
     )
     return PlanText(problem=reason)
+
+
+def _load_yaml(text: str) -> Any:
+    depth = 0
+    for bracket in _BRACKET.finditer(text):
+        depth += 1 if bracket.group() in "[{" else -1
+        if depth > _DEEPEST:
+            msg = "nested too deeply"
+            raise RecursionError(msg)
+    return yaml.safe_load(text)
 
 
 def _has_workflow(value: Workflows, profile: Profile) -> bool:
@@ -143,12 +156,12 @@ def _fenced_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
     start = _YAML_FENCE.search(text)
     end = text.find("```", start.end()) if start else -1
     if start and end >= 0:
-        yield text[start.end() - len(_MARK) : end].rstrip(), yaml.safe_load
+        yield text[start.end() - len(_MARK) : end].rstrip(), _load_yaml
 
 
 def _whole_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
     if _MARK in text:
-        yield text, yaml.safe_load
+        yield text, _load_yaml
 
 
 def _repaired_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
@@ -166,7 +179,7 @@ def _repaired_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
             repaired.append(f"  {bare}\n")
         else:
             repaired.append(f"      {bare}\n")
-    yield "".join(repaired), yaml.safe_load
+    yield "".join(repaired), _load_yaml
 
 
 _FORMS: tuple[_Form, ...] = (

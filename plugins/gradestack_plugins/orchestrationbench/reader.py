@@ -13,7 +13,7 @@ import attrs
 
 from gradestack.api import Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, loads
+from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import JSON, BadRecord, Fault, Sample, Source, Status, ToolSpec
 from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
 from gradestack_plugins.orchestrationbench.judge import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
@@ -40,8 +40,8 @@ class Index:
 class OrchestrationBenchReader(Reader):
     """One sample per trial: id = scenario, run = number of the trial; or one per step, id = ``scenario/step``.
 
-    A file that cannot be read, and one without any run, is one failed sample. Facets: ``file`` (path as shown, which the
-    family's figures are grouped by) and ``trial`` (name of the run), with ``unit: step`` also ``step``.
+    A file that cannot be read, and one without any run, is one failed sample. Facets: ``file`` (path as shown, which
+    the family's figures are grouped by) and ``trial`` (name of the run), with ``unit: step`` also ``step``.
 
     In ``upstream`` a file must be UTF-8 without byte-order mark, as for the original.
     """
@@ -89,7 +89,9 @@ class OrchestrationBenchReader(Reader):
         """Return how sure it is that this is a scenario output file or a directory that holds one."""
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
-        if b'"history"' not in head or not any(key in head for key in (b'"sub_agent_history"', b'"main_agent_history"')):
+        if b'"history"' not in head or not any(
+            key in head for key in (b'"sub_agent_history"', b'"main_agent_history"')
+        ):
             return 0.0
         return 0.95 if path.name.endswith(_SUFFIX) else 0.8
 
@@ -125,7 +127,8 @@ class OrchestrationBenchReader(Reader):
     def _files(self, entry: Input) -> list[str]:
         if not entry.path.is_dir():
             return [""]
-        found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)
+        # Not Path.rglob: hidden files and directories are left out, as the original does.
+        found = glob.glob(f"**/{self.pattern}", root_dir=entry.path, recursive=True)  # noqa: PTH207
         files = sorted(name.replace(os.sep, "/") for name in found if (entry.path / name).is_file())
         if not files:
             msg = f"{entry.shown}: no file named {self.pattern} in this directory or below"
@@ -141,31 +144,18 @@ class OrchestrationBenchReader(Reader):
         scenario = _scenario(data, path)
         history = data.get("history") if isinstance(data, Mapping) else None
         if problem or not isinstance(history, Mapping) or not history:
-            empty = "" if problem else "history: expected an object with at least one run"
-            trial = Trial(file=shown, setting=index.setting, unreadable=problem, empty=empty)
-            code = UNREADABLE if problem else EMPTY
-            yield Sample(
-                id=scenario,
-                status=Status.FAILED,
-                error=Fault(category="data", code=code, message=problem or empty),
-                facets={"file": shown},
-                source=Source(file=shown),
-                native=trial,
-            )
+            yield _broken(scenario, shown, problem, index.setting)
             return
-        ordinals = iter(range(1 << 60))
         expected = {f"{RUN_PREFIX}{number}" for number in range(1, len(history) + 1)}
+        ordinal = 0
         for name, run in history.items():
-            verdicts = None
-            if index.verdicts is not None:
-                verdicts = verdicts_for(index.verdicts, relative or path.name, name)
             trial = Trial(
                 file=shown,
                 name=name,
                 run=run,
                 planned=name in expected,
                 setting=index.setting,
-                verdicts=verdicts,
+                verdicts=None if index.verdicts is None else verdicts_for(index.verdicts, relative or path.name, name),
             )
             number = _RUN_NUMBER.fullmatch(name)
             common = Common(
@@ -174,11 +164,10 @@ class OrchestrationBenchReader(Reader):
                 tools=index.tools,
                 usage=data.get("usage"),
                 facets={"file": shown, "trial": name},
-                source=Source(file=shown),
             )
-            samples = [trial_sample(common, trial)] if self.unit == "trial" else step_samples(common, trial)
-            for sample in samples:
-                yield attrs.evolve(sample, source=Source(file=shown, ordinal=next(ordinals)))
+            for sample in [trial_sample(common, trial)] if self.unit == "trial" else step_samples(common, trial):
+                yield attrs.evolve(sample, source=Source(file=shown, ordinal=ordinal))
+                ordinal += 1
 
     def _load(self, path: Path) -> tuple[JSON, str]:
         """Return (content, problem); a file that holds nothing (an empty object, null) cannot be read either."""
@@ -187,12 +176,20 @@ class OrchestrationBenchReader(Reader):
             data = loads(raw.decode("utf-8") if self.profile == "upstream" else raw)
         except (OSError, JsonProblem, UnicodeDecodeError) as error:
             return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)
-        return data, "" if data else f"the file holds nothing to grade, only {loads_back(data)}"
+        return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
 
 
-def loads_back(data: JSON) -> str:
-    """Return an empty value as JSON, for a message."""
-    return {"dict": "{}", "list": "[]", "NoneType": "null", "str": '""', "bool": "false"}.get(type(data).__name__, "0")
+def _broken(scenario: str, shown: str, problem: str, setting: Setting) -> Sample:
+    """Return the one failed sample of a file that cannot be read, or that holds no run."""
+    empty = "" if problem else "history: expected an object with at least one run"
+    return Sample(
+        id=scenario,
+        status=Status.FAILED,
+        error=Fault(category="data", code=UNREADABLE if problem else EMPTY, message=problem or empty),
+        facets={"file": shown},
+        source=Source(file=shown),
+        native=Trial(file=shown, setting=setting, unreadable=problem, empty=empty),
+    )
 
 
 def _scenario(data: JSON, path: Path) -> str:

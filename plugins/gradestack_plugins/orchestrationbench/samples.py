@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.model import JSON, Expectation, Fault, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack.model import JSON, Expectation, Fault, Sample, Status, ToolCall, ToolSpec
 from gradestack_plugins.orchestrationbench.decisions import documented_steps, gold_decision, gold_steps
 from gradestack_plugins.orchestrationbench.planning import gold_plans, step_number
 from gradestack_plugins.orchestrationbench.records import CALL, Trial
@@ -23,7 +23,6 @@ class Common:
     tools: tuple[ToolSpec, ...] | None = None
     usage: JSON = None
     facets: Mapping[str, JSON] = attrs.field(factory=dict)
-    source: Source | None = None
 
 
 def trial_sample(common: Common, trial: Trial) -> Sample:
@@ -43,10 +42,11 @@ def trial_sample(common: Common, trial: Trial) -> Sample:
         tools=common.tools,
         expected=expectation(label),
         status=Status.OK if sound else Status.FAILED,
-        error=None if sound else Fault(category="data", code="run_unreadable", message="expected a run with a label object"),
+        error=None
+        if sound
+        else Fault(category="data", code="run_unreadable", message="expected a run with a label object"),
         usage=common.usage,
         facets=common.facets,
-        source=common.source,
         native=trial,
     )
 
@@ -63,13 +63,15 @@ def expectation(label: Any) -> Expectation:
 def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
     """Yield one sample per step: ``scenario/step``, predicted ones first in their order, then those not predicted.
 
-    A sub-agent step has calls, decision label and text, a plan step has a plan. A step the label expects and the prediction
-    lacks is ``missing``; one whose gold cannot be read is ``failed``.
+    A sub-agent step has calls, decision label and text, a plan step has a plan. A step the label expects and the
+    prediction lacks is ``missing``; one whose gold cannot be read is ``failed``.
     """
     label, history = trial.part("label"), trial.part("sub_agent_history")
     known: Mapping[str, Any] = label if isinstance(label, Mapping) else {}
     seen = set()
-    for step, entry in zip(documented_steps(known, history), history if isinstance(history, list) else (), strict=False):
+    for step, entry in zip(
+        documented_steps(known, history), history if isinstance(history, list) else (), strict=False
+    ):
         seen.add(step.id)
         rejects = step.gold != CALL
         broken = step.fault is not None
@@ -106,8 +108,7 @@ def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
 
 def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
     facets = {**common.facets, "step": step}
-    source = common.source
-    return Sample(id=f"{common.id}/{step}", run=common.run, tools=common.tools, facets=facets, source=source, **fields)
+    return Sample(id=f"{common.id}/{step}", run=common.run, tools=common.tools, facets=facets, **fields)
 
 
 def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ToolCall, ...]:

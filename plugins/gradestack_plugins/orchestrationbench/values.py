@@ -21,9 +21,9 @@ _LONGEST = 50_000
 def value_text(value: JSON) -> str:
     """Return the text two values are compared by.
 
-    Scalars as Python's ``str`` writes them: 10 equals "10", True equals "True" and None equals "None", but 10 differs from
-    10.0 and True from "true". A list is the text of the sorted list of its elements' texts, so order does not matter but
-    repeats do. An object is the text of its items sorted by key, values as texts.
+    Scalars as Python's ``str`` writes them: 10 equals "10", True equals "True" and None equals "None", but 10 differs
+    from 10.0 and True from "true". A list is the text of the sorted list of its elements' texts, so order does not
+    matter but repeats do. An object is the text of its items sorted by key, values as texts.
     """
     try:
         return _text(value)

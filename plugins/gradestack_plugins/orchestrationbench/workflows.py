@@ -1,16 +1,17 @@
 """The two graphs of a plan: which workflow waits for which, and which agent acts after which.
 
-*Structural*: one node per workflow, one edge dependency -> workflow. *Component*: one node per distinct (agent, status) of
-all steps, an edge from each step to the next of its workflow unless both are the same node, and an edge from the last step
-of a dependency to the first step of the workflow that waits for it, which may be a self-loop.
+*Structural*: one node per workflow, one edge dependency -> workflow. *Component*: one node per distinct (agent,
+status) of all steps, an edge from each step to the next of its workflow unless both are the same node, and an edge
+from the last step of a dependency to the first step of the workflow that waits for it, which may be a self-loop.
 
-``upstream`` builds them as the original does and fails where it fails. ``documented`` never fails: what is not an object
-where one belongs counts as empty, and dependencies are read the same way for both graphs.
+``upstream`` builds them as the original does and fails where it fails. ``documented`` never fails: what is not an
+object where one belongs counts as empty, and dependencies are read the same way for both graphs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from gradestack.api import Profile
@@ -80,7 +81,7 @@ def _component(workflows: Mapping[str, Mapping[Any, Any]]) -> Graph:
         for step in sequence:
             builder.node(step)
     for sequence in steps.values():
-        for step, following in zip(sequence, sequence[1:], strict=False):
+        for step, following in pairwise(sequence):
             if step != following:
                 builder.edge(step, following)
     for name, fields in workflows.items():
@@ -133,7 +134,7 @@ def _component_upstream(workflows: Mapping[Any, Any]) -> Graph:
         for step in sequence:
             builder.node(step)
     for sequence in steps.values():
-        for step, following in zip(sequence, sequence[1:], strict=False):
+        for step, following in pairwise(sequence):
             if step != following:
                 builder.edge(step, following)
     for name, fields in workflows.items():
@@ -151,7 +152,7 @@ def _dependencies_upstream(fields: Any) -> Iterable[Any]:
     if not names:
         single = fields.get("depend_on")
         names = ([single] if isinstance(single, str) else single) if single else []
-    return names  # type: ignore[no-any-return] # whatever the model wrote; iterating it raises when it is no list
+    return names
 
 
 def _steps_upstream(steps: Any) -> list[Label]:
@@ -168,4 +169,5 @@ def _node(name: Any) -> Hashable:
     if name is None:
         msg = "None cannot be a node"
         raise ValueError(msg)
-    return name  # type: ignore[no-any-return] # hashing an unhashable name raises, as it did
+    found: Hashable = name  # hashing an unhashable name raises, as it did
+    return found

@@ -88,7 +88,7 @@ def compare(row: Mapping[str, Any], limit: int) -> Comparison:
 
     A grader whose items name the call that answers each expected one (``metadata.call``) decides the pairs and, by the
     pointers of its reasons, what is marked. Without one, each expected call takes the equal unused call, else the first
-    unused one of its name.
+    unused one of its name; if then one expected and one actual call are left, they are a pair.
     """
     wanted, made = as_map(row.get("expected")).get("calls"), as_map(row.get("predicted")).get("calls")
     expected, actual = [as_map(call) for call in as_list(wanted)], [as_map(call) for call in as_list(made)]
@@ -131,6 +131,9 @@ def _paired(expected: Sequence[Mapping[str, Any]], actual: Sequence[Mapping[str,
                 found = next((index for index in free if _alike(call, actual[index], exact=exact)), None)
                 answers[place] = found
                 free = [index for index in free if index != found]
+    unanswered = [place for place, found in enumerate(answers) if found is None]
+    if len(unanswered) == len(free) == 1:
+        answers[unanswered[0]] = free[0]  # one call instead of another: most likely the wrong tool
     return answers
 
 

@@ -52,10 +52,10 @@ def histogram(heading: str, bins: Sequence[Any]) -> Histogram | None:
 
 
 def edges_of(item: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """Return the two ends of a bin or band, None when it has none."""
+    """Return the two ends of a bin or band, None when it has none; the upper one may be unknown."""
     for low, high in (("lower", "upper"), ("low", "high"), ("from", "to")):
-        if low in item and high in item:
-            return item[low], item[high]
+        if high in item or as_number(item.get(low)) is not None:
+            return item.get(low), item.get(high)
     return None
 
 
@@ -107,7 +107,7 @@ def bars(
 
 
 def distribution(heading: str, scores: Distribution) -> Histogram:
-    """Return the histogram of a grader's scores: ten bins of width 0.1 and exactly 1, plus what lies outside."""
+    """Return the histogram of a grader's scores: five bins of width 0.2 and exactly 1, plus what lies outside."""
     labels = [span(low, high) for low, high in itertools.pairwise(EDGES)] + ["1"]
     counts, lows = list(scores.bins), list(EDGES)
     if scores.below:

@@ -11,8 +11,8 @@ from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number,
 
 _FIRST = ("value", "mean", "average", "avg", "score", "accuracy", "rate", "total", "n", "count", "min", "max")
 _VALUES = ("value", "mean", "average", "avg", "estimate", "point", "rate")
-_ERRORS = ("stderr", "standard_error", "se", "std_error", "error")
-_INTERVALS = ("ci95", "ci", "interval", "ci_95", "confidence_interval")
+ERRORS = ("stderr", "standard_error", "se", "std_error", "error")
+INTERVALS = ("ci95", "ci", "interval", "ci_95", "confidence_interval")
 REASONS = ("reason", "why", "undefined", "note")
 
 
@@ -29,13 +29,13 @@ def figure(label: str, value: Any, reason: str = "") -> Figure | None:
         return Figure(label, number(value))
     fields = as_map(value)
     name = _value_name(fields)
-    if name is None or any(isinstance(item, Mapping) for key, item in fields.items() if key not in _INTERVALS):
+    if name is None or any(isinstance(item, Mapping) for key, item in fields.items() if key not in INTERVALS):
         return None
     low, high = interval(fields)
-    error = next((as_number(fields[key]) for key in _ERRORS if as_number(fields.get(key)) is not None), None)
+    error = next((as_number(fields[key]) for key in ERRORS if as_number(fields.get(key)) is not None), None)
     why = next((as_text(fields[key]) for key in REASONS if as_text(fields.get(key))), reason)
-    known = {name, *_ERRORS, *_INTERVALS, *REASONS, "ci_low", "ci_high", "low", "high", "lower", "upper"}
-    uncertain = low is not None or any(key in fields for key in (*_ERRORS, *_INTERVALS))
+    known = {name, *ERRORS, *INTERVALS, *REASONS, "ci_low", "ci_high", "low", "high", "lower", "upper"}
+    uncertain = low is not None or any(key in fields for key in (*ERRORS, *INTERVALS))
     if not uncertain and not (fields[name] is None and why):
         return None
     others = [key for key in order(fields.keys() - known) if _plain(fields[key])]
@@ -53,7 +53,7 @@ def figure(label: str, value: Any, reason: str = "") -> Figure | None:
 
 def interval(fields: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the ends of the interval an estimate comes with, (None, None) without one."""
-    for key in _INTERVALS:
+    for key in INTERVALS:
         held = fields.get(key)
         if isinstance(held, Mapping):
             held = [held.get("low", held.get("lower")), held.get("high", held.get("upper"))]

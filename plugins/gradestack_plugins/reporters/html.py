@@ -27,6 +27,7 @@ from gradestack_plugins.reporters.tasks import table
 PAGE = "report.html"
 _IN_MEMORY = 8_000_000
 _MOST_CODES = 40
+_LONG_ID = 16
 
 
 @attrs.frozen(kw_only=True)
@@ -85,6 +86,7 @@ class HtmlReporter(Reporter):
             "drilldowns": drilldowns,
             "verdicts": verdicts,
             "models": sorted({index.entries[position].model for position in drilldowns.shown}),
+            "long_ids": any(len(index.entries[position].id) > _LONG_ID for position in drilldowns.shown),
             "codes": sorted(drilldowns.codes.most_common(_MOST_CODES)),
             "texts": drilldowns.shared.texts,
             "style": style,

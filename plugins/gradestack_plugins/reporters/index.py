@@ -12,8 +12,9 @@ import attrs
 from gradestack_plugins.reporters.lenient import as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.text import brief, number
 
-EDGES = tuple(step / 10 for step in range(11))
-"""Lower edges of the score bins: ten of width 0.1, and exactly 1.0."""
+TENTHS = tuple(step / 10 for step in range(11))
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Lower edges of the score bins: five of width 0.2, and exactly 1.0."""
 
 _MOST_REASONS = 2000
 _RANK = {"error": 0, "lost": 1, "missing": 2, "skipped": 3, "passed": 4}
@@ -54,7 +55,7 @@ class Entry:
 
 def shade(fraction: float) -> str:
     """Return the CSS class of a fraction: ``q0`` below 0.1 … ``q9``, ``q10`` from 1.0 on."""
-    return f"q{min(10, max(0, bisect_right(EDGES, fraction) - 1))}"
+    return f"q{min(10, max(0, bisect_right(TENTHS, fraction) - 1))}"
 
 
 def severity(entry: Entry) -> tuple[int, float, int]:

@@ -70,7 +70,7 @@ class GraderView:
     failed: int
     states: tuple[State, ...]
     scores: Block | None
-    """Histogram of its scores: an aggregator's own, else one over ten bins; None for scores of 0 and 1 only."""
+    """Histogram of its scores: an aggregator's own, else one over six bins; None for scores of 0 and 1 only."""
     bands: Block | None
     """Score bands as interpretation, where an aggregator has some."""
     aggregates: tuple[tuple[str, tuple[Block, ...]], ...]

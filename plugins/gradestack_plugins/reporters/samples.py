@@ -104,6 +104,7 @@ def sample(position: int, row: Mapping[str, Any], limit: int, shared: SharedText
     labels = (("Expected", expected.get("label")), ("Predicted", predicted.get("label")))
     plans = (("Expected plan", expected.get("plan")), ("Predicted plan", predicted.get("plan")))
     truth = expected.get("text") or task.get("ground_truth")
+    truth = None if truth == expected.get("label") else truth
     return SampleView(
         entry=entry,
         gist=_gist(row),
@@ -180,20 +181,22 @@ def _row_codes(row: Mapping[str, Any]) -> set[str]:
 
 
 def _gist(row: Mapping[str, Any]) -> str:
-    """Return why the headline grade is what it is: its fault, its first reason, its labels, or its rationale."""
-    grade = as_map(row.get("grade"))
-    fault = _fault(as_map(grade.get("fault"))) or _fault(as_map(row.get("error")))
+    """Return why the headline grade is what it is: its fault, first reason, labels or rationale, else another's."""
+    grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
+    text = _fault(as_map(grade.get("fault"))) or _fault(as_map(row.get("error"))) or _why(grade)
+    text = text or as_text(grade.get("rationale"))
+    others = (f"{key}: {why}" for key in sorted(grades) if (why := _why(as_map(grades[key]))))
+    return brief(text or next(others, ""), 180)
+
+
+def _why(grade: Mapping[str, Any]) -> str:
+    """Return the first reason of a grade and how many more there are; without one, its two labels if they differ."""
     reasons = list(dict.fromkeys(text for reason in all_reasons(grade) if (text := reason_text(reason))))
+    if reasons:
+        return reasons[0] if len(reasons) == 1 else f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
     label, gold = grade.get("label"), grade.get("gold")
-    if fault:
-        text = fault
-    elif reasons:
-        text = reasons[0] if len(reasons) == 1 else f"{brief(reasons[0], 130)} (+{len(reasons) - 1})"
-    elif label is not None and gold is not None and label != gold:
-        text = f"predicted {brief(label, 60)}, expected {brief(gold, 60)}"
-    else:
-        text = as_text(grade.get("rationale"))
-    return brief(text, 180)
+    differ = label is not None and gold is not None and label != gold
+    return f"predicted {brief(label, 60)}, expected {brief(gold, 60)}" if differ else ""
 
 
 def _grades(row: Mapping[str, Any], limit: int) -> tuple[GradeView, ...]:
@@ -209,11 +212,13 @@ def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
     passed = grade.get("passed")
     items = [as_map(item) for item in as_list(grade.get("items"))]
     rationale = as_text(grade.get("rationale"))
+    codes = {as_text(reason.get("code")) for reason in all_reasons(grade)}
     inside = {reason_text(as_map(reason)) for item in items for reason in as_list(item.get("reasons"))}
     reasons = [as_map(reason) for reason in as_list(grade.get("reasons"))]
     texts = [reason_text(reason, known=rationale) for reason in reasons if reason_text(reason) not in inside]
     own = [text for text in dict.fromkeys(texts) if text]
-    numbers = {**as_map(grade.get("parts")), **as_map(grade.get("counts"))}
+    counts = {name: count for name, count in as_map(grade.get("counts")).items() if count}
+    numbers = {**as_map(grade.get("parts")), **counts}
     metadata = as_map(grade.get("metadata"))
     return GradeView(
         key=key,
@@ -223,7 +228,7 @@ def _grade(key: str, grade: Mapping[str, Any], limit: int) -> GradeView:
         passed=passed if isinstance(passed, bool) else None,
         label=_label(grade.get("label")),
         gold=_label(grade.get("gold")),
-        rationale=cut(rationale, limit),
+        rationale=cut("" if rationale in codes else rationale, limit),
         fault=_fault(as_map(grade.get("fault"))),
         reasons=tuple(own[:_MOST_REASONS]),
         more_reasons=max(0, len(own) - _MOST_REASONS),

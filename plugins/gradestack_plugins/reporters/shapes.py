@@ -19,19 +19,19 @@ import attrs
 
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Cell, Figure, Figures, Section, Table, Words
-from gradestack_plugins.reporters.estimates import REASONS, figure, order
-from gradestack_plugins.reporters.index import shade
+from gradestack_plugins.reporters.estimates import REASONS, amount, figure, order
+from gradestack_plugins.reporters.grouping import by_label, with_errors
 from gradestack_plugins.reporters.lenient import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.reporters.text import brief, number, title
 
-_BAND_TEXTS = ("label", "name", "meaning", "text", "interpretation", "description")
+_BAND_TEXTS = ("band", "label", "name", "meaning", "text", "interpretation", "description")
 _NUMBERED = re.compile(r"(.*?)[\s@^_=-]*(\d{1,9})")
 _EDGES = {"lower", "upper", "low", "high", "from", "to"}
 _REASON_MAPS = ("undefined", "reasons", "notes", "why")
 _SHORT = 40
 _MOST_ROWS = 60
 _MOST_COLUMNS = 30
-_DEEPEST = 4
+_DEEPEST = 5
 
 
 @attrs.frozen
@@ -52,7 +52,8 @@ class Scope:
         for word in _REASON_MAPS:
             for key, text in as_map(metrics.get(word)).items():
                 found.setdefault(f"{self.path}{key}", as_text(text))
-        labels = tuple(map(str, as_list(metrics.get("labels")))) or self.labels
+        given = as_list(metrics.get("labels")) or as_list(metrics.get("gold_labels"))
+        labels = tuple(map(str, given)) or self.labels
         return attrs.evolve(self, why=found, labels=labels)
 
     def inner(self, key: str) -> Scope:
@@ -75,10 +76,11 @@ class Scope:
 def blocks_of(metrics: Mapping[str, Any], scope: Scope | None = None) -> tuple[Block, ...]:
     """Return the blocks of an object: its plain figures together first, then everything else in order."""
     scope = (scope or Scope()).within(metrics)
+    metrics, rows = by_label(with_errors(metrics), scope.labels)
     figures: list[Figure] = []
-    rest: list[Block] = []
+    rest: list[Block] = [_table("By label", rows, scope)] if rows else []
     for key in scope.order(map(str, metrics)):
-        if _only_explains(key, metrics):
+        if _only_explains(key, metrics) or (rows and key in {"labels", "gold_labels"}):
             continue
         value = metrics[key]
         found = _short_text(key, value) or figure(title(key), value, scope.reason(key, metrics))
@@ -102,7 +104,7 @@ def _only_explains(key: str, metrics: Mapping[str, Any]) -> bool:
     if key in _REASON_MAPS and isinstance(metrics[key], Mapping):
         return True
     owner = next((key.removesuffix(f"_{word}") for word in REASONS if key.endswith(f"_{word}")), None)
-    return owner is not None and owner in metrics and metrics[owner] is None
+    return owner is not None and owner in metrics and amount(metrics[owner]) is None
 
 
 def _block(key: str, value: Any, scope: Scope) -> Iterable[Block]:
@@ -126,7 +128,7 @@ def _mapping(heading: str, fields: Mapping[str, Any], scope: Scope) -> Iterable[
         yield Words(heading, "none")
     elif chart is not None:
         yield chart
-    elif scope.depth >= _DEEPEST:
+    elif scope.depth >= _DEEPEST and any(isinstance(value, dict | list) for value in values):
         yield Words(heading, brief(fields, 1000))
     else:
         blocks = blocks_of(fields, scope)
@@ -165,15 +167,21 @@ def _numbered(fields: Mapping[str, Any], scope: Scope) -> Sequence[tuple[str, in
 def _matrix(heading: str, fields: Mapping[str, Mapping[str, Any]], scope: Scope) -> Table | None:
     columns = {str(key): None for row in fields.values() for key in row}
     cells = [value for row in fields.values() for value in row.values()]
-    if len(columns) > _MOST_COLUMNS or sum(map(len, fields.values())) * 2 < len(columns) * len(fields):
+    if len(columns) > _MOST_COLUMNS or len(cells) * 2 < len(columns) * len(fields):
         return None
     if not all(value is None or is_number(value) or figure("", value) for value in cells):
         return None
-    names, counts = scope.order(columns), all(isinstance(value, int) for value in cells)
+    return _table(heading, fields, scope)
+
+
+def _table(heading: str, fields: Mapping[str, Mapping[str, Any]], scope: Scope) -> Table:
+    cells = [value for row in fields.values() for value in row.values()]
+    counts = all(isinstance(value, int) for value in cells)
+    names = scope.order({str(key) for row in fields.values() for key in row})
     top = max((value for value in cells if isinstance(value, int)), default=0) if counts else 0
     shown = scope.order(map(str, fields))
     rows = tuple((row, tuple(_cell(fields[row], name, top) for name in names)) for row in shown[:_MOST_ROWS])
-    headings = tuple(names) if counts else tuple(map(title, names))
+    headings = tuple(name if counts or name in scope.labels else title(name) for name in names)
     corner = "gold \\ predicted" if "confusion" in heading.lower() else ""
     return Table(heading, corner, headings, rows, max(0, len(shown) - _MOST_ROWS))
 
@@ -186,7 +194,7 @@ def _cell(row: Mapping[str, Any], name: str, top: int) -> Cell:
         return Cell(number(value), charts.heat(value, top) if top else "")
     fraction = as_number(value)
     if fraction is not None:
-        return Cell(number(value), shade(fraction) if 0 <= fraction <= 1 else "")
+        return Cell(number(value), charts.heat(fraction, 1.0) if 0 <= fraction <= 1 else "")
     found = figure("", value)
     return Cell(" ".join(part for part in (found.value, found.spread) if part) if found else "")
 
@@ -241,7 +249,7 @@ def _records(heading: str, values: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _scalar(value: Any) -> str:
-    return number(value) if value is None or is_number(value) or isinstance(value, bool) else brief(value, 120)
+    return number(value) if value is None or is_number(value) or isinstance(value, bool) else brief(value, 400)
 
 
 def pull(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> tuple[Block | None, tuple[Block, ...]]:

@@ -70,13 +70,16 @@ class Tasks:
 def table(entries: Sequence[Entry], most: int) -> Tasks:
     """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen."""
     groups: dict[str, dict[Column, list[Entry]]] = {}
+    named = {entry.model for entry in entries if entry.model}
+    (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
     models: dict[str, None] = {}
     for entry in entries:
-        models.setdefault(entry.model)
+        model = entry.model or only
+        models.setdefault(model)
         cells = groups.setdefault(entry.id, {})
-        column = Column(entry.model, entry.run)
+        column = Column(model, entry.run)
         if not entry.run:
-            column = Column(entry.model, "", sum(known.model == entry.model for known in cells))
+            column = Column(model, "", sum(known.model == model for known in cells))
         cells.setdefault(column, []).append(entry)
     order = {model: place for place, model in enumerate(models)}
     columns = sorted(

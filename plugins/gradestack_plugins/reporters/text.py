@@ -117,7 +117,7 @@ def title(key: str) -> str:
         return key.replace("_hat_", "^").replace("_at_", "@")
     words = [_WORDS.get(word, word) for word in key.replace("-", " ").replace("_", " ").split()]
     text = " ".join(words)
-    return text[:1].upper() + text[1:] if text and text != "n" else text or key
+    return (text if words[:1] == ["n"] else text[:1].upper() + text[1:]) or key
 
 
 _DIGITS = re.compile(r"(\d{1,18})")

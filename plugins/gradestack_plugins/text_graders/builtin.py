@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import re
 import warnings
 from functools import lru_cache
@@ -33,9 +34,9 @@ class _Compared(Grader):
 
     profile: Profile = "documented"
 
+    @abc.abstractmethod
     def judge(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission against a reference that is not empty."""
-        raise TypeError(f"{type(self).__name__} must say how it compares")
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample."""
@@ -96,8 +97,8 @@ class RegexMatch(_Compared):
     """1.0 when the reference, a regular expression, matches somewhere in the submission, else 0.0.
 
     Case-sensitive, in the syntax of Python's ``re``; inline flags such as ``(?i)`` work. An empty reference gives 0.0.
-    A sample without reference is skipped in ``documented``; ``upstream`` gives it 0.0. A reference that is not a regular
-    expression is a broken dataset row: a failed grade in ``documented``, 0.0 in ``upstream``.
+    A sample without reference is skipped in ``documented``; ``upstream`` gives it 0.0. A reference that is not a
+    regular expression is a broken dataset row: a failed grade in ``documented``, 0.0 in ``upstream``.
 
     Python's ``re`` has no time limit: an expression that backtracks without end blocks the run.
 

@@ -12,12 +12,10 @@ from gradestack.jsontext import JsonProblem, loads
 from gradestack.model import ABSENT, JSON, Grade, Sample
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
+    against,
     broken_reference,
-    no_submission,
-    reference,
     right,
     shortened,
-    skipped,
     wrong,
 )
 
@@ -26,13 +24,14 @@ _FENCED = re.compile(r"```[^\n`]*\n(?P<inside>.*?)```", re.DOTALL)
 
 @attrs.frozen(kw_only=True)
 class JsonEqual(Grader):
-    """1.0 when submission and reference are JSON texts of equal values, else 0.0 with the place of the first difference.
+    """1.0 when submission and reference are JSON texts of equal values, else 0.0 with the first difference's place.
 
     Objects are equal whatever the order of their keys; lists item by item, in order. Numbers are compared by value (1
     equals 1.0); true and 1 are different, so are "1" and 1; NaN equals nothing. Of a key written twice the last counts.
 
-    A submission that is not JSON gives 0.0. A reference that is not JSON is a broken dataset row: a failed grade. A
-    sample without reference is skipped. Profiles do not differ: letta-evals has no such grader.
+    A submission that is not JSON gives 0.0, so does an empty reference. A reference that is not JSON is a broken
+    dataset row: a failed grade. A sample without reference is skipped. Profiles do not differ: letta-evals has no such
+    grader.
 
     Attributes:
         allow_fence: Accept a submission whose JSON stands in a Markdown code block; the first one counts.
@@ -47,22 +46,21 @@ class JsonEqual(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample."""
-        if sample.text is None:
-            return no_submission()
-        truth = reference(sample)
-        if truth is None:
-            return skipped("no_ground_truth", "the sample has no ground truth")
+        return against(sample, self.judge)
+
+    def judge(self, text: str, truth: str) -> Grade:
+        """Return the grade of a submission against a reference that is not empty."""
         try:
-            wanted = list(map(loads, truth)) if isinstance(truth, tuple) else loads(truth)
+            wanted = loads(truth)
         except JsonProblem as problem:
             return broken_reference("truth_not_json", f"the ground truth is {problem}")
-        text = sample.text
+        shown = shortened(text)
         if self.allow_fence and (fenced := _FENCED.search(text)):
             text = fenced["inside"]
         try:
             found = loads(text)
         except JsonProblem as problem:
-            return wrong("not_json", f"the submission is {problem}", actual=shortened(sample.text))
+            return wrong("not_json", f"the submission is {problem}", actual=shown)
         different = first_difference(wanted, found)
         if different is None:
             return right("equal JSON")
@@ -100,8 +98,8 @@ def first_difference(expected: JSON, actual: JSON) -> tuple[str, JSON, JSON] | N
             return pointer, _side(left), _side(right_side)
         pairs: list[tuple[str, Any, Any]] = []
         if isinstance(left, dict):
-            for key in [*left, *(key for key in right_side if key not in left)]:
-                pairs.append((f"{pointer}/{_token(key)}", left.get(key, ABSENT), right_side.get(key, ABSENT)))
+            keys = [*left, *(key for key in right_side if key not in left)]
+            pairs = [(f"{pointer}/{_token(key)}", left.get(key, ABSENT), right_side.get(key, ABSENT)) for key in keys]
         elif isinstance(left, list):
             for place in range(max(len(left), len(right_side))):
                 one = left[place] if place < len(left) else ABSENT

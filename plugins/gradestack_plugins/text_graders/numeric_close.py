@@ -13,12 +13,10 @@ from gradestack.api import Grader
 from gradestack.model import Grade, Sample
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
+    against,
     broken_reference,
-    no_submission,
-    reference,
     right,
     shortened,
-    skipped,
     wrong,
 )
 
@@ -38,8 +36,9 @@ class NumericClose(Grader):
     are taken as written. A number has ASCII digits, an optional sign, decimal point and exponent, and may have commas
     between groups of three digits. "nan", "inf", units and percent signs are no numbers.
 
-    A submission without a number gives 0.0. A reference that is no number is a broken dataset row: a failed grade. A
-    sample without reference is skipped. Profiles do not differ: letta-evals has no such grader.
+    A submission without a number gives 0.0, so does an empty reference. A reference that is no number is a broken
+    dataset row: a failed grade. A sample without reference is skipped. Profiles do not differ: letta-evals has no such
+    grader.
 
     Attributes:
         rel_tol: Tolerance relative to the reference.
@@ -69,21 +68,20 @@ class NumericClose(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample."""
-        if sample.text is None:
-            return no_submission()
-        truth = reference(sample)
-        if truth is None:
-            return skipped("no_ground_truth", "the sample has no ground truth")
-        wanted = None if isinstance(truth, tuple) else read_number(truth)
+        return against(sample, self.judge)
+
+    def judge(self, text: str, truth: str) -> Grade:
+        """Return the grade of a submission against a reference that is not empty."""
+        wanted = read_number(truth)
         if wanted is None:
-            return broken_reference("truth_not_a_number", f"the ground truth is no number: {shortened(str(truth))}")
-        found = self._found(sample.text)
+            return broken_reference("truth_not_a_number", f"the ground truth is no number: {shortened(truth)}")
+        found = self._found(text)
         if found is None:
-            return wrong("not_a_number", "the submission holds no number", actual=shortened(sample.text))
+            return wrong("not_a_number", "the submission holds no number", actual=shortened(text))
         allowed = max(Fraction(repr(self.abs_tol)), Fraction(repr(self.rel_tol)) * abs(wanted))
         if abs(found - wanted) <= allowed:
             return right("within the tolerance")
-        shown = {"expected": shortened(str(truth).strip()), "actual": shortened(sample.text.strip())}
+        shown = {"expected": shortened(truth.strip()), "actual": shortened(text.strip())}
         return wrong("too_far", "outside the tolerance", **shown)
 
     def _found(self, text: str) -> Fraction | None:

@@ -11,11 +11,12 @@ from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import Grade, Sample
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
+    empty_reference,
+    no_reference,
     no_submission,
     reference,
     right,
     shortened,
-    skipped,
     wrong,
 )
 
@@ -62,9 +63,9 @@ class OneOf(Grader):
             return no_submission()
         accepted = self.values if self.values is not None else self._accepted(reference(sample))
         if accepted is None:
-            return skipped("no_ground_truth", "the sample has no ground truth")
+            return no_reference()
         if not accepted:
-            return wrong("empty_ground_truth", "the ground truth is empty")
+            return empty_reference()
         if self._plain(sample.text) in map(self._plain, accepted):
             return right("one of the accepted texts")
         shown = " | ".join(accepted)

@@ -133,7 +133,7 @@ def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any
         also = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
         raise ValueError(f"{place} has no function {name!r}{also}")
     if not callable(found):
-        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")
+        raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")  # noqa: TRY004 - an option's
     if inspect.iscoroutinefunction(found):
         raise ValueError(f"{name!r} of {place} is asynchronous; a plain function (sample, submission) is needed")
     return found  # type: ignore[no-any-return]
@@ -143,12 +143,11 @@ def as_grade(said: Any) -> Grade:
     """Return what a function returned as a grade; a failed one when it cannot be understood."""
     if isinstance(said, Grade):
         return said
-    rationale, metadata, score = "", {}, said
+    score, rationale, metadata = said, None, None
     if isinstance(said, Mapping):
-        score, rationale, metadata = said.get("score"), said.get("rationale"), said.get("metadata")
+        score, rationale, metadata = (said.get(name) for name in ("score", "rationale", "metadata"))
     elif hasattr(said, "score"):
-        score, rationale = said.score, getattr(said, "rationale", "")
-        metadata = getattr(said, "metadata", None)
+        score, rationale, metadata = (getattr(said, name, None) for name in ("score", "rationale", "metadata"))
     if not isinstance(score, bool | int | float):
         return _bad(f"the function returned {type(said).__name__} without a number as score")
     if not (math.isfinite(score) and 0 <= score <= 1):

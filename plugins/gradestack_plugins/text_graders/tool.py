@@ -58,8 +58,8 @@ class Tool(Grader):
             return
         if ":" in self.function:
             raise ValueError(
-                f"{self.function!r} is Python code: it needs `kind: python_function` with `file` or `module` and `name`,"
-                " and --allow-code on the command line"
+                f"{self.function!r} is Python code: it needs --allow-code on the command line, or as a grader of its "
+                "own `kind: python_function` with `file` or `module` and `name`"
             )
         known = f"; there are: {', '.join(BUILT_IN)}"
         raise ValueError(f"no text grader is called {self.function!r}{suggest(self.function, BUILT_IN)}{known}")

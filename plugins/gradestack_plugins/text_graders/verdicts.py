@@ -42,7 +42,18 @@ def no_submission() -> Grade:
     return skipped("no_submission", "no answer text was recorded")
 
 
-def against(sample: Sample, judge: Callable[[str, str], Grade], *, missing_is_wrong: bool) -> Grade:
+def no_reference(*, is_wrong: bool = False) -> Grade:
+    """Return the grade of a sample without reference: skipped, or 0.0."""
+    message = "the sample has no ground truth"
+    return wrong("no_ground_truth", message) if is_wrong else skipped("no_ground_truth", message)
+
+
+def empty_reference() -> Grade:
+    """Return the grade of a sample whose reference is empty: 0.0."""
+    return wrong("empty_ground_truth", "the ground truth is empty")
+
+
+def against(sample: Sample, judge: Callable[[str, str], Grade], *, missing_is_wrong: bool = False) -> Grade:
     """Return ``judge(submission, reference)``, or the grade of a sample that lacks one of them.
 
     An empty reference is wrong (0.0). A missing one is skipped, or wrong as well with ``missing_is_wrong``.
@@ -50,11 +61,8 @@ def against(sample: Sample, judge: Callable[[str, str], Grade], *, missing_is_wr
     if sample.text is None:
         return no_submission()
     truth = reference(sample)
+    if truth is None:
+        return no_reference(is_wrong=missing_is_wrong)
     if isinstance(truth, tuple):
         return skipped("reference_per_turn", "the reference is a list of texts, one per turn; this grader takes one")
-    if truth is None:
-        message = "the sample has no ground truth"
-        return wrong("no_ground_truth", message) if missing_is_wrong else skipped("no_ground_truth", message)
-    if not truth:
-        return wrong("empty_ground_truth", "the ground truth is empty")
-    return judge(sample.text, truth)
+    return judge(sample.text, truth) if truth else empty_reference()

@@ -62,7 +62,7 @@ def test_a_call_nobody_made_is_absent():
 def test_without_a_grader_calls_are_paired_by_name_and_arguments():
     """The equal call is taken first, then one of the same name; each call answers once, and differences are marked."""
     expected = [call("book", id=1), call("book", id=2), call("pay")]
-    actual = [call("book", id=2), call("book", id=9), call("look")]
+    actual = [call("book", id=2), call("book", id=9), call("look"), call("look")]
     found = compare(row(expected, actual), 1000)
     assert [(pair.status, pair.actual_number) for pair in found.pairs] == [
         ("differs", 2),
@@ -70,8 +70,18 @@ def test_without_a_grader_calls_are_paired_by_name_and_arguments():
         ("absent", 0),
     ]
     assert statuses(found.pairs[0]) == {"id": "differs"}
-    assert [made.name for made in found.others] == ["look"]
+    assert [made.name for made in found.others] == ["look", "look"]
     assert not found.by_grader
+
+
+def test_the_one_call_left_answers_the_one_expected():
+    """When one expected and one other call are left over, they stand side by side: the wrong tool was called."""
+    found = compare(row([call("pay", id=1), call("look")], [call("look"), call("refund", id=1)]), 1000)
+    assert [(pair.name, pair.actual_name, pair.status) for pair in found.pairs] == [
+        ("pay", "refund", "differs"),
+        ("look", "look", "matched"),
+    ]
+    assert found.others == ()
 
 
 def test_one_call_may_answer_several():

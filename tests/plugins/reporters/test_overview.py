@@ -47,12 +47,12 @@ def test_a_histogram_of_an_aggregator_is_shown_once(fake):
 
 
 def test_scores_without_an_aggregator_are_counted_here(fake):
-    """A grader without a histogram of its own gets one over ten bins and 1.0; one with only 0 and 1 gets none."""
+    """A grader without a histogram of its own gets one over five bins and 1.0; one with only 0 and 1 gets none."""
     rows = [fake.graded_row(3, run, "m") for run in range(6)]
     report = fake.make_report(rows)
     metrics = {**report.summary["metrics"], "aggregates": {}}
     partial, reward = of(fake, rows, {"metrics": metrics}).graders
-    assert [bar.label for bar in partial.scores.bars][-2:] == ["[0.9,\u00a01)", "1"]
+    assert [bar.label for bar in partial.scores.bars][-2:] == ["[0.8,\u00a01)", "1"]
     assert sum(bar.count for bar in partial.scores.bars) == 6
     assert reward.scores is None
 

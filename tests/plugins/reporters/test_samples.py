@@ -114,6 +114,12 @@ def test_labels_and_plans_stand_side_by_side():
     assert found.gist == "predicted direct, expected tool_call"
 
 
+def test_another_grader_may_say_why():
+    """Where the headline grade gives no reason, the first other grade that does is quoted."""
+    head, other = {"score": 0.5, "state": "graded"}, {"score": 0.0, "state": "graded", "reasons": [{"code": "wrong"}]}
+    assert view({"state": "graded", "grade": head, "grades": {"a": head, "b": other}}).gist == "b: wrong"
+
+
 def test_reasons_of_items_are_not_repeated():
     """A reason told at its item is not told again at the grade, and one that only repeats the rationale loses it."""
     inside = {"code": "wrong", "pointer": "/a"}

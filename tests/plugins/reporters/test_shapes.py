@@ -104,6 +104,16 @@ def test_bands_become_a_table_of_meanings():
     ]
 
 
+def test_bands_without_an_upper_end_are_bands_too():
+    """A band that only says where it begins reads "from there on"."""
+    block = only({"bands": [{"band": "good", "from": 0.75}, {"band": "poor", "from": 0.0}]})
+    assert block.bands
+    assert [(name, [cell.text for cell in cells]) for name, cells in block.rows] == [
+        ("≥ 0.75", ["good"]),
+        ("≥ 0", ["poor"]),
+    ]
+
+
 def test_numbered_keys_become_a_series():
     """pass^k over k is drawn over k in numeric order, with its axis from 0 to 1."""
     block = only({"pass_hat_k": {"10": 0.2, "2": 0.5, "1": 1.0}})
@@ -170,7 +180,7 @@ def test_nested_objects_become_sections_and_end_somewhere():
     while block.kind == "section":
         kinds.append([each.kind for each in block.blocks])
         block = block.blocks[-1]
-    assert kinds == [["figures", "section"]] * 2 + [["figures", "words"]]
+    assert kinds == [["figures", "section"]] * 3 + [["figures", "words"]]
     assert block.text.startswith('{"in": ')
 
 
@@ -179,3 +189,33 @@ def test_odd_metrics_never_raise():
     odd = {"": None, "a": {}, "b": [[1, 2], [3]], "c": "x" * 5000, "d": {"1": "text", "2": {}}, "e": float("inf")}
     assert blocks_of(odd)
     assert blocks_of({}) == ()
+
+
+def test_errors_kept_apart_join_their_values():
+    """Standard errors in an object of their own stand beside the figures they belong to."""
+    block = only({"a": 0.5, "b": None, "c": 2, "stderr": {"a": 0.125, "b": None}, "b_reason": "no case"})
+    assert [(item.label, item.value, item.spread, item.note) for item in block.items] == [
+        ("A", "0.500", "± 0.125", ""),
+        ("B", "not defined", "", "no case"),
+        ("C", "2", "", ""),
+    ]
+    kept = blocks_of({"a": 0.5, "stderr": {"z": 1.0}})
+    assert [block.title for block in kept] == ["", "Standard error"]
+
+
+def test_figures_per_label_become_rows():
+    """Figures whose keys end in the labels are one table, in the order of the labels."""
+    metrics = {
+        "labels": ["yes", "no"],
+        "entropy": 0.5,
+        "entropy_gold_no": None,
+        "entropy_gold_yes": 0.25,
+        "only_yes": 1,
+        "undefined": {"entropy_gold_no": "no task"},
+    }
+    figures, table = blocks_of(metrics)
+    assert [item.label for item in figures.items] == ["Entropy", "Only yes"]
+    assert (table.title, table.columns) == ("By label", ("yes", "no"))
+    assert [(name, [cell.text for cell in cells]) for name, cells in table.rows] == [
+        ("Entropy", ["0.250", "not defined"])
+    ]

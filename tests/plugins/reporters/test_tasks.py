@@ -68,7 +68,7 @@ def test_distributions_count_every_score_once():
     scores = Distribution()
     for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
         scores.add(value)
-    assert scores.bins == [2, 1, 0, 1, 0, 0, 1, 1, 0, 1, 2]
+    assert scores.bins == [3, 1, 0, 2, 1, 2]
     assert (scores.below, scores.above, scores.fractional) == (1, 1, 8)
 
 
@@ -124,6 +124,12 @@ def test_models_have_columns_of_their_own():
     found = table(entries(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
     assert found.models == (("y", 2), ("x", 1))
     assert not found.single
+
+
+def test_samples_nobody_ran_belong_to_the_only_model():
+    """A missing sample has no model; beside a single model it does not open a column of its own."""
+    found = table(entries(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99)
+    assert (len(found.columns), found.models, [task.mean for task in found.rows]) == (1, (), ["1.000", "–"])
 
 
 def test_large_tables_are_cut_and_counted():

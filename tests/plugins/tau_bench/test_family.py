@@ -77,5 +77,5 @@ def test_stack():
         ("partial", {"kind": "tau_partial"}),
         ("reward", {"kind": "tau_reward"}),
     ]
-    assert TauPartial.aggregators == ("partial_statistics",)
-    assert TauReward.aggregators == ("binary", "pass_hat_k", "pass_at_k")
+    assert TauPartial.aggregators == ("mean", "partial_statistics")
+    assert TauReward.aggregators == ("mean", "binary", "pass_hat_k", "pass_at_k")

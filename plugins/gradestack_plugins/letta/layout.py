@@ -1,0 +1,181 @@
+"""Where result lines lie in an output directory, and what they look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.errors import DataError
+from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import ABSENT
+from gradestack.store import is_run
+
+RESULTS, SUITE = "results.jsonl", "suite.json"
+_RUN = re.compile(r"run_(\d{1,18})")
+_HEAD = 64 * 1024
+_CUT = 60_000
+_LINES = 3
+"""Lines looked at: a header may stand first."""
+_OWN_START = b'{"agent_id":'
+"""How gradestack's own rows begin: their keys are sorted."""
+
+
+@attrs.frozen(kw_only=True)
+class ResultFile:
+    """One file of result lines."""
+
+    path: Path
+    relative: str = ""
+    """Path below the directory given; "" when the file itself was given."""
+    run: int | None = None
+    """From ``run_N`` in the folder's or file's name."""
+    model: str | None = None
+    """From the file's or folder's name, where the layout names files by model."""
+
+
+def run_number(path: Path) -> int | None:
+    """Return N of a file ``run_N.jsonl`` or of one in a folder ``run_N``, else None."""
+    for name in (path.stem, path.absolute().parent.name):
+        if found := _RUN.fullmatch(name):
+            return int(found[1])
+    return None
+
+
+def result_files(path: Path) -> list[ResultFile]:
+    """Return the files of result lines of an output directory (or the file itself), runs in numeric order.
+
+    A directory with ``suite.json`` has ``MODEL.jsonl`` and ``MODEL/run_N.jsonl``. One of gradestack's own has all runs
+    in ``results.jsonl``; any other has ``run_N/results.jsonl`` or ``results.jsonl``.
+    """
+    if not path.is_dir():
+        parent = path.absolute().parent
+        by_model = _RUN.fullmatch(path.stem) is not None and (parent.parent / SUITE).is_file()
+        beside = path.name != RESULTS and (parent / SUITE).is_file()
+        model = parent.name if by_model else path.stem if beside else None
+        return [ResultFile(path=path, run=run_number(path), model=_model(model))]
+    if (path / SUITE).is_file():
+        return _by_model(path)
+    single = [ResultFile(path=path / RESULTS, relative=RESULTS, run=run_number(path / RESULTS))]
+    if (path / RESULTS).is_file() and is_run(path):
+        return single
+    several = [each for each in path.glob(f"run_*/{RESULTS}") if _RUN.fullmatch(each.parent.name)]
+    if several:
+        found = [
+            ResultFile(path=each, relative=f"{each.parent.name}/{RESULTS}", run=run_number(each)) for each in several
+        ]
+        return sorted(found, key=_order)
+    return single if (path / RESULTS).is_file() else []
+
+
+def _order(file: ResultFile) -> tuple[int, str]:
+    return (file.run or 0, file.relative)
+
+
+def _model(name: str | None) -> str | None:
+    return None if name == "default" else name
+
+
+def _by_model(path: Path) -> list[ResultFile]:
+    found = [
+        ResultFile(path=each, relative=each.name, model=_model(each.stem)) for each in sorted(path.glob("*.jsonl"))
+    ]
+    for folder in sorted(each for each in path.iterdir() if each.is_dir()):
+        runs = [
+            ResultFile(
+                path=each,
+                relative=f"{folder.name}/{each.name}",
+                run=run_number(each),
+                model=_model(folder.name),
+            )
+            for each in folder.glob("run_*.jsonl")
+            if _RUN.fullmatch(each.stem)
+        ]
+        found += sorted(runs, key=_order)
+    return found
+
+
+def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the samples of a ``suite.json`` by id, for results that only name theirs; {} where there is none.
+
+    Raises:
+        DataError: The file cannot be read or is not JSON.
+    """
+    folder = path if path.is_dir() else path.absolute().parent
+    places = [folder] if path.is_dir() else [folder, folder.parent]
+    file = next((place / SUITE for place in places if (place / SUITE).is_file()), None)
+    if file is None:
+        return {}
+    try:
+        content = loads(file.read_bytes())
+    except (OSError, JsonProblem) as error:
+        if not path.is_dir():  # it need not belong to the file at all
+            return {}
+        msg = f"{file}: cannot be read: {error}"
+        raise DataError(msg) from error
+    samples = content.get("samples") if isinstance(content, Mapping) else None
+    if isinstance(samples, Mapping):
+        return {str(key): each for key, each in samples.items() if isinstance(each, Mapping)}
+    entries = samples if isinstance(samples, list) else []
+    return {str(each.get("id", each.get("sample_id"))): each for each in entries if isinstance(each, Mapping)}
+
+
+def unwrapped(record: Any) -> Any:
+    """Return the result of a line: ``result`` of ``{"type": "result", "result": ...}``, else the line itself.
+
+    ABSENT for a line of another type, such as a header or a summary.
+    """
+    if isinstance(record, Mapping) and isinstance(record.get("type"), str):
+        return record.get("result") if record["type"] == "result" else ABSENT
+    return record
+
+
+def certainty(head: bytes) -> float:
+    """Return how sure it is that a file beginning so holds result lines."""
+    lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    for line in lines[:_LINES]:
+        try:
+            record = loads(line)
+        except JsonProblem:
+            return _cut(line)
+        result = unwrapped(record)
+        if result is not ABSENT:
+            return _looks(result)
+    return 0.0
+
+
+def _looks(result: Any) -> float:
+    if not isinstance(result, Mapping):
+        return 0.0
+    sample = result.get("sample")
+    if isinstance(sample, Mapping) and "id" in sample:
+        return 0.95 if {"trajectory", "grade", "grades", "submission"} & set(result) else 0.0
+    told = {"trajectory", "grades", "submissions", "reward", "submission"} & set(result)
+    return 0.9 if "sample_id" in result and len(told) > 1 else 0.0
+
+
+def _cut(line: bytes) -> float:
+    """Judge a line longer than what was read of it."""
+    if len(line) < _CUT or not line.lstrip().startswith(b"{"):
+        return 0.0
+    signs = (b'"sample"' in line or b'"sample_id"' in line) and b'"trajectory"' in line
+    own = line.lstrip().startswith(_OWN_START) and b'"agent_usage"' in line
+    return 0.7 if signs or own else 0.0
+
+
+def directory_certainty(path: Path) -> float:
+    """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs."""
+    files = result_files(path)
+    if not files:
+        return 0.0
+    try:
+        with files[0].path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return 0.0
+    if not head.strip():
+        return 0.5 if (path / "header.json").is_file() or (path / SUITE).is_file() else 0.0
+    return certainty(head)

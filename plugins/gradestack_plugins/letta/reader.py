@@ -1,0 +1,182 @@
+"""Reader ``letta``: recorded letta-evals results, and gradestack's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import attrs
+
+from gradestack.api import Input, Inputs, Profile, Reader, Shard
+from gradestack.errors import DataError
+from gradestack.jsontext import JsonProblem, Line, iter_lines, line_ranges, loads
+from gradestack.model import ABSENT, BadRecord, Sample, Source
+from gradestack_plugins.letta.layout import (
+    ResultFile,
+    certainty,
+    directory_certainty,
+    result_files,
+    suite_samples,
+    unwrapped,
+)
+from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
+
+
+@attrs.frozen(kw_only=True)
+class LettaIndex:
+    """What is known before the results are read."""
+
+    samples: dict[str, dict[str, Mapping[str, Any]]] = attrs.field(factory=dict)
+    """Input name -> samples by id, for results that only name theirs."""
+    apart: bool = False
+    """Whether two inputs hold results of the same sample, model and run."""
+
+
+@attrs.frozen(kw_only=True)
+class Letta(Reader):
+    """Reads letta-evals output directories (or their ``results.jsonl``), one sample per result line.
+
+    Directories: ``results.jsonl``; ``run_N/results.jsonl`` (runs in numeric order); and, of later versions,
+    ``suite.json`` with ``MODEL.jsonl`` or ``MODEL/run_N.jsonl``. Header and summary are not needed. A line is a bare
+    result or ``{"type": "result", "result": ...}``; lines of other types are passed over.
+
+    ``id`` is the sample's id as text, ``model`` the recorded model name (None when none is named), ``run`` the number
+    of the run's folder, else 1. When several inputs are given and repeat each other's runs, the input's name is put
+    before it. ``turns`` are the trajectory's: letta messages by their ``message_type``, or chat messages; calls are
+    paired with their returns. ``ground_truth`` becomes ``expected.text``, and ``expected.label`` where it is one text.
+
+    A result is a failed run when it has an ``error`` record, a null ``agent_id`` or an empty trajectory. In
+    ``documented`` a judge's or extractor's error does not fail the run, whose conversation is whole, and neither does
+    an empty trajectory beside a submission; ``upstream`` takes any of them as failed. Recorded grades, submissions,
+    costs and times are kept in ``recorded``, also of failed runs.
+
+    gradestack's own run directories are read without loss of what rows hold: predictions, references, runs, facets,
+    states. Tools come back by name only.
+
+    Attributes:
+        profile: ``documented`` or ``upstream``.
+    """
+
+    version: ClassVar[str] = "1"
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {
+            "model",
+            "run",
+            "input",
+            "turns",
+            "calls",
+            "label",
+            "text",
+            "plan",
+            "tools",
+            "expected",
+            "recorded",
+            "status",
+            "error",
+            "agent_id",
+            "usage",
+            "facets",
+            "source",
+        }
+    )
+    stack: ClassVar[str | None] = "letta"
+    duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
+
+    profile: Profile = "documented"
+
+    @classmethod
+    def sniff(cls, path: Path, head: bytes) -> float:
+        """Recognise result lines by their shape, and a directory by its first file of them."""
+        return directory_certainty(path) if path.is_dir() else certainty(head)
+
+    def index(self, inputs: Inputs) -> LettaIndex:
+        """Read ``suite.json`` where there is one, and find out whether inputs repeat each other's runs."""
+        samples = {each.name: suite_samples(each.path) for each in inputs.data}
+        return LettaIndex(samples=samples, apart=len(inputs.data) > 1 and self._repeats(inputs))
+
+    def _repeats(self, inputs: Inputs) -> bool:
+        seen: set[int] = set()
+        for given in inputs.data:
+            own: set[int] = set()
+            for file in _files(given):
+                context = Context(run=file.run, model=file.model)
+                for line in _lines(file.path):
+                    try:
+                        result = unwrapped(loads(line.data))
+                    except JsonProblem:
+                        continue
+                    if identity(result) is not None:
+                        own.add(hash((identity(result), model_of(result, context), run_of(result, context))))
+            if seen & own:
+                return True
+            seen |= own
+        return False
+
+    def plan(self, inputs: Inputs, index: LettaIndex) -> Iterator[Shard]:
+        """Cut every file into ranges of whole lines, runs in numeric order.
+
+        Raises:
+            DataError: An input holds no result file, or one cannot be read.
+        """
+        ordinal = position = 0
+        for given in inputs.data:
+            for file in _files(given):
+                extra = {"path": str(file.path), "relative": file.relative, "run": file.run, "model": file.model}
+                try:
+                    size = file.path.stat().st_size
+                    for start, end, line in line_ranges(file.path):
+                        yield Shard(
+                            ordinal=ordinal,
+                            input=given,
+                            start=start,
+                            end=end,
+                            first_line=line,
+                            first_row=line - 1,
+                            position=position + start,
+                            extra=extra,
+                        )
+                        ordinal += 1
+                except OSError as error:
+                    raise DataError(f"{file.path}: cannot be read: {error.strerror or error}") from error
+                position += size
+
+    def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
+        """Yield one sample per result line.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        given, extra = shard.input, shard.extra
+        shown = f"{given.shown}/{extra['relative']}" if extra["relative"] else given.shown
+        context = Context(
+            run=extra["run"],
+            apart=given.name if index.apart else None,
+            model=extra["model"],
+            samples=index.samples.get(given.name, {}),
+            profile=self.profile,
+        )
+        for line in _lines(Path(extra["path"]), shard.start, shard.end, shard.first_line):
+            source = Source(file=shown, ordinal=line.number - 1, line=line.number)
+            try:
+                record = loads(line.data)
+            except JsonProblem as problem:
+                yield BadRecord(source=source, reason=str(problem))
+                continue
+            result = unwrapped(record)
+            if result is not ABSENT:
+                yield sample_of(result, source, context)
+
+
+def _files(given: Input) -> list[ResultFile]:
+    found = result_files(given.path)
+    if not found:
+        raise DataError(f"{given.path}: holds neither results.jsonl nor run_N/results.jsonl")
+    return found
+
+
+def _lines(path: Path, start: int = 0, end: int | None = None, first: int = 1) -> Iterator[Line]:
+    try:
+        yield from iter_lines(path, start, end, first)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -1,0 +1,132 @@
+"""Grader ``recorded``: the grades a recording already holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from gradestack.api import Grader, Profile
+from gradestack.jsontext import compact
+from gradestack.model import JSON, Fault, Grade, Item, Outcome, Sample, check_grade, failed, skipped
+from gradestack.rows import grade_from_json, grade_to_json
+from gradestack_plugins.letta.records import recorded_fault
+from gradestack_plugins.letta.references import as_text
+
+
+@attrs.frozen(kw_only=True)
+class Recorded(Grader):
+    """Takes the grade found in the recording, with its rationale and metadata, so that nothing need be graded again.
+
+    Without ``metric`` the gate's grade (``grade``) counts; a recording without one gives its reward, or its only
+    metric. With ``metric`` the grade of that key, or a score recorded under that name. A sample whose recording lacks
+    it is skipped. A failed run is failed.
+
+    A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in ``documented``, 0.0 as
+    it stands (and so attempted) in ``upstream``; so it is with an ``error`` record. A score that is no finite number is
+    a failed grade.
+
+    Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons.
+
+    Attributes:
+        metric: Key of a grader of the recorded suite; default the gate's.
+        profile: ``documented`` or ``upstream``.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+
+    metric: str | None = None
+    profile: Profile = "documented"
+
+    def grade(self, sample: Sample) -> Grade:
+        """Return the recorded grade."""
+        recorded = sample.recorded
+        if recorded.get("error") is not None and self.profile == "documented":
+            return failed(recorded_fault(recorded["error"]))
+        grades = recorded.get("grades")
+        grades = grades if isinstance(grades, Mapping) else {}
+        if self.metric is None:
+            found = _gate_grade(recorded, grades)
+        else:
+            found = grades.get(self.metric, recorded.get(self.metric))
+        if found is None:
+            return self._absent(grades)
+        return self._grade(found)
+
+    def _absent(self, grades: Mapping[str, Any]) -> Grade:
+        what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
+        known = ", ".join(map(str, grades)) or "none"
+        return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
+
+    def _grade(self, found: JSON) -> Grade:
+        if not isinstance(found, Mapping):
+            found = {"score": found}
+        if isinstance(found.get("state"), str):
+            return _own(found)
+        rationale, metadata = found.get("rationale"), found.get("metadata")
+        metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+        if metadata.get("error") and self.profile == "documented":
+            kind = str(metadata.get("error_type") or "")
+            said = as_text(metadata["error"])
+            fault = Fault(category="grading", code="recorded_error", message=said, type=kind)
+            return attrs.evolve(failed(fault), metadata=metadata)
+        score = found.get("score")
+        if not isinstance(score, bool | int | float) or not math.isfinite(score):
+            return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
+        return Grade(
+            score=score if isinstance(score, float) else float(score),
+            rationale=rationale if isinstance(rationale, str) else "",
+            items=_turns(found.get("per_turn_grades")),
+            metadata=metadata,
+        )
+
+
+def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
+    """Return ``grade``, else the reward, else the only metric's grade."""
+    for name in ("grade", "reward"):
+        if recorded.get(name) is not None:
+            return recorded[name]
+    return next(iter(grades.values())) if len(grades) == 1 else None
+
+
+def _bad(message: str) -> Grade:
+    return failed(Fault(category="data", code="bad_recorded_grade", message=message))
+
+
+def _own(found: Mapping[str, Any]) -> Grade:
+    """Return a grade gradestack wrote."""
+    try:
+        grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **found})
+        grade_to_json(grade)
+        problem = check_grade(grade)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        problem = f"the recorded grade is not understood: {compact(dict(found))[:60]}"
+    if problem is not None:
+        return _bad(problem)
+    if grade.outcome is Outcome.MISSING:
+        return skipped("no_recorded_grade", "the recording had no run of this sample")
+    return grade
+
+
+def _turns(raw: JSON) -> tuple[Item, ...]:
+    """Return the grades of single turns as items."""
+    items = []
+    for number, entry in enumerate(raw if isinstance(raw, list) else [], 1):
+        score = entry.get("score") if isinstance(entry, Mapping) else None
+        sound = isinstance(score, int | float) and math.isfinite(score)
+        if isinstance(entry, Mapping):
+            kept = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
+            items.append(
+                Item(
+                    id=f"turn {number}",
+                    outcome=Outcome.GRADED if sound else Outcome.FAILED,
+                    score=float(score) if sound and score is not None else None,
+                    metadata=kept,
+                )
+            )
+    return tuple(items)

@@ -1,0 +1,191 @@
+"""From a result line to a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from gradestack.api import Profile
+from gradestack.jsontext import compact
+from gradestack.model import JSON, BadRecord, Fault, Message, Sample, Source, Status
+from gradestack_plugins.letta import own_rows
+from gradestack_plugins.letta.messages import Trajectory, read_trajectory
+from gradestack_plugins.letta.references import as_text, expectation, facets_of, input_of, truth_of
+from gradestack_plugins.readers.chat import text_of
+
+_KEPT = (
+    "cost",
+    "prompt_tokens",
+    "completion_tokens",
+    "total_time",
+    "target_time",
+    "extraction_time",
+    "per_grader_time",
+    "timing",
+    "timing_metrics",
+)
+"""Figures later versions record with a result, kept as they stand."""
+_ERROR = "Error: "
+_SELF = ("extraction", "grading", "reward")
+"""Error categories in which the recorded conversation itself is whole."""
+
+
+@attrs.frozen(kw_only=True)
+class Context:
+    """What a line's file says about it."""
+
+    run: int | str | None = None
+    """Run of lines that name none."""
+    apart: str | None = None
+    """Name of the input, put before the run where several inputs repeat each other's runs."""
+    model: str | None = None
+    """Model of lines that name none."""
+    samples: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    """Samples by id, for lines that only name theirs."""
+    profile: Profile = "documented"
+
+
+def identity(result: Any) -> str | None:
+    """Return a result's sample id as text, None when it has none."""
+    if not isinstance(result, Mapping):
+        return None
+    sample = result.get("sample")
+    found = sample.get("id") if isinstance(sample, Mapping) else result.get("sample_id")
+    if isinstance(found, bool) or not isinstance(found, int | str):
+        return None
+    return str(found)
+
+
+def model_of(result: Mapping[str, Any], context: Context) -> str | None:
+    """Return the model a result names, else its file's."""
+    named = (result.get(name) for name in ("model_name", "model_handle"))
+    return next((name for name in named if isinstance(name, str) and name), context.model)
+
+
+def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
+    """Return a result's run: its own, else its file's number, else 1 (none for gradestack's own rows)."""
+    found = result.get("run")
+    if isinstance(found, bool) or not isinstance(found, int | str):
+        found = context.run
+    if context.apart is not None:
+        return context.apart if found is None else f"{context.apart}/{found}"
+    return 1 if found is None and not own_rows.is_own(result) else found
+
+
+def sample_of(result: Any, source: Source, context: Context) -> Sample | BadRecord:
+    """Return the sample of one result, or a bad record when it is no object or has no usable sample id."""
+    identifier = identity(result)
+    if identifier is None:
+        what = "sample.id is missing, or neither a text nor a whole number"
+        reason = what if isinstance(result, Mapping) else f"expected a result (an object), found {compact(result)[:60]}"
+        return BadRecord(source=source, reason=reason, native=result)
+    own = own_rows.is_own(result)
+    asked = result.get("sample")
+    asked = asked if isinstance(asked, Mapping) else context.samples.get(identifier, {})
+    given = input_of(asked.get("input"))
+    trajectory = read_trajectory(result.get("trajectory"))
+    status, error = own_rows.status(result) if own else _status(result, trajectory, context.profile)
+    truth = truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
+    return Sample(
+        id=identifier,
+        model=model_of(result, context),
+        run=run_of(result, context),
+        input=given,
+        turns=trajectory.turns,
+        calls=own_rows.made_calls(result, trajectory.calls) if own else trajectory.calls if trajectory.turns else None,
+        label=_text(result["predicted"].get("label")) if own else None,
+        text=_answer(result, trajectory, own=own),
+        plan=result["predicted"].get("plan") if own else None,
+        tools=own_rows.tools(result) if own else None,
+        expected=own_rows.expected(result) if own else expectation(truth),
+        recorded=_recorded(result),
+        status=status,
+        error=error,
+        agent_id=_text(result.get("agent_id")),
+        usage=next((result[name] for name in ("agent_usage", "usage") if result.get(name) is not None), None),
+        facets=_facets(result, asked, own=own),
+        source=source,
+    )
+
+
+def _text(value: JSON) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _facets(result: Mapping[str, Any], asked: Mapping[str, Any], *, own: bool) -> dict[str, JSON]:
+    if own:
+        found = result.get("facets")
+        return dict(found) if isinstance(found, Mapping) else {}
+    return facets_of(asked)
+
+
+def _answer(result: Mapping[str, Any], trajectory: Trajectory, *, own: bool) -> str | None:
+    """Return the final answer: what the assistant said last, else the recorded submission.
+
+    A row of gradestack's without any extracted submission carries the answer itself.
+    """
+    submitted = _text(result.get("submission"))
+    predicted = result["predicted"].get("text") if own else None
+    if isinstance(predicted, str):
+        return predicted
+    if own and not result.get("submissions"):
+        return submitted or None
+    spoken = [text for turn in trajectory.turns for message in turn if (text := _speech(message))]
+    return spoken[-1] if spoken else submitted or None
+
+
+def _speech(message: Message) -> str:
+    return text_of(message.content) if message.role == "assistant" else ""
+
+
+def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return the scores, submissions, costs and times a result carries; null ones are left out."""
+    earlier = result.get("recorded")
+    found: dict[str, JSON] = dict(earlier) if isinstance(earlier, Mapping) else {}
+    names = ("grade", "grades", "submission", "submissions", *_KEPT)
+    found |= {name: result[name] for name in names if result.get(name) is not None}
+    if not own_rows.is_own(result) and result.get("error") is not None:
+        found["error"] = result["error"]
+    if (reward := result.get("reward")) is not None:
+        found["reward"] = reward.get("score") if isinstance(reward, Mapping) else reward
+    state = result.get("agent_state")
+    memory = state.get("memory") if isinstance(state, Mapping) else None
+    blocks = result.get("memory_blocks", memory.get("blocks") if isinstance(memory, Mapping) else None)
+    if blocks is not None:
+        found["memory_blocks"] = blocks
+    return found
+
+
+def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile) -> tuple[Status, Fault | None]:
+    """Return whether the recorded run ended in an error, and in which.
+
+    A structured ``error`` is one, unless (``documented``) it arose after the conversation, which is then whole and can
+    be graded. Without it: ``agent_id`` is null, or nothing was said (``documented``: and nothing was submitted
+    either); the reason then is the rationale behind "Error: ".
+    """
+    error = result.get("error")
+    if error is not None:
+        fault = recorded_fault(error)
+        whole = profile == "documented" and fault.category in _SELF and bool(trajectory.turns)
+        return (Status.OK, None) if whole else (Status.FAILED, fault)
+    grade = result.get("grade")
+    rationale = _text(grade.get("rationale")) if isinstance(grade, Mapping) else None
+    told = rationale.removeprefix(_ERROR) if rationale and rationale.startswith(_ERROR) else ""
+    submitted = profile == "documented" and bool(_text(result.get("submission"))) and not told
+    if not trajectory.turns and not submitted:
+        what = "the recorded trajectory is empty"
+    elif "agent_id" in result and result["agent_id"] is None:
+        what = "the recording names no agent"
+    else:
+        return Status.OK, None
+    return Status.FAILED, Fault(category="target", code="target_error", message=told or what)
+
+
+def recorded_fault(error: JSON) -> Fault:
+    """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
+    if not isinstance(error, Mapping):
+        return Fault(category="target", code="recorded_error", message=as_text(error))
+    category, kind, message = (_text(error.get(name)) for name in ("category", "exception_type", "message"))
+    return Fault(category=category or "target", code="recorded_error", message=message or "", type=kind or "")

@@ -1,0 +1,52 @@
+"""Bringing together what metrics spread over several keys: a value and its error, a figure per label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gradestack_plugins.reporters.estimates import ERRORS, INTERVALS
+from gradestack_plugins.reporters.lenient import as_map, is_number
+from gradestack_plugins.reporters.text import title
+
+
+def with_errors(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metrics in which values and their errors, kept apart as ``{"stderr": {key: error}}``, are estimates.
+
+    Objects of errors whose keys are not all figures of the same object are left alone.
+    """
+    found: dict[str, Any] = {str(key): value for key, value in metrics.items()}
+    for name in (*ERRORS, *INTERVALS):
+        errors = as_map(metrics.get(name))
+        if not errors or not all(key in metrics and _figure(metrics[key]) for key in errors):
+            continue
+        del found[name]
+        for key, error in errors.items():
+            held = found[key] if isinstance(found[key], dict) else {"value": found[key]}
+            found[key] = {**held, name: error}
+    return found
+
+
+def _figure(value: Any) -> bool:
+    return value is None or is_number(value)
+
+
+def by_label(metrics: Mapping[str, Any], labels: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return metrics without the figures that are given per label, and those as rows: heading → label → value.
+
+    ``mean_entropy_gold_direct`` and ``mean_entropy_gold_tool_call`` become the row *Mean entropy*. A row has at least
+    two labels.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for key in metrics:
+        label = next((label for label in sorted(labels, key=len, reverse=True) if key.endswith(f"_{label}")), None)
+        if label is not None:
+            rows.setdefault(key.removesuffix(f"_{label}"), {})[label] = key
+    rows = {stem: keys for stem, keys in rows.items() if len(keys) > 1}
+    taken = {key for keys in rows.values() for key in keys.values()}
+    rest = {key: value for key, value in metrics.items() if key not in taken}
+    table = {
+        title(stem.removesuffix("_gold")): {label: metrics[key] for label, key in keys.items()}
+        for stem, keys in rows.items()
+    }
+    return rest, table

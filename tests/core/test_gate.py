@@ -1,0 +1,84 @@
+"""The flat gate: letta-evals' rule, figure by figure."""
+
+import pytest
+
+from gradestack.gate import GateSpec, evaluate, passes
+
+
+def figures(attempted=4, avg=0.75, rate=50.0):
+    return {"attempted": attempted, "avg_score": avg if attempted else None, "pass_rate": rate if attempted else None}
+
+
+@pytest.mark.parametrize(
+    ("op", "below", "equal", "above"),
+    [("gt", 0, 0, 1), ("gte", 0, 1, 1), ("lt", 1, 0, 0), ("lte", 1, 1, 0), ("eq", 0, 1, 0)],
+)
+def test_operators(op, below, equal, above):
+    """Plain comparisons, no tolerance anywhere."""
+    gate = GateSpec(op=op, value=0.5)
+    found = [evaluate(gate, "q", figures(avg=value), "documented")["passed"] for value in (0.5 - 1e-16, 0.5, 0.5 + 2e-16)]
+    assert found == [bool(below), bool(equal), bool(above)]
+
+
+def test_average_is_the_default_metric():
+    """Compared with the mean of graded scores, a fraction."""
+    found = evaluate(GateSpec(op="gte", value=0.75), "quality", figures(), "documented")
+    assert found == {
+        "metric_key": "quality",
+        "metric": "avg_score",
+        "op": "gte",
+        "value": 0.75,
+        "text": "quality >= 0.75",
+        "actual": 0.75,
+        "passed": True,
+        "outcome": "passed",
+    }
+
+
+def test_accuracy_is_a_percentage():
+    """0.8 would pass with one success in a hundred; 80 means 80 %."""
+    found = evaluate(GateSpec(op="gte", value=80, metric="accuracy"), "q", figures(rate=50.0), "documented")
+    assert (found["actual"], found["outcome"], found["text"]) == (50.0, "failed", "q accuracy >= 80%")
+
+
+@pytest.mark.parametrize(
+    ("options", "score", "expected"),
+    [
+        ({"op": "gte", "value": 0.6}, 0.6, True),
+        ({"op": "gt", "value": 0.6}, 0.6, False),
+        ({"op": "gte", "value": 0.6, "pass_value": 0.9}, 0.7, False),
+        ({"op": "gt", "value": 0.6, "pass_value": 0.9}, 0.9, False),
+        ({"op": "gte", "value": 0.6, "pass_op": "lt"}, 0.5, True),
+        ({"op": "gte", "value": 0.6, "pass_op": "eq", "pass_value": 0.0}, 0.0, True),
+        ({"op": "gte", "value": 80, "metric": "accuracy"}, 1.0, True),
+        ({"op": "gte", "value": 80, "metric": "accuracy"}, 0.999, False),
+        ({"op": "gte", "value": 80, "metric": "accuracy", "pass_op": "lt"}, 0.5, False),
+        ({"op": "gte", "value": 80, "metric": "accuracy", "pass_value": 0.5}, 0.5, True),
+        ({"op": "gt", "value": 80, "metric": "accuracy", "pass_value": 0.5}, 0.5, False),
+        ({"op": "gte", "value": 80, "metric": "accuracy", "pass_value": 0.5, "pass_op": "lte"}, 0.4, True),
+    ],
+)
+def test_the_rule_per_sample(options, score, expected):
+    """accuracy without pass_value: 1.0 and pass_op ignored; otherwise pass_op or op against pass_value or value."""
+    assert passes(GateSpec(**options), score) is expected
+
+
+def test_without_a_gate_a_sample_passes_at_one():
+    """A full score, or more."""
+    assert [passes(None, score) for score in (0.999, 1.0, 1.5)] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("profile", "options", "passed", "outcome", "actual"),
+    [
+        ("documented", {"op": "gte", "value": 0}, False, "no_data", None),
+        ("documented", {"op": "lte", "value": 1, "on_no_data": "pass"}, True, "no_data", None),
+        ("upstream", {"op": "gte", "value": 0}, True, "passed", 0.0),
+        ("upstream", {"op": "gte", "value": 0.1}, False, "failed", 0.0),
+        ("upstream", {"op": "lt", "value": 80, "metric": "accuracy"}, True, "passed", 0.0),
+    ],
+)
+def test_an_empty_series(profile, options, passed, outcome, actual):
+    """Documented: no data, failing unless told otherwise. Upstream compares 0.0, so that upper bounds pass."""
+    found = evaluate(GateSpec(**options), "q", figures(attempted=0), profile)
+    assert (found["passed"], found["outcome"], found["actual"]) == (passed, outcome, actual)

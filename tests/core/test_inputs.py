@@ -1,0 +1,175 @@
+"""From paths to named inputs, and from a file's head to its reader."""
+
+import os
+import socket
+
+import pytest
+
+from gradestack.errors import ConfigError, DataError
+from gradestack.inputs import expand, name_inputs, recognise
+
+LINE = '{"id": "a", "expected": "x"}\n'
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory with files of two formats and one of none."""
+    for name in ("runs/b.jsonl", "runs/a.jsonl", "runs/deep/c.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(LINE)
+    (tmp_path / "runs/.hidden.jsonl").write_text(LINE)
+    (tmp_path / "runs/notes.txt").write_text("just notes")
+    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "nothing").mkdir()
+    return tmp_path
+
+
+def names(paths, base):
+    return [path.relative_to(base).as_posix() for path in paths]
+
+
+# expand
+
+
+def test_patterns_are_expanded_in_sorted_order(place):
+    """Relative to the base, each file once, in the order given."""
+    found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], place)
+    assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers"]
+    assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
+    """What exists is meant literally."""
+    (place / "odd[1].jsonl").write_text(LINE)
+    assert names(expand(["odd[1].jsonl"], place), place) == ["odd[1].jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("gone.jsonl", "gone.jsonl: no such file or directory"),
+        ("gone/*.jsonl", "gone/*.jsonl: the pattern matches no file"),
+        ("", "an empty path was given"),
+        ("x" * 300, "File name too long"),
+        ("~no_such_user_here/x", "no such file or directory"),
+        ("x.numbers/below", "no such file or directory"),
+        ("a\0b", "no such file or directory"),
+    ],
+)
+def test_paths_that_lead_nowhere(place, given, message):
+    """One message that names the path."""
+    with pytest.raises(DataError) as caught:
+        expand([given], place)
+    assert message in str(caught.value)
+
+
+def test_pipes_and_sockets_are_refused(place):
+    """They cannot be read twice; a reader would wait for ever."""
+    os.mkfifo(place / "pipe")
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(os.path.relpath(place / "sock"))
+        for name in ("pipe", "sock"):
+            with pytest.raises(DataError, match=f"{name}: neither a file nor a directory"):
+                expand([name], place)
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected", "shown"),
+    [
+        (["a.json"], ["a"], ["a.json"]),
+        (["/x/a.json", "/y/b.json"], ["a", "b"], ["a.json", "b.json"]),
+        (["x/a.json", "y/a.json"], ["a-1", "a-2"], ["x/a.json", "y/a.json"]),
+        (["p/x/a.json", "q/x/a.json"], ["a-1", "a-2"], ["p/x/a.json", "q/x/a.json"]),
+        (["x/a.json", "y/a.json", "a-1.json"], ["a-2", "a-3", "a-1"], ["x/a.json", "y/a.json", "a-1.json"]),
+        (["x/a.json", "x/a.jsonl"], ["a-1", "a-2"], ["a.json", "a.jsonl"]),
+    ],
+)
+def test_names_are_short_and_unique(tmp_path, monkeypatch, paths, expected, shown):
+    """Stems, numbered where they repeat; shown with as few folders as tell them apart, never from the root."""
+    monkeypatch.chdir(tmp_path)
+    made = []
+    for text in paths:
+        path = tmp_path / text.lstrip("/") if text.startswith("/") else tmp_path / text
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        made.append(path)
+    found = name_inputs(made)
+    assert [each.name for each in found] == expected
+    assert [each.shown for each in found] == shown
+    assert len({each.name for each in found}) == len(found)
+
+
+def test_a_directory_is_named_whole(tmp_path, monkeypatch):
+    """A dot in it is no suffix; the working directory has its own name."""
+    (tmp_path / "runs.v1").mkdir()
+    assert name_inputs([tmp_path / "runs.v1"])[0].name == "runs.v1"
+    monkeypatch.chdir(tmp_path / "runs.v1")
+    (here,) = name_inputs(expand(["."]))
+    assert (here.name, here.shown) == ("runs.v1", "runs.v1")
+
+
+# recognise
+
+
+def test_the_format_is_recognised(place, registry):
+    """By the file's head."""
+    assert recognise(expand(["x.numbers"], place), registry, None)[0] == "numbers"
+
+
+def test_directories_are_searched(place, registry):
+    """All files below, sorted, hidden ones aside; what is not recognised is told by its path below the directory."""
+    found = recognise(expand(["runs"], place), registry, None)
+    assert found.reader == "jsonl"
+    assert names(found.paths, place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
+    assert found.ignored == ["runs/notes.txt"]
+
+
+def test_a_named_reader_is_believed(place, registry):
+    """Nothing is guessed for files; a directory is searched for files it knows."""
+    assert recognise([place / "runs/notes.txt"], registry, "jsonl").paths == [place / "runs/notes.txt"]
+    assert len(recognise([place / "runs"], registry, "jsonl").paths) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["empty.jsonl"], "empty.jsonl: the file is empty"),
+        (["runs/notes.txt"], "notes.txt: the format is not recognised; name it with --reader (known: "),
+        (["nothing"], "nothing: the directory holds no file"),
+    ],
+)
+def test_what_is_not_recognised(place, registry, given, message):
+    """Each with advice."""
+    with pytest.raises(DataError) as caught:
+        recognise(expand(given, place), registry, None)
+    assert message in str(caught.value)
+
+
+def test_several_formats_at_once_are_refused(place, registry):
+    """They have different stacks."""
+    with pytest.raises(ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"):
+        recognise(expand(["runs/a.jsonl", "x.numbers"], place), registry, None)
+
+
+def test_two_readers_that_claim_one_file_are_named(place, make_registry_, toys):
+    """The user decides."""
+    using = make_registry_(toys.component("reader", "numbers2", "Numbers"))
+    with pytest.raises(ConfigError, match="could be numbers or numbers2; name the format with --reader"):
+        recognise([place / "x.numbers"], using, None)
+
+
+def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, toys, monkeypatch):
+    """A broken sniff, or a reader that cannot be loaded, does not keep the others from working."""
+
+    def stumble(cls, path, head):
+        raise LookupError
+
+    monkeypatch.setattr(toys.Numbers, "sniff", classmethod(stumble))
+    using = make_registry_(toys.component("reader", "sick", "Missing"))
+    assert recognise([place / "runs/a.jsonl"], using, None).reader == "jsonl"
+    with pytest.raises(DataError, match="not recognised"):
+        recognise([place / "x.numbers"], using, None)

@@ -1,0 +1,114 @@
+"""The data model: what is told apart, and the contract of a grade's numbers."""
+
+import pickle
+
+import attrs
+import pytest
+
+from gradestack import model
+from gradestack.model import (
+    ABSENT,
+    Expectation,
+    Fault,
+    Grade,
+    Item,
+    Key,
+    Message,
+    Outcome,
+    Reason,
+    Sample,
+    Source,
+    ToolCall,
+    ToolSpec,
+    check_grade,
+    failed,
+    skipped,
+)
+
+
+@pytest.mark.parametrize("kind", [Expectation, Fault, Grade, Item, Key, Message, Reason, Sample, Source, ToolCall, ToolSpec])
+def test_data_is_frozen_and_named(kind):
+    """Objects cannot be changed, have no dict, and are made by keyword only."""
+    made = kind(**{field.name: "x" for field in attrs.fields(kind) if field.default is attrs.NOTHING})
+    name = attrs.fields(kind)[0].name
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        setattr(made, name, "y")
+    assert not hasattr(made, "__dict__")
+    with pytest.raises(TypeError):
+        kind("x")
+
+
+def test_no_reference_and_an_empty_one_differ():
+    """None is no reference, () is the reference of calling nothing."""
+    assert Sample(id="a").expected.calls is None
+    assert Expectation(calls=()) != Expectation()
+    assert Sample(id="a").calls is None
+
+
+def test_absent_is_false_and_stays_itself():
+    """The mark for "no value here" survives pickling, so that None can mean null."""
+    assert not ABSENT
+    assert repr(ABSENT) == "ABSENT"
+    assert pickle.loads(pickle.dumps(Reason(code="x"))).expected is ABSENT  # noqa: S301
+
+
+def test_native_data_does_not_take_part_in_equality():
+    """Two readings of a record are equal whatever their families attached."""
+    assert Sample(id="a", native=object()) == Sample(id="a", native=object())
+    assert "native" not in repr(Sample(id="a", native=object()))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [(Source(file="f.json", ordinal=3), "f.json record 3"), (Source(file="f.jsonl", ordinal=3, line=4), "f.jsonl:4")],
+)
+def test_a_source_reads_as_a_place(source, text):
+    """With a line it is one an editor can jump to."""
+    assert str(source) == text
+
+
+def test_skipped_says_why_and_has_no_score():
+    """A grader that does not apply is no zero."""
+    grade = skipped("no_tools", "the record has no tools")
+    assert (grade.outcome, grade.score, grade.rationale) == (Outcome.SKIPPED, None, "the record has no tools")
+    assert grade.reasons == (Reason(code="no_tools", message="the record has no tools"),)
+
+
+def test_failed_carries_its_fault():
+    """The rationale is the fault's message, or its code."""
+    fault = Fault(category="data", code="x")
+    assert (failed(fault).outcome, failed(fault).score, failed(fault).fault) == (Outcome.FAILED, None, fault)
+    assert failed(fault).rationale == "x"
+    assert failed(attrs.evolve(fault, message="m")).rationale == "m"
+
+
+@pytest.mark.parametrize("grade", [Grade(score=0.5), Grade(score=-3), Grade(score=1e100), skipped("x", "y")])
+def test_sound_grades_pass(grade):
+    """Any finite number is a score, and no score belongs to a skip."""
+    assert check_grade(grade) is None
+
+
+@pytest.mark.parametrize(
+    ("grade", "problem"),
+    [
+        (Grade(), "needs a number as score, got None"),
+        (Grade(score="1"), "needs a number as score, got '1'"),
+        (Grade(score=True), "needs a number as score, got True"),
+        (Grade(score=float("nan")), "must be finite, got nan"),
+        (Grade(score=float("-inf")), "must be finite, got -inf"),
+        (Grade(score=1.1e100), "must be finite"),
+        (Grade(score=10**400), "too large"),
+        (Grade(outcome=Outcome.SKIPPED, score=0.0), "a skipped outcome has no score, got 0.0"),
+        (Grade(outcome=Outcome.FAILED, score=1.0), "a failed outcome has no score, got 1.0"),
+        (Grade(score=1.0, parts={"a": None, "b": float("nan")}), "part 'b' must be finite or None, got nan"),
+    ],
+)
+def test_broken_grades_are_told_apart(grade, problem):
+    """Whatever could poison an average is named."""
+    assert problem in check_grade(grade)
+
+
+def test_states_read_as_text():
+    """Outcomes and statuses are their own JSON text."""
+    assert [str(each) for each in Outcome] == ["graded", "skipped", "failed", "missing"]
+    assert [str(each) for each in model.Status] == ["ok", "failed", "missing"]

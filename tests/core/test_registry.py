@@ -1,0 +1,336 @@
+"""Discovery: what is installed, what is broken, and who is to blame."""
+
+import types
+
+import pytest
+
+from gradestack.api import Component, Grader
+from gradestack.errors import ConfigError, PluginError
+from gradestack.hooks import hookimpl
+from gradestack.registry import Plugin, Registry, discover, suggest
+
+HOOK = "from gradestack.api import Component\nfrom gradestack.hooks import hookimpl\n"
+
+
+def module(**components):
+    """Return the text of a plugin module; names map to targets."""
+    lines = [f"Component(kind='grader', name={name!r}, target={target!r}, summary='s')" for name, target in components.items()]
+    return f"{HOOK}\n@hookimpl\ndef gradestack_components():\n    return [{', '.join(lines)}]\n"
+
+
+def plugins_of(spawn, *sites, **variables):
+    done = spawn("plugins", "list", paths=sites, **variables)
+    assert "Traceback" not in done.err
+    assert done.code == 0, done.err
+    return done.out
+
+
+# in process
+
+
+def test_every_built_in_plugin_is_sound():
+    """All of our own plugins load, through the same door as everybody's."""
+    found = discover(limit="")
+    assert [f"{plugin}: {plugin.error}" for plugin in found.broken] == []
+    assert found.conflicts == []
+    assert {"serial"} <= set(found.names("engine"))
+    assert "jsonl" in found.names("reader")
+    assert {plugin.distribution for plugin in found.plugins} == {"gradestack"}
+
+
+def test_two_discoveries_are_independent(toys):
+    """There is no global registry: what one has, another does not."""
+    first, second = discover(extra=[("toys", toys.offer(*toys.TOYS))], limit=""), discover(limit="")
+    assert "toy" in first.names("grader")
+    assert "toy" not in second.names("grader")
+
+
+def test_classes_load_on_first_use(registry, toys):
+    """Listing imports nothing; loading gives the class the component names."""
+    assert registry.load("grader", "toy") is toys.Toy
+    assert registry.version("grader", "toy") == "7"
+    component, plugin = registry.find("grader", "toy")
+    assert (component.target, plugin.name) == ("gradestack_toys:Toy", "toys")
+    assert str(plugin) == "toys (local 0)"
+
+
+def test_an_unknown_name_is_a_config_error_with_advice(registry):
+    """A close name is suggested; without one, all are listed."""
+    with pytest.raises(ConfigError, match=r"unknown grader 'toi' \(did you mean 'toy'\?\)"):
+        registry.find("grader", "toi")
+    with pytest.raises(ConfigError, match=r"unknown engine 'zzzzzz'; there are: .*serial"):
+        registry.find("engine", "zzzzzz")
+
+
+def broken(text="boom"):
+    return Plugin(name="sick", distribution="sick-dist", version="2", error=text)
+
+
+def test_an_unknown_name_that_a_broken_plugin_may_have_is_its_fault(registry):
+    """With a broken plugin about, the message shows what it said; a mere typo of a known name stays a typo."""
+    found = Registry([*registry.plugins, broken()])
+    with pytest.raises(PluginError) as caught:
+        found.find("grader", "whatever")
+    assert "sick (sick-dist 2): boom" in str(caught.value)
+    with pytest.raises(ConfigError, match="did you mean 'tau_partial'"):
+        found.find("grader", "tau_partail")
+
+
+def test_a_component_claimed_twice_is_a_conflict_naming_both(toys):
+    """The first keeps it for listings, but no work is done until it is settled."""
+    one = Plugin(name="a", distribution="dist-a", version="1", components=(toys.component("grader", "same", "Toy"),))
+    two = Plugin(name="b", distribution="dist-b", version="2", components=(toys.component("grader", "same", "Plain"),))
+    found = Registry([one, two])
+    assert found.find("grader", "same")[1] is one
+    with pytest.raises(PluginError) as caught:
+        found.require_sound()
+    assert "grader 'same' comes from both a (dist-a 1) and b (dist-b 2)" in str(caught.value)
+    Registry([one]).require_sound()
+
+
+def test_the_same_name_of_two_kinds_is_no_conflict(toys):
+    """A reader and a stack may share a name."""
+    pair = (toys.component("reader", "same", "Numbers"), toys.component("stack", "same", "numbers_stack"))
+    found = discover(extra=[("toys", toys.offer(*pair))], limit="")
+    assert found.conflicts == []
+
+
+@pytest.mark.parametrize(
+    ("component", "message"),
+    [
+        ({"kind": "greader"}, "unknown kind 'greader' (did you mean 'reader'?)"),
+        ({"name": "With Space"}, "component name 'With Space' must be lower case"),
+        ({"name": ""}, "component name ''"),
+        ({"name": 3}, "component name 3"),
+        ({"target": "pkg.mod.Class"}, "must look like 'package.module:Name'"),
+        ({"target": None}, "TypeError"),
+    ],
+)
+def test_a_malformed_component_breaks_its_plugin(toys, component, message):
+    """The plugin is listed as broken, with what is wrong; the others stay."""
+    made = Component(**({"kind": "grader", "name": "x", "target": "a:B", "summary": "s"} | component))
+    found = discover(extra=[("odd", toys.offer(made)), ("toys", toys.offer(*toys.TOYS))], limit="")
+    (sick,) = [plugin for plugin in found.broken if plugin.name == "odd"]
+    assert message in sick.error
+    assert "toy" in found.names("grader")
+
+
+class Hooked:
+    """Makers of plugin objects that do not keep the contract."""
+
+    @staticmethod
+    def raising():
+        class Made:
+            @hookimpl
+            def gradestack_components(self):
+                msg = "no components today"
+                raise LookupError(msg)
+
+        return Made()
+
+    @staticmethod
+    def returning(value):
+        class Made:
+            @hookimpl
+            def gradestack_components(self):
+                return value
+
+        return Made()
+
+    @staticmethod
+    def misspelt():
+        class Made:
+            @hookimpl
+            def gradestack_componets(self):
+                return ()
+
+        return Made()
+
+    @staticmethod
+    def wrong_argument():
+        class Made:
+            @hookimpl
+            def gradestack_components(self, registry):
+                return ()
+
+        return Made()
+
+    @staticmethod
+    def unmarked():
+        class Made:
+            def gradestack_components(self):
+                return ()
+
+        return Made()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "message"),
+    [
+        (Hooked.raising(), "LookupError: no components today"),
+        (Hooked.returning(None), "TypeError"),
+        (Hooked.returning(["toy"]), "returned 'toy', expected gradestack.api.Component records"),
+        (Hooked.misspelt(), "unknown hook 'gradestack_componets'"),
+        (Hooked.wrong_argument(), "registry"),
+        (Hooked.unmarked(), "is @hookimpl missing?"),
+        (types.ModuleType("empty"), "is @hookimpl missing?"),
+    ],
+)
+def test_a_broken_plugin_does_not_take_the_others_with_it(toys, plugin, message):
+    """What it did is recorded under its name; the next plugin works."""
+    found = discover(extra=[("sick", plugin), ("toys", toys.offer(*toys.TOYS))], limit="")
+    (sick,) = [each for each in found.broken if each.name == "sick"]
+    assert message in sick.error
+    assert found.load("grader", "toy")
+
+
+def test_a_plugin_may_offer_nothing(toys):
+    """An empty iterable is fine."""
+    found = discover(extra=[("nothing", toys.offer())], limit="")
+    assert "nothing" not in [plugin.name for plugin in found.broken]
+
+
+def test_one_object_under_two_names_is_refused(toys):
+    """The second registration is the broken one."""
+    plugin = toys.offer(*toys.TOYS)
+    found = discover(extra=[("one", plugin), ("two", plugin)], limit="")
+    assert "two" in [each.name for each in found.broken]
+    assert found.conflicts == []
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("gradestack_toys:Missing", "AttributeError"),
+        ("no_such_module:Toy", "ModuleNotFoundError: No module named 'no_such_module'"),
+        ("gradestack_toys:Count", "is not a class derived from gradestack.api.Grader"),
+        ("gradestack_toys:offer", "is not a class derived from gradestack.api.Grader"),
+        ("gradestack_toys:Plain", "is @attrs.frozen missing?"),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
+    """Missing module, missing name, wrong kind, no attrs class: told with plugin and target, when it is used."""
+    found = make_registry_(Component(kind="grader", name="odd", target=target, summary="s"))
+    with pytest.raises(PluginError) as caught:
+        found.load("grader", "odd")
+    assert message in str(caught.value)
+    assert "grader 'odd' of plugin toys (local 0)" in str(caught.value)
+
+
+def test_stacks_are_made_by_functions(make_registry_, toys):
+    """A stack gives a mapping; one that raises or gives something else is its plugin's fault."""
+    found = make_registry_(
+        toys.component("stack", "raising", "raising_stack"),
+        toys.component("stack", "listed", "listed_stack"),
+        Component(kind="stack", name="constant", target="gradestack_toys:ROOT", summary="s"),
+    )
+    assert found.stack("numbers")["graders"]["number"]["kind"] == "toy"
+    for name, message in [("raising", "raised LookupError: no stack here"), ("listed", "is list, not a mapping")]:
+        with pytest.raises(PluginError, match=message):
+            found.stack(name)
+    with pytest.raises(PluginError, match="is not a function"):
+        found.stack("constant")
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "answer"),
+    [("grdaers", ["graders", "gate"], " (did you mean 'graders'?)"), ("xyz", ["graders"], ""), (5, ["5x"], " (did you mean '5x'?)")],
+)
+def test_suggestions(word, known, answer):
+    """The closest known word, or nothing."""
+    assert suggest(word, known) == answer
+
+
+# installed distributions, in processes of their own
+
+
+def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution):
+    """One entry point in the group is all it takes."""
+    site = distribution("acme-graders", {"acme": "acme_graders"}, {"acme_graders": module(shiny="acme_graders:X")}, "3.2")
+    out = plugins_of(spawn, site)
+    assert "shiny" in out
+    assert "[acme-graders 3.2]" in out
+
+
+@pytest.mark.parametrize(
+    ("entry_points", "modules", "message"),
+    [
+        ({"sick": "sick_one"}, {"sick_one": "import no_such_thing"}, "ModuleNotFoundError: No module named 'no_such_thing'"),
+        ({"sick": "sick_one"}, {"sick_one": "raise SystemExit('bye')"}, "SystemExit: bye"),
+        ({"sick": "sick_one"}, {"sick_one": "x = ("}, "SyntaxError"),
+        ({"sick": "sick_gone"}, {}, "ModuleNotFoundError"),
+        ({"sick": "sick_one:gone"}, {"sick_one": ""}, "AttributeError"),
+        ({"sick": "sick_one"}, {"sick_one": "x = 1"}, "is @hookimpl missing?"),
+        (
+            {"sick": "sick_one"},
+            {"sick_one": f"{HOOK}@hookimpl\ndef gradestack_componets():\n    return ()"},
+            "unknown hook 'gradestack_componets'",
+        ),
+        (
+            {"sick": "sick_one"},
+            {"sick_one": f"{HOOK}@hookimpl\ndef gradestack_components(registry):\n    return ()"},
+            "registry",
+        ),
+    ],
+)
+def test_a_broken_installed_plugin_is_listed_as_broken(spawn, distribution, entry_points, modules, message):
+    """Every way a plugin can fail to load is told by name, distribution and version, and the others are listed."""
+    site = distribution("sick-dist", entry_points, modules)
+    out = plugins_of(spawn, site)
+    (line,) = [line for line in out.splitlines() if line.startswith("broken") and "sick" in line]
+    assert message in line or message in out
+    assert "[sick-dist 1.0]" in out
+    assert "tau_partial" in out
+
+
+def test_a_broken_plugin_matters_only_to_those_who_use_it(spawn, distribution, write_lines, record):
+    """A run without it passes; a run that names its grader exits 4 and says what it said."""
+    site = distribution("sick-dist", {"sick": "sick_one"}, {"sick_one": "raise ValueError('cannot start')"})
+    runs = write_lines([record("a")])
+    sound = spawn("grade", runs, "-o", "out", "--set", "reports=[]", "-q", paths=[site])
+    assert (sound.code, sound.err) == (0, "")
+    used = spawn("grade", runs, "-o", "out", "--set", "graders={q: sick_grader}", paths=[site])
+    assert used.code == 4
+    assert "sick (sick-dist 1.0): ValueError: cannot start" in used.err
+    assert "Traceback" not in used.err
+
+
+def test_one_entry_point_name_in_two_distributions_is_an_error(spawn, distribution, write_lines, record):
+    """Whichever stands first on the path, both are named, and nothing is graded."""
+    first = distribution("dist-one", {"same": "same_one"}, {"same_one": module(alpha="a:B")})
+    second = distribution("dist-two", {"same": "same_two"}, {"same_two": module(beta="a:B")})
+    runs = write_lines([record("a")])
+    for sites in ([first, second], [second, first]):
+        done = spawn("grade", runs, "-o", "out", paths=sites)
+        assert done.code == 4
+        assert "plugin name 'same' is taken by both dist-one 1.0 and dist-two 1.0" in done.err
+        assert "conflict" in plugins_of(spawn, *sites)
+    limited = spawn("grade", runs, "-o", "out", "-q", "--set", "reports=[]", "--no-plugins", paths=[first, second])
+    assert limited.code == 0, limited.err
+
+
+def test_one_component_name_in_two_distributions_is_an_error(spawn, distribution, write_lines, record):
+    """A third party cannot quietly replace a built-in grader either."""
+    site = distribution("thief", {"thief": "thief_one"}, {"thief_one": module(tau_partial="a:B")})
+    done = spawn("grade", write_lines([record("a")]), "-o", "out", paths=[site])
+    assert done.code == 4
+    assert "grader 'tau_partial' comes from both" in done.err
+    assert "tau_bench (gradestack" in done.err
+    assert "thief (thief 1.0)" in done.err
+
+
+def test_plugins_can_be_limited(spawn, distribution):
+    """GRADESTACK_PLUGINS names those to load beside the built-in ones; an empty one loads none of the others."""
+    first = distribution("dist-one", {"one": "one_mod"}, {"one_mod": module(alpha="a:B")})
+    second = distribution("dist-two", {"two": "two_mod"}, {"two_mod": module(beta="a:B")})
+    names = {"alpha", "beta", "tau_partial"}
+    for limit, expected in [(None, names), ("one", {"alpha", "tau_partial"}), ("", {"tau_partial"}), (" two , x", {"beta", "tau_partial"})]:
+        out = plugins_of(spawn, first, second, **({} if limit is None else {"GRADESTACK_PLUGINS": limit}))
+        assert {name for name in names if f" {name} " in out} == expected
+
+
+def test_the_limit_can_be_given_in_code(monkeypatch, toys):
+    """An argument wins over the environment."""
+    monkeypatch.setenv("GRADESTACK_PLUGINS", "nothing_of_that_name")
+    assert discover().names("grader") == discover(limit="").names("grader")
+    assert issubclass(discover(limit="x").load("grader", "tau_partial"), Grader)

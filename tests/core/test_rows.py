@@ -1,0 +1,181 @@
+"""Rows of results.jsonl: what is written, and that grades and keys read back equal."""
+
+import json
+
+import pytest
+
+from gradestack.jsontext import dumps
+from gradestack.model import (
+    Expectation,
+    Fault,
+    Grade,
+    Item,
+    Key,
+    Message,
+    Outcome,
+    Reason,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    ToolSpec,
+    failed,
+    skipped,
+)
+from gradestack.rows import grade_from_json, grade_to_json, key_from_row, sample_row
+
+FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
+RICH = Grade(
+    score=0.25,
+    passed=False,
+    counts={"tp": 1},
+    parts={"selection": 0.5, "precision": None},
+    label="direct",
+    gold="tool_call",
+    items=(
+        Item(
+            id="0",
+            score=1.0,
+            label="f",
+            gold="f",
+            counts={"n": 1},
+            parts={"p": 1.0},
+            reasons=(Reason(code="c", expected=None),),
+            fault=FAULT,
+            metadata={"k": [1, {"x": None}]},
+        ),
+        Item(id="1", outcome=Outcome.SKIPPED),
+    ),
+    reasons=(Reason(code="wrong_argument", pointer="/a/0", expected=None, actual=[1], subject="f", message="m"), Reason(code="x")),
+    rationale="why",
+    metadata={"note": {"a": 1}},
+)
+
+
+def through_json(grade):
+    return grade_from_json(json.loads(dumps(grade_to_json(grade))))
+
+
+@pytest.mark.parametrize("grade", [Grade(score=1.0), Grade(score=0), RICH, skipped("no_tools", "none"), Grade(outcome=Outcome.MISSING)])
+def test_grades_read_back_equal(grade):
+    """Everything a grade says survives the file, absent apart from null."""
+    assert through_json(grade) == grade
+
+
+def test_a_failed_grade_reads_back_with_its_fault():
+    """Its metadata has gained the error, as letta-evals writes it; written again, nothing changes."""
+    back = through_json(failed(FAULT))
+    assert (back.outcome, back.score, back.fault) == (Outcome.FAILED, None, FAULT)
+    assert back.metadata == {"error": "boom", "error_type": "ValueError"}
+    assert grade_to_json(back) == grade_to_json(failed(FAULT))
+
+
+def test_an_ungraded_score_is_written_as_the_document_says_beside_its_state():
+    """score 0.0 is for readers of the letta form; ours read the state."""
+    row = grade_to_json(skipped("no_tools", "none"))
+    assert (row["score"], row["state"], row["rationale"]) == (0.0, "skipped", "none")
+    assert through_json(skipped("no_tools", "none")).score is None
+
+
+def test_the_error_type_of_a_fault_without_exception_is_its_code():
+    """So that the field is never empty."""
+    assert grade_to_json(failed(Fault(category="data", code="cut_off")))["metadata"] == {"error": "", "error_type": "cut_off"}
+
+
+def call(**fields):
+    return ToolCall(name="f", **({"arguments": {"x": 1}} | fields))
+
+
+SAMPLE = Sample(
+    id="t1",
+    model="m",
+    run=2,
+    input=("one", "two"),
+    turns=((Message(role="user", content="hi"), Message(role="assistant", tool_calls=(call(id="c1", raw_arguments="{"),))), ()),
+    calls=(call(), call(arguments=None, raw_arguments="{", error="no")),
+    label="direct",
+    text="done",
+    plan={"w": 1},
+    tools=(ToolSpec(name="f"), ToolSpec(name="g")),
+    expected=Expectation(calls=(), text=("a", "b"), label="tool_call"),
+    recorded={"reward": 1.0},
+    agent_id="agent-1",
+    usage={"tokens": 3},
+    facets={"domain": "air"},
+    source=Source(file="f.jsonl", ordinal=0, line=1),
+    native=object(),
+)
+
+
+def test_a_row_holds_the_letta_form_and_more():
+    """Every field, spelled out."""
+    grades = {"q": Grade(score=1.0), "r": failed(FAULT)}
+    row = sample_row(SAMPLE, grades, "q", passed=True)
+    assert row == {
+        "sample": {"id": "t1", "input": ["one", "two"], "ground_truth": ["a", "b"]},
+        "submission": "done",
+        "submissions": None,
+        "trajectory": [
+            [
+                {"role": "user", "content": "hi"},
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{"}}],
+                },
+            ],
+            [],
+        ],
+        "agent_id": "agent-1",
+        "agent_usage": {"tokens": 3},
+        "model_name": "m",
+        "grade": grade_to_json(grades["q"]),
+        "grades": {key: grade_to_json(grade) for key, grade in grades.items()},
+        "state": "graded",
+        "passed": True,
+        "run": 2,
+        "status": "ok",
+        "error": None,
+        "facets": {"domain": "air"},
+        "source": {"file": "f.jsonl", "ordinal": 0, "line": 1},
+        "recorded": {"reward": 1.0},
+        "tools": ["f", "g"],
+        "expected": {"calls": [], "label": "tool_call", "text": ["a", "b"], "plan": None},
+        "predicted": {
+            "calls": [
+                {"name": "f", "arguments": {"x": 1}},
+                {"name": "f", "arguments": None, "raw_arguments": "{", "error": "no"},
+            ],
+            "label": "direct",
+            "plan": {"w": 1},
+        },
+    }
+    json.dumps(row)
+
+
+def test_nothing_known_is_written_as_null():
+    """Not recorded calls are null, not an empty list; the state of the headline is the row's."""
+    row = sample_row(Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None)
+    assert (row["predicted"]["calls"], row["expected"]["calls"], row["tools"]) == (None, None, None)
+    assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == ("failed", "failed", "ValueError", "")
+
+
+@pytest.mark.parametrize(
+    ("sample", "submission"),
+    [(Sample(id="a", label="direct"), "direct"), (Sample(id="a", label="direct", text=""), ""), (Sample(id="a"), "")],
+)
+def test_the_submission_is_the_answer_or_the_label(sample, submission):
+    """The text when there is one, however empty."""
+    assert sample_row(sample, {"q": Grade(score=1.0)}, "q", passed=True)["submission"] == submission
+
+
+def test_what_a_text_grader_judged_is_its_submission():
+    """By grader key, and the headline's at the top."""
+    row = sample_row(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True, submissions={"q": "taken out", "r": "other"})
+    assert (row["submission"], row["submissions"]) == ("taken out", {"q": "taken out", "r": "other"})
+
+
+def test_keys_read_back_equal():
+    """All an aggregator knows of a sample stands in its row."""
+    row = json.loads(dumps(sample_row(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)))
+    assert key_from_row(row, 9) == Key(id="t1", model="m", run=2, ordinal=9, facets={"domain": "air"})

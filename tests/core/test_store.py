@@ -1,0 +1,145 @@
+"""Run directories: never in anybody's way, never half done."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from gradestack.errors import ConfigError
+from gradestack.store import GENERATOR, HEADER, Staging, check_place, default_place, is_run, link_latest
+
+NOON = datetime(2031, 2, 3, 12, 0, 5, tzinfo=UTC)
+
+
+def make_run(path, **files):
+    path.mkdir(parents=True)
+    (path / HEADER).write_text(json.dumps({"generator": GENERATOR}))
+    for name, text in files.items():
+        (path / name).write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("header", [None, "", "[]", "{", '{"generator": "other"}', "[" * 10_000])
+def test_only_our_own_directories_are_runs(tmp_path, header):
+    """A header of another program, a broken one or none is not ours."""
+    if header is not None:
+        (tmp_path / HEADER).write_text(header)
+    assert not is_run(tmp_path)
+    assert is_run(make_run(tmp_path / "run"))
+    assert not is_run(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("airline", "airline"), ("a b/c:d", "a-b-c-d"), ("../..", "run"), ("", "run"), ("été", "été"), ("x" * 300, "x" * 100)],
+)
+def test_the_default_place_is_safe(tmp_path, monkeypatch, name, folder):
+    """Below gradestack-runs whatever the suite is called, by UTC time."""
+    monkeypatch.chdir(tmp_path)
+    assert default_place(name, NOON).as_posix() == f"gradestack-runs/{folder}/20310203T120005Z"
+
+
+def test_two_runs_within_a_second_both_stay(tmp_path, monkeypatch):
+    """The second is numbered."""
+    monkeypatch.chdir(tmp_path)
+    default_place("x", NOON).mkdir(parents=True)
+    assert default_place("x", NOON).name == "20310203T120005Z-2"
+    default_place("x", NOON).mkdir()
+    assert default_place("x", NOON).name == "20310203T120005Z-3"
+
+
+def test_free_places(tmp_path):
+    """What does not exist, an empty directory, an earlier run."""
+    (tmp_path / "empty").mkdir()
+    make_run(tmp_path / "run")
+    for name in ("new", "deep/er/new", "empty", "run"):
+        check_place(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file", "file: exists and is not a directory"),
+        ("file/below", "file is not a directory that can be written to"),
+        ("file/below/deep", "file is not a directory that can be written to"),
+        ("theirs", "theirs: the directory is not empty and not a gradestack run"),
+        ("dangling", "dangling: exists and is not a directory"),
+        ("x" * 300, "File name too long"),
+        ("work", "holds the working directory"),
+        ("work/inner", "holds the working directory"),
+    ],
+)
+def test_places_that_are_refused(tmp_path, monkeypatch, name, message):
+    """A file, a path below one, somebody's directory, a dangling link, the working directory and those around it."""
+    (tmp_path / "file").touch()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/data").touch()
+    (tmp_path / "dangling").symlink_to("nowhere")
+    (tmp_path / "work/inner").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work/inner")
+    with pytest.raises(ConfigError) as caught:
+        check_place(tmp_path / name)
+    assert message in str(caught.value)
+    with pytest.raises(ConfigError):
+        Staging(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file", "theirs", "work"]
+
+
+def test_a_directory_that_may_not_be_written(tmp_path, monkeypatch):
+    """Said before any work is done (the check is simulated: root may write anywhere)."""
+    monkeypatch.setattr("gradestack.store.os.access", lambda *_: False)
+    with pytest.raises(ConfigError, match="can be written to"):
+        check_place(tmp_path / "new")
+
+
+def test_nothing_is_at_the_place_until_all_is_done(tmp_path):
+    """A new directory appears whole, its pieces gone."""
+    staging = Staging(tmp_path / "out/run")
+    (staging.parts / "piece").touch()
+    staging.write_json("x.json", {"b": 1, "a": "é"})
+    assert not (tmp_path / "out/run").exists()
+    assert staging.commit() == tmp_path / "out/run"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["run"]
+    assert [path.name for path in (tmp_path / "out/run").iterdir()] == ["x.json"]
+    assert (tmp_path / "out/run/x.json").read_bytes() == '{\n  "a": "é",\n  "b": 1\n}\n'.encode()
+    assert (tmp_path / "out/run").stat().st_mode & 0o777 == 0o755
+
+
+def test_an_earlier_run_is_replaced_whole(tmp_path):
+    """Nothing of it stays behind, beside it neither."""
+    place = make_run(tmp_path / "run", old="x")
+    staging = Staging(place)
+    staging.write_json(HEADER, {"generator": GENERATOR, "new": True})
+    staging.commit()
+    assert [path.name for path in tmp_path.rglob("*")] == ["run", HEADER]
+    assert json.loads((place / HEADER).read_text())["new"] is True
+
+
+def test_a_discarded_run_leaves_everything_as_it_was(tmp_path):
+    """The earlier run is still there."""
+    place = make_run(tmp_path / "run", old="x")
+    Staging(place).discard()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert (place / "old").read_text() == "x"
+
+
+def test_a_temporary_run_has_a_place_of_its_own():
+    """Without a place, a directory of the system's."""
+    staging = Staging(None)
+    path = staging.commit()
+    assert path.is_dir()
+    assert not staging.parts.exists()
+    staging.discard()
+    assert not path.exists()
+
+
+def test_latest_points_at_the_last_run(tmp_path):
+    """A link beside the runs; what is no link is left alone."""
+    for name in ("one", "two"):
+        link_latest(make_run(tmp_path / name))
+    assert (tmp_path / "latest").resolve() == tmp_path / "two"
+    (tmp_path / "latest").unlink()
+    (tmp_path / "latest").mkdir()
+    link_latest(tmp_path / "one")
+    assert (tmp_path / "latest").is_dir()
+    assert not (tmp_path / "latest").is_symlink()

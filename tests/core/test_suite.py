@@ -1,0 +1,368 @@
+"""Suites: from YAML to components ready to run, with everything wrong told at once (suite, resolver and suite keys)."""
+
+import re
+import textwrap
+
+import pytest
+
+from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack.facade import files_suite, load_suite
+from gradestack.registry import Plugin, Registry
+
+
+@pytest.fixture
+def load(tmp_path, write_lines, record, registry):
+    """Return a function that loads a suite text beside a file of runs."""
+    write_lines([record("a", 1.0)])
+
+    def call(text, *overrides, using=None):
+        path = tmp_path / "suite.yaml"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return load_suite(path, overrides=overrides, registry=using or registry)
+
+    return call
+
+
+def refused(load, text, *overrides, using=None, error=ConfigError):
+    with pytest.raises(error) as caught:
+        load(text, *overrides, using=using)
+    return [re.sub(r"^\S*/(?=suite\.yaml:)", "", problem) for problem in caught.value.problems]
+
+
+BASE = """\
+name: x
+target: {paths: [runs.jsonl]}
+graders: {quality: toy}
+"""
+
+
+def test_a_small_suite(load, toys, tmp_path):
+    """Sniffed format, default aggregators, default pages, no gate."""
+    suite = load(BASE)
+    assert (suite.name, suite.profile, suite.headline, suite.gates) == ("x", "documented", "quality", ())
+    assert suite.reader.name == "jsonl"
+    assert [(stage.key, stage.name, stage.component) for stage in suite.graders] == [("quality", "toy", toys.Toy())]
+    assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [("quality", "toy_count")]
+    assert [stage.name for stage in suite.reports] == ["html", "markdown"]
+    assert suite.engine.name == "serial"
+    assert suite.duplicates == "keep"
+    assert [given.shown for given in suite.inputs.data] == ["runs.jsonl"]
+    assert suite.graders[0].version == "7"
+
+
+def test_paths_are_taken_from_the_suite_file(load, tmp_path, monkeypatch, toys):
+    """Wherever the command is run; so are the path options of components."""
+    monkeypatch.chdir("/")
+    suite = load(BASE + "profile: upstream\n", "graders.quality={kind: toy, place: side/file}")
+    assert suite.inputs.data[0].path == tmp_path / "runs.jsonl"
+    assert suite.graders[0].component.place == tmp_path / "side/file"
+
+
+def test_the_profile_is_inherited_and_can_be_overridden(load):
+    """By every component that has one."""
+    suite = load(BASE + "profile: upstream\n", "graders.mine={kind: toy, profile: documented}")
+    assert [stage.component.profile for stage in suite.graders] == ["upstream", "documented"]
+    assert suite.profile == "upstream"
+
+
+def test_the_name_defaults_to_the_files(load):
+    """suite.yaml without a name is called suite."""
+    assert load(BASE.replace("name: x\n", "")).name == "suite"
+
+
+def test_an_own_metric_replaces_the_default_of_its_name(load):
+    """Others are added; without `of` a metric goes to the grader that has it by default, else to the first."""
+    suite = load(
+        """\
+        target: {paths: [runs.jsonl]}
+        graders: {one: demanding_not, two: toy}
+        metrics:
+          toy_count: {fail: add}
+          average: mean
+          late: {kind: mean, of: two, confidence: 0.5}
+        """.replace("demanding_not", "tau_partial")
+    )
+    found = [(metric.of, metric.stage.key, metric.stage.name) for metric in suite.metrics if metric.stage.name != "partial_statistics"]
+    assert ("two", "toy_count", "toy_count") in found
+    assert ("one", "average", "mean") in found
+    assert ("two", "late", "mean") in found
+    (count,) = [metric.stage.component for metric in suite.metrics if metric.stage.key == "toy_count"]
+    assert count.fail == "add"
+
+
+# mistakes
+
+
+def test_many_mistakes_are_told_at_once(load):
+    """Each with its line, its path and a suggestion."""
+    assert sorted(
+        refused(
+            load,
+            """\
+            name: 5
+            profil: upstream
+            target: {paths: [runs.jsonl]}
+            graders:
+              quality: {kind: toi}
+              other: {kind: toy, facter: 2, limit: "3", mode: plane}
+            metrics:
+              average: {kind: maen, of: quality}
+              spread: {kind: mean, of: qualty, confidence: 2.0}
+            gate: {metric_key: quolity, op: gte, value: 0.5}
+            reports: [htlm]
+            """,
+        )
+    ) == sorted(
+        [
+            "suite.yaml:1: name: expected text, got 5; put it in quotes",
+            "suite.yaml:2: profil: unknown key (did you mean 'profile'?)",
+            "suite.yaml:5: graders.quality.kind: unknown grader 'toi' (did you mean 'toy'?)",
+            "suite.yaml:6: graders.other.facter: unknown key (did you mean 'factor'?)",
+            "suite.yaml:6: graders.other.limit: expected a whole number, got '3'",
+            "suite.yaml:6: graders.other.mode: expected one of plain, loud; got 'plane' (did you mean 'plain'?)",
+            "suite.yaml:8: metrics.average.kind: unknown aggregator 'maen' (did you mean 'mean'?)",
+            "suite.yaml:9: metrics.spread.of: no grader has the key 'qualty' (did you mean 'quality'?)",
+            "suite.yaml:9: metrics.spread: confidence must be between 0 and 1, got 2.0",
+            "suite.yaml:10: gate.metric_key: no grader has the key 'quolity' (did you mean 'quality'?)",
+            "suite.yaml:11: reports[0]: unknown reporter 'htlm' (did you mean 'html'?)",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("reader: jsonk", "reader.kind: unknown reader 'jsonk' (did you mean 'jsonl'?)"),
+        ("reader: {kind: jsonl, odd: 1}", "reader.odd: unknown key; known: none"),
+        ("reader: [jsonl]", "reader: expected text, got a list, or expected a mapping, got a list"),
+        ("engine: seriel", "engine: unknown engine 'seriel' (did you mean 'serial'?)"),
+        ("stack: jsonn", "stack: unknown stack 'jsonn' (did you mean 'jsonl'?)"),
+        ("duplicates: first", "duplicates: expected one of keep, last, error; got 'first'"),
+        ("gate: {op: gte, value: 1, vaule: 2}", "gate.vaule: unknown key (did you mean 'value'?)"),
+        ("gate: {op: ge, value: 1}", "gate.op: expected one of gt, gte, lt, lte, eq; got 'ge' (did you mean 'gte'?)"),
+        ("gate: {value: 1}", "gate.op: missing"),
+        ("gate: {op: gte, value: '1'}", "gate.value: expected a number, got '1'"),
+        ("gate: {op: gte, value: .nan}", "gate.value: expected a number, got nan"),
+        ("reports: html", "reports: expected a list, got 'html'"),
+        ("metrics: {m: {of: quality}}", "metrics.m: kind is missing; there are: "),
+        ("metrics: {m: {kind: 5}}", "metrics.m: kind must be text, got 5; there are: "),
+        ("metrics: {m: {kind: mean, of: [quality]}}", "metrics.m.of: no grader has the key ['quality']"),
+        ("metrics: [mean]", "metrics: expected a mapping, got a list"),
+        ("metrics: {1: [x]}", "metrics.1: expected text, got a list, or expected a mapping, got a list"),
+        ("1: x", "1: unknown key"),
+    ],
+)
+def test_every_section_is_checked(load, line, expected):
+    """One line added to a sound suite gives a problem at that line, and none elsewhere."""
+    found = refused(load, BASE + line + "\n")
+    assert found[0].startswith(f"suite.yaml:4: {expected}")
+    assert all(problem.startswith("suite.yaml:4: ") for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("graders", "expected"),
+    [
+        ("toy", "graders: expected a mapping, got 'toy'"),
+        ("{quality: {}}", "graders.quality: kind is missing; there are: "),
+        ("{quality: [toy]}", "graders.quality: expected text, got a list, or expected a mapping, got a list"),
+        ("{1: 5}", "graders.1: expected text, got 5; put it in quotes, or expected a mapping, got 5"),
+        ("{yes: [x]}", "graders.True: expected text, got a list, or expected a mapping, got a list"),
+        ("{quality: {kind: toy, factor: -1.0}}", "graders.quality: factor must not be negative, got -1.0"),
+        ("{quality: {kind: toy, weights: {a: x}}}", "graders.quality.weights.a: expected a number, got 'x'"),
+        ("{quality: {kind: toy, names: [a, 1]}}", "graders.quality.names[1]: expected text, got 1; put it in quotes"),
+        ("{quality: {kind: demanding}}", "graders.quality: demanding needs native; the format 'jsonl' provides "),
+    ],
+)
+def test_graders_are_checked(load, graders, expected):
+    """Keys, kinds, options, ranges and what a grader needs."""
+    found = refused(load, f"target: {{paths: [runs.jsonl]}}\nreader: jsonl\ngraders: {graders}\n")
+    assert any(problem.startswith(f"suite.yaml:3: {expected}") for problem in found), found
+
+
+def test_no_grader_and_no_default_stack(load, tmp_path, toys, make_registry_):
+    """Without graders the format's own stack is used, and where it has none that is said."""
+    assert [stage.key for stage in load("target: {paths: [runs.jsonl]}").graders] == ["partial"]
+    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    suite = load("target: {paths: [x.numbers]}")
+    assert [stage.key for stage in suite.graders] == ["number"]
+    assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [("number", "toy_count"), ("number", "average")]
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("", "suite.yaml: target: paths is missing: name the result files to grade"),
+        ("target: {}", "suite.yaml:2: target: paths is missing: name the result files to grade"),
+        ("target: {paths: []}", "suite.yaml:2: target: paths is missing: name the result files to grade"),
+        ("target: {paths: [1]}", "suite.yaml:2: target.paths[0]: expected text, got 1; put it in quotes"),
+        ("target: 5", "suite.yaml:2: target: expected a mapping, got 5"),
+        ("target: {path: x}", "suite.yaml:2: target.path: unknown key (did you mean 'paths'?)"),
+        ("target: {kind: agent, agent_id: x}", "suite.yaml:2: target.kind: 'agent' is a live target"),
+    ],
+)
+def test_targets_are_checked(load, target, expected):
+    """What to grade must be said, and be recorded."""
+    found = refused(load, f"graders: {{quality: toy}}\n{target}\n")
+    assert any(problem.startswith(expected) for problem in found), found
+
+
+def test_mistakes_in_the_suite_are_told_before_missing_inputs(load):
+    """A typo is exit 2, even when the input is not there yet; without mistakes the input is the problem."""
+    found = refused(load, "target: {paths: [gone.jsonl]}\ngraders: {quality: toi}\n")
+    assert found == ["suite.yaml:2: graders.quality: unknown grader 'toi' (did you mean 'toy'?)"]
+    with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
+        load("target: {paths: [gone.jsonl]}\ngraders: {quality: toy}\n")
+    with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
+        load("target: {paths: [gone.jsonl]}\n")
+
+
+def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry_, toys):
+    """Alone it is a plugin error; beside mistakes of the suite, a configuration error that lists it too."""
+    using = make_registry_(toys.component("grader", "sick", "Missing"))
+    (found,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
+    assert found.startswith("--set graders.quality: grader 'sick' of plugin toys (local 0) cannot be loaded: AttributeError")
+    both = refused(load, BASE + "nmae: y\n", "graders.quality=sick", using=using)
+    assert len(both) == 2
+    with_broken = Registry([*using.plugins, Plugin(name="p", distribution="d", version="1", error="boom")])
+    (unknown,) = refused(load, BASE, "graders.quality=whatever", using=with_broken, error=PluginError)
+    assert "plugin p (d 1): boom" in unknown
+
+
+def test_a_conflict_stops_everything(load, registry):
+    """Two plugins of one name are settled before any work."""
+    found = Registry(registry.plugins)
+    found.conflicts.append("grader 'x' comes from both a and b")
+    assert refused(load, BASE, using=found, error=PluginError) == ["grader 'x' comes from both a and b"]
+
+
+# stacks and overrides
+
+
+def test_a_stack_is_the_ground_a_suite_stands_on(load, tmp_path):
+    """Own entries add to it, extend it option by option, or replace it by naming their own kind."""
+    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    suite = load(
+        """\
+        target: {paths: [x.numbers]}
+        stack: numbers
+        graders:
+          number: {factor: 3.0}
+          second: {kind: toy, factor: 2.0}
+        gate: {op: lt, value: 9}
+        """
+    )
+    found = [(stage.key, stage.component.limit, stage.component.factor) for stage in suite.graders]
+    assert found == [("number", 5, 3.0), ("second", None, 2.0)]
+    assert [gate.op for gate in suite.gates] == ["lt"]
+    assert suite.reports == ()
+    replaced = load("target: {paths: [x.numbers]}\nstack: numbers\ngraders: {number: toy}\n")
+    assert [(stage.key, stage.component.limit) for stage in replaced.graders] == [("number", None)]
+
+
+def test_a_broken_stack_is_its_plugins_fault(load, make_registry_, toys):
+    """A function that raises is no traceback."""
+    using = make_registry_(toys.component("stack", "raising", "raising_stack"))
+    with pytest.raises(PluginError, match="stack 'raising' of plugin toys .* raised LookupError: no stack here"):
+        load("target: {paths: [runs.jsonl]}\nstack: raising\n", using=using)
+
+
+def test_overrides_reach_every_part(load):
+    """Graders, metrics, gate, reader, also of the stack that is laid under later."""
+    suite = load(
+        "target: {paths: [runs.jsonl]}\n",
+        "graders.partial.no_expected=skip",
+        "metrics.average={kind: mean, confidence: 0.5}",
+        "gate={op: gt, value: 0.25}",
+        "reports=[]",
+        "name=mine",
+        "profile=upstream",
+    )
+    assert suite.graders[0].component.no_expected == "skip"
+    assert suite.metrics[-1].stage.component.confidence == 0.5
+    assert (suite.gates[0].op, suite.name, suite.profile, suite.reports) == ("gt", "mine", "upstream", ())
+
+
+def test_a_mistaken_override_is_placed_on_the_command_line(load):
+    """Not at a line of the file."""
+    assert refused(load, BASE, "graders.quality.facter=1") == ["--set graders.quality.facter: unknown key (did you mean 'factor'?)"]
+    assert refused(load, BASE, "reader.odd=1") == ["--set reader.odd: unknown key; known: none"]
+
+
+@pytest.mark.parametrize("reader", ["reader: {kind: numbers}", "target: {paths: [x.numbers], reader: numbers}", ""])
+def test_reader_options_can_be_set_however_the_reader_is_named(load, tmp_path, reader):
+    """At the top, inside the target, or sniffed."""
+    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    target = "" if "target" in reader else "target: {paths: [x.numbers]}\n"
+    suite = load(f"{target}{reader}\ngraders: {{quality: toy}}\n", "reader.where=plan")
+    assert suite.reader.component.where == "plan"
+
+
+def test_one_path_needs_no_list(load):
+    """paths: FILE is understood."""
+    assert len(load("target: {paths: runs.jsonl}\ngraders: {quality: toy}\n").inputs.data) == 1
+
+
+# what is kept of it
+
+
+def test_the_published_configuration_does_not_say_where_files_lie(load, tmp_path):
+    """Inputs, dataset and path options are cut to names; engine and directories are left out."""
+    suite = load(
+        BASE + "engine: serial\n",
+        f"target.paths=[{tmp_path}/runs.jsonl]",
+        f"graders.quality={{kind: toy, place: {tmp_path}/side/file.txt, names: [a]}}",
+        f"dataset={tmp_path}/runs.jsonl",
+    )
+    assert suite.config == {
+        "name": "x",
+        "target": {"paths": ["runs.jsonl"]},
+        "graders": {"quality": {"kind": "toy", "place": "file.txt", "names": ["a"]}},
+        "reader": {"kind": "jsonl"},
+        "dataset": "runs.jsonl",
+    }
+
+
+def test_odd_yaml_values_do_not_end_up_in_files_that_are_json(load):
+    """A date where anything goes is written as text."""
+    suite = load(BASE, "graders.quality={kind: toy, anything: {when: 2024-05-20, 5: !!set {a}}}")
+    assert suite.config["graders"]["quality"]["anything"] == {"when": "2024-05-20", "5": ["a"]}
+
+
+def test_warnings_do_not_say_where_the_suite_lies(load):
+    """A percentage that looks like a fraction is suspicious; the warning is kept in summary.json."""
+    suite = load(BASE + "gate: {metric: accuracy, op: gte, value: 0.8}\n")
+    (warning,) = suite.warnings
+    assert warning == "suite.yaml:4: gate.value: 0.8 is a percentage here: 0.8% of the samples"
+
+
+def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines, record):
+    """Overrides and stacks work on a copy."""
+    given = {"target": {"paths": str(write_lines([record("a")]))}, "graders": {"q": {"kind": "toy"}}}
+    load_suite(given, overrides=["graders.q.factor=2", "target.reader=jsonl"], registry=registry)
+    assert given == {"target": {"paths": str(tmp_path / "runs.jsonl")}, "graders": {"q": {"kind": "toy"}}}
+
+
+def test_files_without_a_suite(tmp_path, registry, write_lines, record):
+    """Named after the first file, its format's stack, options as given."""
+    path = write_lines([record("a")], "my runs.jsonl")
+    suite = files_suite(path, registry=registry, profile="upstream", overrides=["reports=[]"])
+    assert (suite.name, suite.profile, suite.config["stack"]) == ("my runs", "upstream", "jsonl")
+    with pytest.raises(ConfigError, match="no file to grade"):
+        files_suite([], registry=registry)
+    with pytest.raises(ConfigError, match="unknown stack 'jsn'"):
+        files_suite([path], stack="jsn", registry=registry)
+    with pytest.raises(ConfigError, match="unknown reader 'jsn'"):
+        files_suite([path], reader="jsn", registry=registry)
+
+
+# datasets
+
+
+def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
+    """Expectations and tools may come from it; it is read by its own format."""
+    (tmp_path / "gold.jsonl").write_text('{"id": "0", "expected": "x"}\n')
+    (tmp_path / "x.numbers").write_text("numbers\n1\n")
+    suite = load("target: {paths: [x.numbers]}\ndataset: gold.jsonl\n")
+    assert (suite.reader.name, suite.dataset_reader.name, suite.inputs.dataset.shown) == ("numbers", "jsonl", "gold.jsonl")
+    with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
+        load("target: {paths: [x.numbers]}\ndataset: gone.jsonl\n")

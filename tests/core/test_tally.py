@@ -1,0 +1,86 @@
+"""The figures every run has: states are counted, never turned into zeros."""
+
+import json
+import random
+
+import pytest
+
+from gradestack import tally
+from gradestack.gate import GateSpec
+from gradestack.model import Fault, Grade, Outcome, failed, skipped
+
+SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))
+MISSING = Grade(outcome=Outcome.MISSING)
+
+
+def of(*grades, gate=None, model=""):
+    found = {}
+    for grade in grades:
+        tally.add(found, model, {"q": grade}, gate)
+    return found
+
+
+def figures(found, profile="documented"):
+    return tally.figures(tally.overall(found, ["q"])["q"], profile)
+
+
+def test_averages_over_attempted_and_over_total():
+    """1.0 and 0.5 graded, one skipped, one failed, one missing: 1.5/2 and 1.5/5; one of two passes."""
+    found = figures(of(Grade(score=1.0), SKIP, Grade(score=0.5), FAIL, MISSING))
+    assert found == {
+        "total": 5,
+        "total_attempted": 2,
+        "avg_score_attempted": 0.75,
+        "avg_score_total": 0.3,
+        "passed_attempts": 1,
+        "failed_attempts": 1,
+        "pass_rate": 50.0,
+    }
+
+
+def test_states_are_counted_one_by_one():
+    """Every outcome has its own number, also those that did not happen."""
+    states = tally.overall(of(Grade(score=0.0), SKIP, SKIP, FAIL), ["q"])["q"]["states"]
+    assert states == {"graded": 1, "skipped": 2, "failed": 1, "missing": 0}
+
+
+@pytest.mark.parametrize(("profile", "nothing"), [("documented", None), ("upstream", 0.0)])
+def test_nothing_attempted(profile, nothing):
+    """Documented: the average of no score is undefined; upstream says 0.0."""
+    found = figures(of(SKIP, FAIL), profile)
+    assert (found["total"], found["total_attempted"]) == (2, 0)
+    assert (found["avg_score_attempted"], found["pass_rate"]) == (nothing, nothing)
+    assert found["avg_score_total"] == 0.0
+    empty = figures({}, profile)
+    assert (empty["total"], empty["avg_score_total"]) == (0, nothing)
+
+
+def test_passing_follows_the_gate():
+    """Its per-sample rule decides, with a gate at 0.5 both pass."""
+    grades = Grade(score=1.0), Grade(score=0.5), SKIP
+    assert figures(of(*grades, gate=GateSpec(op="gte", value=0.5)))["passed_attempts"] == 2
+    assert figures(of(*grades, gate=GateSpec(op="gt", value=0.5)))["passed_attempts"] == 1
+
+
+def test_models_keep_the_order_of_their_first_sample_and_merge_by_name():
+    """Overall figures are over all models together."""
+    left = of(Grade(score=1.0), model="b")
+    right = of(Grade(score=0.0), model="a") | of(Grade(score=0.5), model="b")
+    merged = tally.merge(left, right)
+    assert merged is left
+    assert list(merged) == ["b", "a"]
+    assert figures({"": merged["b"]})["avg_score_attempted"] == 0.75
+    assert figures(merged)["avg_score_attempted"] == 0.5
+
+
+def test_any_split_gives_the_same_figures():
+    """Shards merged in order equal the whole, exactly, through JSON."""
+    rng = random.Random(3)
+    grades = [rng.choice([Grade(score=rng.random()), Grade(score=1e-17), SKIP, FAIL]) for _ in range(200)]
+    whole = of(*grades)
+    for _ in range(10):
+        cut = rng.randrange(200)
+        left, right = (json.loads(json.dumps(of(*part))) for part in (grades[:cut], grades[cut:]))
+        before = json.dumps(right)
+        assert figures(tally.merge(left, right)) == figures(whole)
+        assert json.dumps(right) == before

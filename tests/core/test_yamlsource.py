@@ -1,0 +1,163 @@
+"""YAML with places, and values set on the command line."""
+
+import pytest
+
+from gradestack.errors import ConfigError
+from gradestack.yamlsource import Document, apply_override, parse_yaml, read_yaml, show_place
+
+TEXT = """\
+name: x
+graders:
+  one: {kind: toy,
+        factor: 2}
+  two:
+    kind: toy
+    names:
+      - a
+      - b
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [((), ""), (("a",), "a"), (("a", "b", 0, "c"), "a.b[0].c"), (("a", 0, 1), "a[0][1]")],
+)
+def test_places_read_as_people_write_them(place, text):
+    """Dots for keys, brackets for positions."""
+    assert show_place(place) == text
+
+
+@pytest.mark.parametrize(
+    ("place", "line"),
+    [
+        (("name",), 1),
+        (("graders",), 2),
+        (("graders", "one"), 3),
+        (("graders", "one", "kind"), 3),
+        (("graders", "one", "factor"), 4),
+        (("graders", "two", "names", 1), 9),
+    ],
+)
+def test_every_value_knows_its_line(place, line):
+    """Keys, flow mappings and list entries all have one."""
+    assert parse_yaml(TEXT, "s.yaml").where(place) == f"s.yaml:{line}: {show_place(place)}"
+
+
+def test_a_value_without_a_line_is_placed_by_what_is_around_it():
+    """A missing key is told with the line of its mapping; nothing at all, at the top."""
+    document = parse_yaml(TEXT, "s.yaml")
+    assert document.where(("graders", "two", "missing", "deeper")) == "s.yaml:5: graders.two.missing.deeper"
+    assert document.where(()) == "s.yaml: top level"
+    assert document.where(("gone",)) == "s.yaml: gone"
+
+
+def test_values_are_plain_data():
+    """Anchors and merges are expanded as YAML says, and lines of the anchor are kept."""
+    document = parse_yaml("a: &x {n: 1}\nb: *x\nc:\n  <<: *x\n  m: 2\n", "s")
+    assert document.data == {"a": {"n": 1}, "b": {"n": 1}, "c": {"n": 1, "m": 2}}
+    assert document.where(("a", "n")) == "s:1: a.n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "s.yaml: the file is empty"),
+        ("# nothing\n", "s.yaml: the file is empty"),
+        ("- a", "s.yaml: expected a mapping at top level, got list"),
+        ("just text", "s.yaml: expected a mapping at top level, got str"),
+        ("a: 1\nb: [1, 2\n", "s.yaml:3: not valid YAML: "),
+        ("a: 'x", "s.yaml:1: not valid YAML: found unexpected end of stream"),
+        ("a: !!python/object/apply:os.system ['true']", "s.yaml:1: not valid YAML: could not determine a constructor"),
+        ("a: !mine 1", "s.yaml:1: not valid YAML: could not determine a constructor"),
+        ("a: 1\n---\nb: 2", "s.yaml:2: not valid YAML: "),
+        ("a: " + "[" * 10_000, "s.yaml: not valid YAML: nested too deeply"),
+        ("a: 2024-99-99", "s.yaml: not valid YAML: month must be in 1..12"),
+        ("a: \x00", "s.yaml: not valid YAML: "),
+        ("? [a]\n: 1", "s.yaml:1: not valid YAML: found unhashable key"),
+    ],
+)
+def test_what_is_no_yaml_is_refused_with_its_place(text, message):
+    """One message with file and line; nothing in a file is run."""
+    with pytest.raises(ConfigError) as caught:
+        parse_yaml(text, "s.yaml")
+    assert str(caught.value).startswith(message)
+
+
+def test_a_key_given_twice_is_refused():
+    """YAML would keep the last one silently; all are told."""
+    with pytest.raises(ConfigError) as caught:
+        parse_yaml("a: 1\nb: {c: 1, c: 2}\na: 2\n", "s.yaml")
+    assert caught.value.problems == (
+        "line 2: key 'c' stands twice in the same mapping",
+        "line 3: key 'a' stands twice in the same mapping",
+    )
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """Missing, a directory, not UTF-8: each says so."""
+    (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
+    for name, message in [("gone.yaml", "no such file"), (".", "cannot be read: Is a directory"), ("latin.yaml", "utf-8")]:
+        with pytest.raises(ConfigError, match=message):
+            read_yaml(tmp_path / name)
+
+
+def test_a_byte_order_mark_is_no_trouble(tmp_path):
+    """Editors on Windows write one."""
+    (tmp_path / "s.yaml").write_bytes(b"\xef\xbb\xbfname: x\r\n")
+    assert read_yaml(tmp_path / "s.yaml").data == {"name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("data", "assignment", "expected"),
+    [
+        ({}, "a=1", {"a": 1}),
+        ({}, "a.b.c=x", {"a": {"b": {"c": "x"}}}),
+        ({"a": {"b": 1, "c": 2}}, "a={b: 3}", {"a": {"b": 3}}),
+        ({"a": {"b": 1, "c": 2}}, "a.b=3", {"a": {"b": 3, "c": 2}}),
+        ({"a": [1, 2]}, "a.1=[x, y]", {"a": [1, ["x", "y"]]}),
+        ({"a": [{"b": 1}]}, "a.0.b=true", {"a": [{"b": True}]}),
+        ({"reader": "jsonl"}, "reader.strict=yes", {"reader": {"kind": "jsonl", "strict": True}}),
+        ({"a": None}, "a.b=1", {"a": {"b": 1}}),
+        ({}, "a=", {"a": None}),
+        ({}, "a=x=y", {"a": "x=y"}),
+        ({}, "a='1'", {"a": "1"}),
+    ],
+)
+def test_overrides(data, assignment, expected):
+    """VALUE is YAML; a mapping replaces the whole; short component references open when an option is set."""
+    document = Document(data=data, origin="s")
+    apply_override(document, assignment)
+    assert document.data == expected
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("a", "expected PATH=VALUE"),
+        ("=1", "expected PATH=VALUE"),
+        ("a..b=1", "expected PATH=VALUE"),
+        ("a=[1", "the value is not valid YAML"),
+        ("a=2024-99-99", "the value is not valid YAML"),
+        ("a=" + "9" * 5000, "the value is not valid YAML"),
+        ("a=" + "[" * 10_000, "the value is not valid YAML"),
+        ("n.x=1", "there is no mapping or list at 'n'"),
+        ("list.7=1", "list has no entry '7'"),
+        ("list.7.x=1", "there is no mapping or list at 7"),
+        ("list.x=1", "list has no entry 'x'"),
+    ],
+)
+def test_overrides_that_make_no_sense(assignment, message):
+    """Each names the assignment and what is wrong with it."""
+    document = Document(data={"n": 5, "list": [1]}, origin="s")
+    with pytest.raises(ConfigError) as caught:
+        apply_override(document, assignment)
+    assert str(caught.value).startswith(f"--set {assignment}: ")
+    assert message in str(caught.value)
+
+
+def test_a_problem_with_an_override_is_placed_on_the_command_line():
+    """Not at a line of the file that says something else."""
+    document = parse_yaml(TEXT, "s.yaml")
+    apply_override(document, "graders.one.factor=x")
+    assert document.where(("graders", "one", "factor")) == "--set graders.one.factor"
+    assert document.where(("graders", "one", "kind")) == "s.yaml:3: graders.one.kind"

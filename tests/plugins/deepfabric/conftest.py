@@ -1,0 +1,102 @@
+"""Builders of records and replies for the tests of this folder."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gradestack.api import Input, Inputs
+from gradestack.model import Key, Source
+from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from gradestack_plugins.deepfabric.samples import build, split_entry
+
+PARTS = ("tool_selection", "parameter_accuracy", "execution_success")
+
+
+def make_tool(name: str = "f", required: Any = (), **types: Any) -> dict[str, Any]:
+    """Return a tool in the OpenAI form; a type is a word, or a whole property."""
+    properties = {key: word if isinstance(word, dict) else {"type": word} for key, word in types.items()}
+    schema = {"type": "object", "properties": properties, "required": list(required)}
+    return {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+
+
+def make_execution(name: str, arguments: Any) -> dict[str, Any]:
+    """Return an execution; arguments that are no text are encoded."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {"function_name": name, "arguments": text, "reasoning": "r", "result": "x"}
+
+
+def make_record(expected: Any = None, tools: Any = None, **fields: Any) -> dict[str, Any]:
+    """Return a record that expects a call ``(name, arguments)``, or none."""
+    record: dict[str, Any] = {"messages": [{"role": "user", "content": "the query"}]}
+    if tools is not None:
+        record["tools"] = tools
+    if expected is not None:
+        record["tool_context"] = {"executions": [make_execution(*expected)]}
+    return {**record, **fields}
+
+
+def make_reply(call: Any = None, content: Any = "said") -> dict[str, Any]:
+    """Return a reply with a call ``(name, arguments)``, or none."""
+    made = None if call is None else {"name": call[0], "arguments": call[1]}
+    return {"kind": "tool_call", "content": content, "tool_call": made}
+
+
+def make_sample(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
+    """Return the sample of a record and its reply."""
+    line = {"sample": record, "recorded": reply}
+    return build(split_entry(line), row=0, source=Source(file="x"), profile=profile, **options)
+
+
+def make_grade(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
+    """Return the grade of a record and its reply."""
+    return DeepFabric(profile=profile, **options).grade(make_sample(record, reply, profile))
+
+
+def verdict(grade: Any) -> tuple[int, ...] | None:
+    """Return the three verdicts of a grade as 0 and 1, None when it has none."""
+    return tuple(int(grade.parts[name]) for name in PARTS) if grade.parts else None
+
+
+def read(reader: DeepFabricReader, *paths: Any, dataset: Any = None) -> list[Any]:
+    """Return everything the reader yields for files."""
+    given = [Input(path=path, name=path.stem, shown=path.name) for path in paths]
+    side = None if dataset is None else Input(path=dataset, name=dataset.stem, shown=dataset.name)
+    inputs = Inputs(data=tuple(given), dataset=side)
+    index = reader.index(inputs)
+    return [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
+
+
+def write_lines(path: Any, *lines: Any) -> Any:
+    """Write lines, encoded unless they are text, and return the path."""
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return path
+
+
+def fold(aggregator: Any, grades: Any) -> Any:
+    """Return the finished metrics of grades."""
+    state = aggregator.start()
+    for ordinal, grade in enumerate(grades):
+        state = aggregator.add(state, Key(id=str(ordinal), ordinal=ordinal), grade)
+    return aggregator.finish(state)
+
+
+@pytest.fixture(scope="session")
+def df() -> Any:
+    """The builders as one namespace."""
+    return SimpleNamespace(
+        tool=make_tool,
+        execution=make_execution,
+        record=make_record,
+        reply=make_reply,
+        sample=make_sample,
+        grade=make_grade,
+        verdict=verdict,
+        read=read,
+        write=write_lines,
+        fold=fold,
+    )

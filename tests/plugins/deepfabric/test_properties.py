@@ -1,0 +1,182 @@
+"""Identities that hold for every sample and every set of samples."""
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack.model import Expectation, Outcome, Sample, ToolCall
+from gradestack_plugins.deepfabric import evaluate
+from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.samples import Source, build, split_entry
+from gradestack_plugins.deepfabric.schemas import convert
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+NAMES = ["f", "g", "h"]
+ARGUMENTS = ["a", "b", "c"]
+WORDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict}
+
+values = st.sampled_from(["x", "X ", "", 0, 1, 2.5, 1.0, True, False, None, [], [1], {}, {"k": 1}])
+arguments = st.dictionaries(st.sampled_from(ARGUMENTS), values, max_size=3)
+calls = st.none() | st.tuples(st.sampled_from([*NAMES, "zz", ""]), arguments)
+
+
+@st.composite
+def snapshots(draw):
+    """Tools in the OpenAI form, with sound schemas."""
+    tools = []
+    for name in draw(st.lists(st.sampled_from(NAMES), max_size=3)):
+        properties = {
+            key: {"type": word}
+            for key, word in draw(st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(WORDS)))).items()
+        }
+        required = draw(st.lists(st.sampled_from(list(properties)), max_size=2)) if properties else []
+        schema = {"type": "object", "properties": properties, "required": required}
+        tools.append({"type": "function", "function": {"name": name, "description": "", "parameters": schema}})
+    return tools
+
+
+def of_type(value, word):
+    """Independent type test: by class, bools apart."""
+    if isinstance(value, bool):
+        return word == "boolean"
+    return isinstance(value, WORDS[word]) and word != "boolean"
+
+
+def independent(profile, expected, made, tools):
+    """Return the three verdicts, written from the rules without a look at the grader."""
+    by_name = {}
+    for tool in tools:
+        by_name.setdefault(tool["function"]["name"], tool["function"]["parameters"])
+    if expected is None:
+        right = profile == "documented" and made is None
+        return (right,) * 3
+    name, given_arguments = made if made is not None else (None, {})
+    schema = by_name.get(name)
+    if profile == "upstream" and not expected[1] and not given_arguments:
+        fine = True
+    elif schema is not None:
+        fine = all(key in given_arguments for key in schema["required"]) and all(
+            of_type(value, schema["properties"][key]["type"])
+            for key, value in given_arguments.items()
+            if key in schema["properties"]
+        )
+    elif profile == "documented":
+        fine = False
+    else:
+        fine = sorted(expected[1]) == sorted(given_arguments) and all(
+            close(value, given_arguments[key]) for key, value in expected[1].items()
+        )
+    selected = name == expected[0]
+    return selected, fine, selected and fine
+
+
+def close(left, right):
+    if isinstance(left, str) and isinstance(right, str):
+        return left.strip().casefold() == right.strip().casefold()
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return math.isclose(left, right, rel_tol=0, abs_tol=1e-6)
+    return left == right
+
+
+def sample_of(expected, made, tools, profile):
+    def call(pair):
+        return () if pair is None else (ToolCall(name=pair[0], arguments=pair[1]),)
+
+    return Sample(id="s", calls=call(made), expected=Expectation(calls=call(expected)), tools=convert(tools, profile))
+
+
+@PROFILES
+@given(expected=calls, made=calls, tools=snapshots())
+@settings(max_examples=400)
+def test_verdicts_match_an_independent_reading_of_the_rules(profile, expected, made, tools):
+    """For any expected call, call made and tools, the grader and a second implementation agree."""
+    grade = DeepFabric(profile=profile).grade(sample_of(expected, made, tools, profile))
+    verdict = tuple(grade.parts[name] == 1.0 for name in ("tool_selection", "parameter_accuracy", "execution_success"))
+    assert verdict == independent(profile, expected, made, tools)
+    assert verdict[2] == (verdict[0] and verdict[1])
+    assert 0.0 <= grade.score <= 1.0
+    assert grade.score == 0.4 * verdict[0] + 0.35 * verdict[1] + 0.25 * verdict[2]
+    assert bool(grade.reasons) is not all(verdict)
+
+
+@PROFILES
+@given(pairs=st.lists(st.tuples(calls, calls, snapshots()), max_size=12), data=st.data())
+@settings(max_examples=100)
+def test_figures_are_consistent(profile, pairs, data):
+    """Rates lie within [0, 1], execution is at most the lesser of the others, order is of no importance."""
+    grades = [DeepFabric(profile=profile).grade(sample_of(*pair, profile)) for pair in pairs]
+    shuffled = data.draw(st.permutations(grades))
+    found = [fold(DeepFabricMetrics(profile=profile), each) for each in (grades, shuffled)]
+    assert found[0] == found[1]
+    metrics = found[0]
+    assert metrics["samples_evaluated"] == len(pairs)
+    assert metrics["samples_processed"] + metrics["processing_errors"] == metrics["samples_evaluated"]
+    if not pairs:
+        return
+    selection, parameters, execution = (
+        metrics[name] for name in ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate")
+    )
+    assert 0.0 <= execution <= min(selection, parameters) <= 1.0
+    weighted = Fraction(40, 100) * Fraction(selection) + Fraction(35, 100) * Fraction(parameters)
+    assert math.isclose(metrics["overall_score"], weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12)
+
+
+def fold(aggregator, grades):
+    state = aggregator.start()
+    for grade in grades:
+        state = aggregator.add(state, None, grade)
+    return aggregator.finish(state)
+
+
+@given(expected=calls.filter(lambda call: call is not None), made=calls, tools=snapshots())
+def test_strict_options_never_gain(expected, made, tools):
+    """Turning checks on can only lose points, and never the tool selection."""
+    sample = sample_of(expected, made, tools, "documented")
+    plain = DeepFabric().grade(sample)
+    strict = DeepFabric(unknown_arguments="wrong", check_enums=True, nested=True).grade(sample)
+    assert strict.score <= plain.score
+    assert strict.parts["tool_selection"] == plain.parts["tool_selection"]
+
+
+WILD_KEYS = (
+    *("messages", "role", "content", "tool_context", "executions", "function_name", "arguments", "tools", "function"),
+    *("name", "parameters", "properties", "type", "required", "tool_call", "tool_calls", "kind", "text", "metadata"),
+    *("sample", "recorded", "id"),
+)
+wild = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WILD_KEYS), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@PROFILES
+@pytest.mark.parametrize("validation", ["strict", "lenient"])
+@given(line=st.dictionaries(st.sampled_from(["sample", "recorded", "id", "messages", "tools", "tool_context"]), wild))
+@settings(max_examples=150)
+def test_hostile_lines_never_raise(profile, validation, line):
+    """Whatever a line holds, it gives a sample that can be graded and written, or a missing one."""
+    sample = build(split_entry(line), row=0, source=Source(file="x"), profile=profile, validation=validation)
+    grade = DeepFabric(profile=profile).grade(sample)
+    assert grade.outcome in (Outcome.GRADED, Outcome.SKIPPED)
+    text = evaluate([line], profile=profile, validation=validation).to_json()
+    json.loads(text.encode("utf-8"))
+
+
+@PROFILES
+@given(record=st.fixed_dictionaries({"messages": st.just([{"role": "user", "content": "q"}])}), reply=wild, tools=wild)
+@settings(max_examples=150)
+def test_hostile_replies_and_tools_never_raise(profile, record, reply, tools):
+    """Odd tools and replies on a sound record are graded, as wrong at worst, and counted."""
+    execution = {"function_name": "f", "arguments": '{"a": 1}', "reasoning": "r", "result": "x"}
+    line = {"sample": {**record, "tools": tools, "tool_context": {"executions": [execution]}}, "recorded": reply}
+    results = evaluate([line], profile=profile)
+    metrics = results.metrics
+    assert metrics.samples_evaluated + metrics.samples_skipped == 1
+    assert metrics.samples_processed + metrics.processing_errors == metrics.samples_evaluated
+    json.loads(results.to_json().encode("utf-8"))

@@ -1,0 +1,318 @@
+"""The rules of dataset records, and the ground truth in them."""
+
+import copy
+
+import pytest
+
+from gradestack.model import Status
+from gradestack_plugins.deepfabric.records import NO_QUERY, RecordProblem, lenient_truth, looks_like_call, strict_truth
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+STEP = {"step_number": 1, "thought": "t"}
+
+
+@pytest.fixture
+def full(df):
+    """A record that uses every key."""
+    return {
+        "messages": [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": "", "tool_calls": [CALL]},
+            {"role": "tool", "content": "r", "tool_call_id": "abcdefgh1"},
+            {"role": "assistant", "content": "the answer"},
+        ],
+        "metadata": {"conversation_type": "chain_of_thought", "reasoning_style": "agent", "agent_mode": "multi_turn"},
+        "reasoning": {"style": "agent", "content": [STEP]},
+        "tool_context": {"executions": [df.execution("f", {"a": 1, "b": {"c": None}})]},
+        "tools": [df.tool("f", a="integer")],
+        "agent_context": {"mode": "multi_turn", "planning_trace": "p", "execution_summary": None},
+        "structured_data": {"x": 1},
+        "question": "asked",
+        "final_answer": "",
+    }
+
+
+@PROFILES
+def test_a_record_with_every_key_is_sound(df, full, profile):
+    """Every key of the format is accepted, a nested null among the expected arguments too."""
+    sample = df.sample(full, df.reply(("f", {"a": 1})), profile)
+    assert sample.status is Status.OK
+    assert sample.input == "q"
+    assert sample.expected.calls[0].arguments == {"a": 1, "b": {"c": None}}
+    assert sample.expected.text == "the answer"
+    assert sample.facets == full["metadata"]
+
+
+def edit(path, value):
+    """Return a change that puts a value at a path of a copy; None as value removes the key."""
+
+    def change(record):
+        record = copy.deepcopy(record)
+        place = record
+        for step in path[:-1]:
+            place = place[step]
+        if value is DROP:
+            del place[path[-1]]
+        else:
+            place[path[-1]] = value
+        return record
+
+    return change
+
+
+DROP = object()
+EXECUTION = ("tool_context", "executions", 0)
+BROKEN = [
+    (("surprise",), 1),
+    (("messages",), []),
+    (("messages",), DROP),
+    (("messages",), None),
+    (("messages", 0), "text"),
+    (("messages", 0, "role"), "developer"),
+    (("messages", 0, "role"), None),
+    (("messages", 0, "role"), ["user"]),
+    (("messages", 0, "content"), 3),
+    (("messages", 0, "name"), "n"),
+    (("messages", 3, "tool_call_id"), "abcdefgh"),
+    (("messages", 3, "tool_call_id"), "abcdefgh!"),
+    (("messages", 3, "tool_call_id"), 123456789),
+    (("messages", 2, "tool_calls"), "x"),
+    (("messages", 2, "tool_calls", 0), "x"),
+    (("messages", 2, "tool_calls", 0, "id"), "abcdefgh12"),
+    (("messages", 2, "tool_calls", 0, "id"), "12345678\n"),
+    (("messages", 2, "tool_calls", 0, "type"), "other"),
+    (("messages", 2, "tool_calls", 0, "extra"), 1),
+    (("messages", 2, "tool_calls", 0, "function"), {"name": "f"}),
+    (("messages", 2, "tool_calls", 0, "function", "name"), ""),
+    (("messages", 2, "tool_calls", 0, "function", "arguments"), "{bad"),
+    (("messages", 2, "tool_calls", 0, "function", "arguments"), [1]),
+    (("messages", 1, "content"), None),
+    (("metadata",), "x"),
+    (("metadata", "conversation_type"), "chat"),
+    (("metadata", "conversation_type"), None),
+    (("metadata", "conversation_type"), []),
+    (("metadata", "reasoning_style"), "loud"),
+    (("metadata", "agent_mode"), 1),
+    (("reasoning",), "because"),
+    (("reasoning", "style"), "x"),
+    (("reasoning", "content"), "text for an agent"),
+    (("reasoning", "content"), [{"thought": "t"}]),
+    (("reasoning", "content"), [{"step_number": 1.5, "thought": "t"}]),
+    (("reasoning", "content"), [{"step_number": "one", "thought": "t"}]),
+    (("reasoning", "content"), [{**STEP, "action": 3}]),
+    (("reasoning", "content"), ["step"]),
+    (("reasoning",), {"style": "freetext", "content": [STEP]}),
+    (("reasoning",), {"style": "freetext", "content": "t", "more": 1}),
+    (("tool_context",), []),
+    (("tool_context", "available_tools"), []),
+    (("tool_context", "executions"), None),
+    ((*EXECUTION[:2], 0), "x"),
+    ((*EXECUTION, "more"), 1),
+    ((*EXECUTION, "reasoning"), DROP),
+    ((*EXECUTION, "reasoning"), ""),
+    ((*EXECUTION, "result"), None),
+    ((*EXECUTION, "function_name"), ""),
+    ((*EXECUTION, "arguments"), {"a": 1}),
+    ((*EXECUTION, "arguments"), "{"),
+    ((*EXECUTION, "arguments"), "5"),
+    ((*EXECUTION, "arguments"), "[1]"),
+    ((*EXECUTION, "arguments"), "\u00a0{}"),
+    ((*EXECUTION, "arguments"), '{"a": null}'),
+    ((*EXECUTION, "arguments"), '{"a": ""}'),
+    (("tools",), {}),
+    (("tools",), ["f"]),
+    (("agent_context",), "x"),
+    (("agent_context", "mode"), "x"),
+    (("agent_context", "planning_trace"), 1),
+    (("agent_context", "more"), 1),
+    (("tool_context",), DROP),  # agent_context needs it
+    (("structured_data",), []),
+    (("question",), None),
+    (("final_answer",), 3),
+]
+
+
+@PROFILES
+@pytest.mark.parametrize(("path", "value"), BROKEN, ids=lambda value: repr(value)[:40])
+def test_a_broken_rule_is_a_processing_error(df, full, profile, path, value):
+    """Each rule of the format, broken alone, makes the sample a processing error of which nothing is known."""
+    sample = df.sample(edit(path, value)(full), df.reply(("f", {"a": 1})), profile)
+    assert sample.status is Status.FAILED
+    assert sample.error.code == "processing_error"
+    assert sample.error.message
+    assert sample.input is None
+    assert sample.expected.calls is None
+    grade = df.grade(edit(path, value)(full), df.reply(("f", {"a": 1})), profile)
+    assert df.verdict(grade) == (0, 0, 0)
+    assert grade.counts["errors"] == 1
+
+
+ALLOWED = [
+    (("messages", 3, "tool_call_id"), "abcdefgh1\n"),
+    (("messages", 3, "tool_call_id"), None),
+    (("messages", 2, "tool_calls", 0, "function", "arguments"), {"a": None}),
+    (("messages", 2, "tool_calls", 0, "function", "arguments"), "[]"),
+    (("messages", 4, "content"), "x"),
+    (("metadata",), None),
+    (("metadata",), {}),
+    (("reasoning",), {"style": "freetext", "content": "t"}),
+    (("reasoning", "content"), [{"step_number": "2", "thought": "t", "action": None, "more": 1}]),
+    (("reasoning", "content"), [{"step_number": 3.0, "thought": "t"}, {"step_number": True, "thought": "t"}]),
+    ((*EXECUTION, "arguments"), " {} "),
+    ((*EXECUTION, "arguments"), '{"a": [null, ""]}'),
+    (("tools",), None),
+    (("structured_data",), None),
+]
+
+
+@PROFILES
+@pytest.mark.parametrize(("path", "value"), ALLOWED, ids=lambda value: repr(value)[:40])
+def test_what_no_rule_forbids_is_fine(df, full, profile, path, value):
+    """Odd content that breaks no rule leaves the sample sound."""
+    assert df.sample(edit(path, value)(full), df.reply(("f", {"a": 1})), profile).status is Status.OK
+
+
+@pytest.mark.parametrize("record", [None, [], 3, "text"])
+@PROFILES
+def test_a_record_that_is_no_object_is_a_processing_error(df, profile, record):
+    """A record must be an object."""
+    assert df.sample(record, df.reply(), profile).error.code == "processing_error"
+
+
+def test_query_comes_from_the_first_user_message_else_the_question():
+    """The first user message asks; without any the question does; without both there is an error with known words."""
+    system = {"role": "system", "content": "s"}
+    users = [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]
+    assert strict_truth({"messages": [system, *users], "question": "other"}).query == "one"
+    assert strict_truth({"messages": [system], "question": "asked"}).query == "asked"
+    with pytest.raises(RecordProblem, match=f"^{NO_QUERY}$"):
+        strict_truth({"messages": [system]})
+
+
+def test_the_first_execution_is_the_expected_call(df):
+    """Later executions and the messages' own calls do not change what is expected first."""
+    record = df.record(("f", {"a": 1}))
+    record["tool_context"]["executions"].append(df.execution("g", "[1]"))
+    record["messages"].append({"role": "assistant", "content": "x", "tool_calls": [CALL]})
+    calls = strict_truth(record).calls
+    assert [(call.name, call.arguments) for call in calls] == [("f", {"a": 1}), ("g", None)]
+
+
+@pytest.mark.parametrize("context", [None, {}, {"executions": []}])
+def test_no_execution_means_no_expected_call(df, context):
+    """Without executions no call is expected, which is a reference, not the lack of one."""
+    assert df.sample(df.record(tool_context=context), df.reply()).expected.calls == ()
+
+
+ANSWERS = [
+    ({"final_answer": "final"}, True, "final"),
+    ({}, True, "plain"),
+    ({}, False, "f(x) it is"),
+]
+
+
+@pytest.mark.parametrize(("fields", "with_tools", "answer"), ANSWERS)
+def test_the_expected_answer(df, fields, with_tools, answer):
+    """final_answer wins; with tools, the last assistant message that is no call; else the last one."""
+    record = df.record(("f", {}) if with_tools else None, **fields)
+    record["messages"] += [{"role": "assistant", "content": text} for text in ("plain", "f(x) it is")]
+    assert strict_truth(record).answer == answer
+
+
+def test_when_all_messages_look_like_calls_the_last_one_is_the_answer(df):
+    """There is always an answer when an assistant has spoken, and none when it has not."""
+    record = df.record(("f", {}))
+    assert strict_truth(record).answer is None
+    record["messages"] += [{"role": "assistant", "content": text} for text in ("f(1)", "f(2)")]
+    assert strict_truth(record).answer == "f(2)"
+
+
+def test_null_content_in_a_scanned_message_is_an_error(df):
+    """Looking for the answer fails on null content, but only with tools and without final_answer."""
+    record = df.record(("f", {}))
+    record["messages"].append({"role": "assistant", "content": None})
+    with pytest.raises(RecordProblem, match="argument of type 'NoneType' is not iterable"):
+        strict_truth(record)
+    assert strict_truth({**record, "final_answer": "x"}).answer == "x"
+    assert strict_truth({**record, "tool_context": None}).answer is None
+
+
+CALLS = [
+    "<tool_call>",
+    "x </tool_call>",
+    '{"tool_calls": []}',
+    '{"function_call": "tool_calls"}',
+    "Cost (net) is 4",
+    "f()",
+]
+PROSE = ["the answer", '{"function_call": 1}', "{tool_calls", "(x)", "3 (x)", "", "f (x", '["tool_call"]']
+
+
+@pytest.mark.parametrize(("content", "expected"), [(text, True) for text in CALLS] + [(text, False) for text in PROSE])
+def test_what_looks_like_a_call(content, expected):
+    """Tags, JSON with tool_calls, and anything with a word before parentheses look like calls."""
+    assert looks_like_call(content) is expected
+
+
+@PROFILES
+@pytest.mark.parametrize("message", [{"role": "system", "content": None}, {"role": "system"}])
+def test_prompt_messages_need_text(df, profile, message):
+    """A message before the first assistant message without text is an error, of which the ground truth is known."""
+    record = df.record(("f", {"a": 1}))
+    record["messages"].insert(0, message)
+    sample = df.sample(record, df.reply(("f", {})), profile)
+    assert sample.status is Status.FAILED
+    assert (sample.input, sample.expected.calls[0].name) == ("the query", "f")
+    if "content" not in message and profile == "upstream":
+        assert sample.error.message == "'content'"
+    late = df.record(("f", {"a": 1}), final_answer="x")
+    late["messages"] += [{"role": "assistant", "content": "x"}, message]
+    assert df.sample(late, df.reply(("f", {})), profile).status is Status.OK
+
+
+def test_a_failed_inference_comes_before_null_content(df):
+    """A prompt's null content is found after the model was asked, so that the inference's own error is the one told."""
+    record = df.record(("f", {}))
+    record["messages"].insert(0, {"role": "system", "content": None})
+    sample = df.sample(record, {"kind": "exception", "message": "timed out"}, "upstream")
+    assert sample.error.message == "timed out"
+
+
+def test_facets_are_the_scalars_of_the_metadata(df):
+    """Texts, numbers, booleans and tags can be grouped by; other values cannot."""
+    metadata = {"a": "x", "b": 1, "c": 1.5, "d": True, "e": None, "f": [1], "g": {}, "tags": ["t"]}
+    sample = df.sample(df.record(metadata=metadata), df.reply())
+    assert sample.facets == {"a": "x", "b": 1, "c": 1.5, "d": True, "tags": ["t"]}
+
+
+def test_lenient_validation_needs_only_what_is_graded(df):
+    """Unknown keys, missing reasons and objects as arguments are fine when validation is lenient."""
+    execution = {"function_name": "f", "arguments": {"a": 1}}
+    record = {"messages": [{"role": "user", "content": "q", "name": "n"}, 5], "more": 1}
+    record["tool_context"] = {"executions": [execution], "more": 2}
+    record["tools"] = [df.tool("f", ["a"], a="integer")]
+    assert df.sample(record, df.reply(("f", {"a": 1}))).status is Status.FAILED
+    sample = df.sample(record, df.reply(("f", {"a": 1})), validation="lenient")
+    assert (sample.status, sample.input) == (Status.OK, "q")
+    assert sample.expected.calls[0].arguments == {"a": 1}
+
+
+@pytest.mark.parametrize("execution", [3, {"arguments": "{}"}, {"function_name": "f", "arguments": "{"}])
+def test_lenient_validation_still_needs_an_expected_call(execution):
+    """An execution without a name, or whose arguments do not decode, cannot be graded against."""
+    with pytest.raises(RecordProblem):
+        lenient_truth({"tool_context": {"executions": [execution]}})
+    with pytest.raises(RecordProblem):
+        lenient_truth([])
+
+
+def test_lenient_truth_fills_what_it_can():
+    """Without messages there is no query; the answer is the last assistant text that is no call."""
+    assert lenient_truth({}) == ("", (), None)
+    spoken = [{"role": "assistant", "content": text} for text in ("plain", "f(x)", None)]
+    assert lenient_truth({"messages": spoken, "tool_context": {"executions": []}}).answer == "plain"
+    assert lenient_truth({"messages": spoken, "question": "q"}) == ("q", (), "f(x)")
+    nulled = {"tool_context": {"executions": [{"function_name": "f", "arguments": None}]}}
+    assert lenient_truth(nulled).calls[0].arguments == {}

@@ -1,0 +1,321 @@
+"""Tool schemas: both forms, what is checked of them, and converting each once."""
+
+import json
+import pickle
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import Status, ToolSpec
+from gradestack_plugins.deepfabric import tables
+from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, own_to_openai, signature, toolset
+from gradestack_plugins.deepfabric.tables import ToolTable, table
+
+NAN = float("nan")
+VALUES = {
+    "text": "x",
+    "int": 1,
+    "whole float": 1.0,
+    "float": 1.5,
+    "nan": NAN,
+    "inf": float("inf"),
+    "true": True,
+    "list": [1],
+    "dict": {"a": 1},
+    "null": None,
+}
+ACCEPTED = {
+    "string": {"text"},
+    "integer": {"int"},
+    "number": {"int", "whole float", "float", "nan", "inf"},
+    "boolean": {"true"},
+    "array": {"list"},
+    "object": {"dict"},
+}
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("word", ACCEPTED)
+def test_types(profile, word):
+    """Each type accepts exactly its values: nothing is coerced, a bool is no number, null is of no type."""
+    checked = signature({"properties": {"a": {"type": word}}}, profile)
+    assert {name for name, value in VALUES.items() if checked.accepts({"a": value})} == ACCEPTED[word]
+
+
+@pytest.mark.parametrize("declared", [{}, {"type": None}, {"type": "any"}, {"type": "uuid"}, {"type": 3}])
+def test_missing_and_unknown_types(declared):
+    """Upstream reads them as text, documented leaves them unchecked."""
+    schema = {"properties": {"a": declared}}
+    accepted = {
+        profile: {name for name, value in VALUES.items() if signature(schema, profile).accepts({"a": value})}
+        for profile in ("documented", "upstream")
+    }
+    assert accepted == {"documented": set(VALUES), "upstream": {"text"}}
+
+
+@pytest.mark.parametrize(("word", "json_word"), [("int", "integer"), ("float", "number"), ("dict", "object")])
+def test_own_words_in_a_json_schema(word, json_word):
+    """Documented understands DeepFabric's own words there, upstream reads them as text."""
+    schema = {"properties": {"a": {"type": word}}}
+    documented, upstream = signature(schema, "documented"), signature(schema, "upstream")
+    assert {name for name, value in VALUES.items() if documented.accepts({"a": value})} == ACCEPTED[json_word]
+    assert upstream.accepts({"a": "x"})
+    assert not upstream.accepts({"a": 1})
+
+
+def test_lists_of_types():
+    """Documented takes any of the types, null where it is listed; upstream fails with the interpreter's words."""
+    schema = {"properties": {"a": {"type": ["string", "null"]}, "b": {"type": ["string", "any"]}, "c": {"type": []}}}
+    checked = signature(schema, "documented")
+    assert checked.accepts({"a": None, "b": 3, "c": 3})
+    assert checked.accepts({"a": "x"})
+    assert not checked.accepts({"a": 3})
+    assert signature({"properties": {"a": {"type": "null"}}}, "documented").accepts({"a": None})
+    with pytest.raises(SchemaProblem, match="unhashable type: 'list'"):
+        signature(schema, "upstream")
+
+
+def test_required_names():
+    """Required names must be there; one without a property counts in documented only."""
+    schema = {"properties": {"a": {"type": "string"}, "gone": None}, "required": ["a", "ghost", "gone", "a", 3]}
+    assert signature(schema, "upstream").required == ("a",)
+    assert signature(schema, "documented").required == ("a", "ghost", "gone")
+    assert signature(schema, "documented").accepts({"a": "x", "ghost": 1, "gone": 2})
+    assert not signature(schema, "documented").accepts({"a": "x", "gone": 2})
+    assert signature({"properties": {"a": {}}}, "upstream").required == ()
+    assert signature({"properties": {"a": {}}, "required": "abc"}, "upstream").required == ("a",)
+
+
+BAD_SCHEMAS = [
+    (None, "'NoneType' object has no attribute 'get'"),
+    ({"properties": None}, "'NoneType' object has no attribute 'items'"),
+    ({"properties": {"a": "string"}}, "'str' object has no attribute 'get'"),
+    ({"required": None}, "'NoneType' object is not iterable"),
+    ({"required": [{}]}, "unhashable type: 'dict'"),
+    ({"properties": {"a": {"description": None}}}, "the description of parameter 'a' is not text"),
+]
+
+
+@pytest.mark.parametrize(("schema", "message"), BAD_SCHEMAS)
+def test_schemas_the_original_fails_on(df, schema, message):
+    """Upstream fails as the original does, documented checks what is left of the schema."""
+    tool = {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}}
+    with pytest.raises(SchemaProblem, match=f"^{message}$"):
+        convert([tool], "upstream")
+    record = df.record(("f", {"x": 1}), [tool])
+    upstream = df.sample(record, df.reply(("f", {"x": 1})), "upstream")
+    assert (upstream.status, upstream.error.message, upstream.input) == (Status.FAILED, message, None)
+    assert df.verdict(df.grade(record, df.reply(("f", {"x": 1})))) == (1, 1, 1)
+
+
+def test_a_schema_failure_without_an_expected_call_keeps_the_query(df):
+    """Tools are converted for the ground truth only when a call is expected; else they fail later, the query known."""
+    tool = df.tool("f", a={"type": ["string"]})
+    sample = df.sample(df.record(None, [tool]), df.reply(), "upstream")
+    assert (sample.status, sample.input, sample.expected.calls) == (Status.FAILED, "the query", ())
+    assert sample.error.message == "unhashable type: 'list'"
+
+
+@pytest.mark.parametrize("function", [None, "x", {"name": None}, {"name": 3}, {"name": "f", "description": None}])
+def test_tools_the_original_fails_on(function):
+    """A wrapper that is no object, or a name or description that is no text, fails upstream only."""
+    with pytest.raises(SchemaProblem):
+        convert([{"type": "function", "function": function}], "upstream")
+    convert([{"type": "function", "function": function}], "documented")
+
+
+OWN = {
+    "name": "f",
+    "description": "does it",
+    "parameters": [
+        {"name": "a", "type": "str", "description": "A"},
+        {"name": "b", "type": "int", "description": "B", "required": False, "default": "3"},
+        {"name": "c", "type": "list[str]", "description": "C", "required": False},
+    ],
+    "returns": "r",
+}
+
+
+def test_own_form_documented():
+    """The own form becomes JSON Schema: types by word, required unless said otherwise, defaults converted."""
+    (spec,) = convert([OWN], "documented")
+    assert (spec.name, spec.description) == ("f", "does it")
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "description": "A"},
+            "b": {"type": "integer", "description": "B", "default": 3},
+            "c": {"description": "C"},
+        },
+        "required": ["a"],
+    }
+    assert signature(spec.parameters, "documented").accepts({"a": "x", "c": 5})
+
+
+def test_own_form_upstream_is_nameless(df):
+    """Upstream gives a tool of the own form no name and no parameters, so that arguments are compared by value."""
+    assert convert([OWN], "upstream") == (ToolSpec(name="", description="", parameters={}),)
+    record = df.record(("f", {"a": "x"}), [OWN])
+    for arguments, documented, upstream in (({"a": "y"}, (1, 1, 1), (1, 0, 0)), ({"a": " X "}, (1, 1, 1), (1, 1, 1))):
+        assert df.verdict(df.grade(record, df.reply(("f", arguments)))) == documented
+        assert df.verdict(df.grade(record, df.reply(("f", arguments)), "upstream")) == upstream
+    assert df.verdict(df.grade(record, df.reply(("f", {"a": 1})))) == (1, 0, 0)
+
+
+DEFAULTS = [
+    ("int", "3", 3),
+    ("int", "x", None),
+    ("float", "2.5", 2.5),
+    ("float", "", None),
+    ("bool", "Yes", True),
+    ("bool", "1", True),
+    ("bool", "no", False),
+    ("str", "3", "3"),
+    ("str", "", None),
+    ("list", "[1, 2]", [1, 2]),
+    ("list", "['a']", ["a"]),
+    ("dict", "{'a': 1}", {"a": 1}),
+    ("dict", "nope", None),
+    ("list", "{1, 2}", None),
+    ("list", "['\\d']", ["\\d"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), DEFAULTS)
+def test_defaults_of_the_own_form(kind, text, value):
+    """A default converts to its type; what does not convert, and an empty one, is left out."""
+    parameter = {"name": "a", "type": kind, "description": "", "required": False, "default": text}
+    schema = own_to_openai({"name": "f", "parameters": [parameter]})["function"]["parameters"]
+    found = schema["properties"]["a"].get("default")
+    assert (found, type(found)) == (value, type(value))
+    required = {**parameter, "required": True}
+    schema = own_to_openai({"name": "f", "parameters": [required]})["function"]["parameters"]
+    assert "default" not in schema["properties"]["a"]
+
+
+def test_a_default_of_none_is_null():
+    """The word none is null for lists and objects, and a text elsewhere."""
+    for kind, expected in (("list", None), ("dict", None), ("str", "None")):
+        parameter = {"name": "a", "type": kind, "required": False, "default": "None"}
+        properties = own_to_openai({"name": "f", "parameters": [parameter, "odd"]})["function"]["parameters"][
+            "properties"
+        ]
+        assert properties["a"]["default"] == expected
+
+
+def test_a_bare_function_and_a_nameless_entry():
+    """Documented understands a function without its wrapper, and leaves out what has no name."""
+    bare = {"name": "f", "description": None, "parameters": {"properties": {}}}
+    specs = convert([bare, {}, {"name": ""}, {"function": {"name": 3}}], "documented")
+    assert [(spec.name, spec.description) for spec in specs] == [("f", "")]
+
+
+def test_the_first_tool_of_a_name_counts():
+    """Of two tools of one name the first is checked against."""
+    specs = convert([_tool("f", "string"), _tool("f", "integer")], "documented")
+    assert toolset(specs, "documented").find("f").accepts({"a": "x"})
+    assert toolset(specs, "documented").find("g") is None
+
+
+def _tool(name, word, pad=""):
+    schema = {"properties": {"a": {"type": word, "description": pad}}}
+    return {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
+
+
+# Each distinct list once
+
+
+def test_a_list_of_tools_is_converted_once(monkeypatch):
+    """A thousand samples with three distinct lists cost three conversions, decoded from lines or not."""
+    calls = []
+    monkeypatch.setattr(tables, "convert", lambda raw, profile: calls.append(1) or convert(raw, profile))
+    lists = [[_tool(f"f{n}", "string", "x" * 400)] for n in range(3)]
+    lines = [json.dumps({"sample": {"tools": lists[n % 3]}, "recorded": n}).encode() for n in range(1000)]
+    own = ToolTable("documented")
+    specs = {id(own.convert(own.decode(line)["sample"]["tools"]).specs) for line in lines}
+    assert (len(calls), len(specs)) == (3, 3)
+    assert {id(own.convert(json.loads(line)["sample"]["tools"]).specs) for line in lines} == specs
+    assert len(calls) == 3
+
+
+def test_tables_are_bounded(monkeypatch):
+    """A table that is full starts afresh and goes on giving right answers."""
+    monkeypatch.setattr(tables, "_MOST_TEXT", 2000)
+    monkeypatch.setattr(tables, "_MOST_ALIKE", 2)
+    own = ToolTable("documented")
+    for n in range(50):
+        line = json.dumps({"tools": [_tool("f" * 300, "string"), _tool(f"g{n}", "integer")]}).encode()
+        tools = own.decode(line)["tools"]
+        assert own.convert(tools).specs[1].name == f"g{n}"
+    assert own._characters <= 2000
+    assert own._bytes <= 2000
+    assert len(own._by_identity) < 10
+
+
+def test_similar_lists_are_told_apart():
+    """true, 1 and 1.0, and lists that begin alike, are different lists."""
+    own = ToolTable("documented")
+    converted = {id(own.convert([{"name": "f", "x": value}])) for value in (1, 1.0, True, "1")}
+    assert len(converted) == 4
+    deep = []
+    for _ in range(3000):
+        deep = [deep]
+    assert own.convert([{"name": "f", "x": deep}]).specs[0].name == "f"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+keys = st.sampled_from(["tools", "sample", "recorded", "id", "é", 'a"b', ""])
+lines = st.dictionaries(
+    keys, json_values | st.lists(json_values.map(lambda value: [value, "x" * 300]), max_size=3), max_size=5
+)
+
+
+@given(lines, st.sampled_from([None, 1]), st.booleans())
+def test_decoding_gives_the_standard_values(value, indent, nest):
+    """Whatever a line holds and however it is spaced, the table decodes it as json does, twice in a row."""
+    value = {"sample": value, "id": 1} if nest else value
+    data = json.dumps(value, indent=indent).encode()
+    own = ToolTable("documented")
+    expected = repr(json.loads(data))
+    assert repr(own.decode(data)) == expected
+    assert repr(own.decode(data)) == expected
+
+
+@given(st.text(max_size=30).map(lambda text: '{"sample": {"tools": [' + text))
+def test_decoding_refuses_what_json_refuses(text):
+    """Broken lines give the same value or the same problem as the general decoder."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        expected = repr(loads(data))
+    except JsonProblem as error:
+        with pytest.raises(JsonProblem, match=re.escape(str(error))):
+            table("documented").decode(data)
+    else:
+        assert repr(table("documented").decode(data)) == expected
+
+
+def test_repeated_keys_and_odd_encodings():
+    """The last of repeated keys wins, and other encodings of JSON are read like json reads them."""
+    own = ToolTable("documented")
+    for text in ('{"tools": [1], "tools": [2]}', '{"a": 1} ', "{}", '{ "a" :\t[] }', '{"a": NaN}'):
+        assert repr(own.decode(text.encode())) == repr(json.loads(text))
+    assert own.decode('{"a": 1}'.encode("utf-16")) == {"a": 1}
+    assert own.decode(b'{"a": "\xed\xa0\x80"}') == {"a": "\ud800"}
+
+
+def test_toolset_is_made_per_snapshot_object():
+    """The same tuple gives the same toolset, an equal one its own; the cache survives running full."""
+    specs = convert([_tool("f", "string")], "documented")
+    assert toolset(specs, "documented") is toolset(specs, "documented")
+    assert toolset(specs, "upstream") is not toolset(specs, "documented")
+    for n in range(1100):
+        toolset((ToolSpec(name=f"t{n}"),), "documented")
+    assert toolset(specs, "documented").find("f") is not None
+    assert pickle.loads(pickle.dumps(specs)) == specs  # noqa: S301  our own bytes

@@ -1,0 +1,160 @@
+"""What the OrchestrationBench tests share: builders of scenario files, and a way to grade them without the kernel."""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gradestack.api import ExportSummary, GraderSummary, Input, Inputs
+from gradestack.model import Key
+
+HERE = Path(__file__).parent
+
+
+def _load(name):
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def generator():
+    """The synthetic scenario generator."""
+    return _load("orchestration_generator")
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    """The independent slow calculation."""
+    return _load("orchestration_oracle")
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """The directory of real EN scenarios and cards; tests are skipped without it."""
+    root = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not root:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    return Path(root) / "orchestrationbench" / "EN"
+
+
+class Bench:
+    """Writes scenario files and grades them with the family's own classes, folding by hand."""
+
+    def __init__(self, directory):
+        self.directory = directory
+
+    def write(self, name, content):
+        path = self.directory / f"{name}_out.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    def read(self, path=None, **options):
+        from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
+
+        reader = OrchestrationBenchReader(**options)
+        given = Input(path=path or self.directory, name="out", shown="out")
+        inputs = Inputs(data=(given,))
+        index = reader.index(inputs)
+        return [sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)]
+
+    def grades(self, kind="orchestrationbench", profile="documented", samples=None, reader=None, **options):
+        from gradestack_plugins.orchestrationbench import graders
+
+        grader = {
+            "orchestrationbench": graders.OrchestrationBench,
+            "decision": graders.OrchestrationDecision,
+            "call": graders.OrchestrationCall,
+            "plan": graders.OrchestrationPlan,
+        }[kind](profile=profile, **options)
+        found = self.read(profile=profile, **(reader or {})) if samples is None else samples
+        return [(sample, grader.grade(sample)) for sample in found]
+
+    def figures(self, kind="orchestrationbench", profile="documented", graded=None, **options):
+        from gradestack_plugins.orchestrationbench import aggregators
+
+        aggregator = {
+            "orchestrationbench": aggregators.OrchestrationBenchFigures,
+            "decision": aggregators.OrchestrationDecisions,
+            "call": aggregators.OrchestrationCalls,
+            "plan": aggregators.OrchestrationPlans,
+        }[kind](profile=profile)
+        state = aggregator.start()
+        for sample, grade in self.grades(kind, profile, **options) if graded is None else graded:
+            state = aggregator.add(state, Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
+        return aggregator.finish(state)
+
+    def native(self, profile="documented", **options):
+        from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
+        from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
+
+        aggregates = {"orchestrationbench": self.figures(profile=profile, **options)}
+        summary = ExportSummary(
+            input=Input(path=self.directory, name="out", shown="out"),
+            reader=None,
+            profile=profile,
+            graders={
+                "orchestrationbench": GraderSummary(
+                    key="x", grader=OrchestrationBench(profile=profile), states={}, aggregates=aggregates
+                )
+            },
+        )
+        return json.loads(OrchestrationBenchExporter().finish(summary)["orchestrationbench.json"])
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """A directory of scenario files and the means to grade it."""
+    return Bench(tmp_path / "out")
+
+
+@pytest.fixture
+def scenario():
+    """Build scenario output files: ``scenario(label, main, sub)`` or ``scenario(runs={name: run})``."""
+
+    def build(label=None, main=(), sub=(), runs=None):
+        run = {"label": label or {}, "main_agent_history": list(main), "sub_agent_history": list(sub)}
+        return {"scenario_id": "s", "generated_at": "0", "usage": {}, "history": runs or {"run #1": run}}
+
+    return build
+
+
+@pytest.fixture
+def turns():
+    """Small builders: ``turns.label(...)``, ``turns.call(...)``, ``turns.answer(...)``."""
+
+    class Turns:
+        system = {"role": "system", "content": "Today is Monday"}
+
+        @staticmethod
+        def call(name, arguments):
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            return {"type": "function", "id": "c", "function": {"name": name, "arguments": text}}
+
+        def label(self, **steps):
+            """Steps by number (``_4``): a list is gold calls, a text a gold rejection, a dict the entry itself."""
+            built = {"1": dict(self.system)}
+            for name, entry in steps.items():
+                number = name.lstrip("_")
+                if isinstance(entry, dict):
+                    built[number] = entry
+                    continue
+                calls = isinstance(entry, list)
+                built[number] = {"role": "assistant", "agent_id": "a", "content": "tool" if calls else entry}
+                if calls:
+                    built[f"{number}-1"] = {"role": "assistant", "agent_id": "a", "content": "", "tool_calls": entry}
+                    built[f"{number}-2"] = {"role": "tool", "agent_id": "a", "content": "ok"}
+            return built
+
+        def answer(self, step, calls=(), content=None):
+            return {"step_id": step, "role": "assistant", "agent_id": "a", "content": content, "tool_calls": list(calls)}
+
+        @staticmethod
+        def plan(step, content):
+            return {"step_id": step, "role": "assistant", "content": content}
+
+    return Turns()

@@ -1,0 +1,405 @@
+"""Synthetic scenario outputs: a few hand-written scenarios, perturbed in every way the grading rules know of."""
+
+import copy
+import json
+import random
+
+import yaml
+
+CARDS = {
+    "ferry_agent": [
+        {
+            "name": "findCrossing",
+            "description": "Find ferries between two harbours.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "refinedQuery": {"type": "string"},
+                    "origin": {"type": "string"},
+                    "destination": {"type": "string"},
+                    "date": {"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"},
+                    "passengers": {"type": "integer"},
+                    "cabin": {"type": "string", "enum": ["deck", "inside", "outside"]},
+                },
+                "required": ["origin", "destination"],
+            },
+        },
+        {
+            "name": "bookCrossing",
+            "description": "Book a crossing.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "refinedQuery": {"type": "string"},
+                    "crossing": {"type": "string"},
+                    "vehicle": {"type": "boolean"},
+                    "budget": {"type": "number"},
+                    "extras": {"type": "array", "items": {"type": "string", "enum": ["breakfast", "wifi", "lounge"]}},
+                    "contact": {"type": "object", "properties": {"phone": {"type": "string"}}},
+                },
+            },
+        },
+    ],
+    "garden_agent": [
+        {
+            "name": "lookUpPlant",
+            "description": "What a plant needs.",
+            "parameters": {"type": "object", "properties": {"plant": {"type": ["string", "object"]}, "detail": {}}},
+        },
+        {
+            "name": "planBed",
+            "description": "Plan a flower bed.",
+            "parameters": {
+                "type": "object",
+                "properties": {"refinedQuery": {"type": "string"}, "width": {"type": "number"}, "rows": {"type": "integer"}},
+            },
+        },
+        {"name": "frostToday", "description": "Will it freeze?", "parameters": {"type": "object", "properties": {}}},
+    ],
+    "kiln_agent": [
+        {
+            "name": "fire",
+            "description": "Fire a kiln.",
+            "parameters": {
+                "type": "object",
+                "properties": {"cone": {"type": "string", "pattern": "^0?\\d$"}, "hold": {"type": "integer"}},
+            },
+        }
+    ],
+}
+
+
+def workflow(*steps, **fields):
+    return {
+        "status": "pending",
+        "type": "independent",
+        **fields,
+        "steps": [{"status": status, "name": agent, "refined_query": f"ask {agent}"} for agent, status in steps],
+    }
+
+
+def call(name, **arguments):
+    return {"type": "function", "id": "c", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def turn(content, agent=None, **more):
+    return {"role": "assistant", **({"agent_id": agent} if agent else {}), "content": content, **more}
+
+
+def label(*turns):
+    """Number the turns from 1; a tuple is a sub-agent turn with its calls."""
+    built = {}
+    for number, entry in enumerate(turns, start=1):
+        if isinstance(entry, tuple):
+            agent, *calls = entry
+            built[str(number)] = turn(f"tool: {calls[0]['function']['name']}", agent)
+            built[f"{number}-1"] = turn("", agent, tool_calls=calls)
+            built[f"{number}-2"] = {"role": "tool", "agent_id": agent, "name": "x", "content": {"status": "success"}}
+        else:
+            built[str(number)] = entry
+    return built
+
+
+def plan(**workflows):
+    return turn(yaml.safe_dump(workflows, sort_keys=False))
+
+
+SYSTEM = {"role": "system", "content": "Today's date: 2031-03-05"}
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+SCENARIOS = {
+    "ferry": label(
+        SYSTEM,
+        user("Find a ferry from Harlesund to Brekk and book it"),
+        plan(
+            workflow_1=workflow(("ferry_agent", "pending")),
+            workflow_2=workflow(("ferry_agent", "pending"), type="dependent", depend_on="workflow_1"),
+        ),
+        (
+            "ferry_agent",
+            call(
+                "findCrossing",
+                refinedQuery="ferries from Harlesund to Brekk",
+                origin="Harlesund",
+                destination="Brekk",
+                date="2031-03-06",
+                passengers=2,
+                cabin="deck",
+            ),
+        ),
+        turn("status: AWAITING_USER_INPUT\nrequired_info: phone", "ferry_agent"),
+        turn("Which phone number?"),
+        user("555 0100"),
+        (
+            "ferry_agent",
+            call(
+                "bookCrossing",
+                refinedQuery="book the morning ferry",
+                crossing="HB-1",
+                vehicle=True,
+                budget=80.5,
+                extras=["wifi", "breakfast"],
+                contact={"phone": "555 0100", "name": "Ola"},
+            ),
+        ),
+        turn("Booked."),
+    ),
+    "garden": label(
+        SYSTEM,
+        user("What do peonies need, and plan me a bed"),
+        plan(
+            workflow_1=workflow(("garden_agent", "pending"), ("search_agent", "pending")),
+            workflow_2=workflow(("garden_agent", "completed"), ("kiln_agent", "pending"), depends_on=["workflow_1"]),
+            workflow_3=workflow(("weather_agent", "pending")),
+        ),
+        (
+            "garden_agent",
+            call("lookUpPlant", plant="peony", detail="soil"),
+            call("lookUpPlant", plant="rose", detail="soil"),
+            call("lookUpPlant", plant="lily", detail="light"),
+        ),
+        ("garden_agent", call("frostToday")),
+        ("garden_agent", call("planBed", refinedQuery="a bed of peonies", width=2.5, rows=3)),
+        turn("Your bed is planned."),
+    ),
+    "kiln": label(
+        SYSTEM,
+        user("Fire my kiln to cone 12"),
+        plan(workflow_1=workflow(("kiln_agent", "pending"))),
+        turn("status: TOOL_CONSTRAINT_VIOLATION\nreason: cone 12 is too hot", "kiln_agent"),
+        turn("That is too hot. Cone 6?"),
+        user("Yes, hold for ten minutes, and log it"),
+        plan(
+            workflow_1=workflow(("kiln_agent", "pending")),
+            workflow_2=workflow(("diary_agent", "pending"), depend_on="workflow_1"),
+        ),
+        ("kiln_agent", call("fire", cone="6", hold=10)),
+        turn("I would rather not say.", "diary_agent"),
+    ),
+    "quiet": label(
+        SYSTEM,
+        user("Is there frost? And nothing else."),
+        turn("One moment."),
+        ("garden_agent", call("frostToday")),
+        turn("status: AWAITING_USER_INPUT", "garden_agent"),
+    ),
+    "long": label(
+        SYSTEM,
+        user("Three trips please"),
+        plan(
+            workflow_1=workflow(("ferry_agent", "pending"), ("ferry_agent", "pending")),
+            workflow_2=workflow(("ferry_agent", "pending"), depends_on=["workflow_1"]),
+            workflow_3=workflow(("map_agent", "pending"), depends_on=["workflow_1", "workflow_2"]),
+            workflow_4=workflow(("map_agent", "failed"), depend_on="workflow_9"),
+        ),
+        ("ferry_agent", call("findCrossing", origin="Aker", destination="Brekk", passengers=1)),
+        ("ferry_agent", call("findCrossing", origin="Brekk", destination="Coll", passengers=1)),
+        turn("status: AWAITING_USER_INPUT", "ferry_agent"),
+        turn("TOOL_CONSTRAINT_VIOLATION: no boats on Sunday", "ferry_agent"),
+        ("map_agent", call("draw", area="fjord", layers=["depth", "lights"])),
+    ),
+    "plain": label(SYSTEM, user("Say hello"), turn("Hello.")),
+}
+
+
+def gold_prediction(label_, style=0):
+    """Return histories that repeat the gold turns."""
+    main, sub = [], []
+    for key, entry in label_.items():
+        if "-" in key:
+            continue
+        if "agent_id" in entry:
+            gold = label_.get(f"{key}-1", entry)
+            sub.append(
+                {
+                    "step_id": key,
+                    "role": "assistant",
+                    "agent_id": entry["agent_id"],
+                    "content": None if "tool_calls" in gold else entry["content"],
+                    "tool_calls": copy.deepcopy(gold.get("tool_calls", [])),
+                }
+            )
+        elif str(entry["content"]).startswith("workflow_"):
+            workflows = yaml.safe_load(entry["content"])
+            text = written(workflows, style)
+            main.append({"step_id": int(key), "role": "assistant", "content": text})
+    return main, sub
+
+
+def written(workflows, style):
+    """Write a plan in one of the forms a model may use."""
+    as_json, as_yaml = json.dumps(workflows), yaml.safe_dump(workflows, sort_keys=False)
+    return [
+        as_json,
+        as_yaml,
+        f"Here is the plan:\n```json\n{json.dumps(workflows, indent=2)}\n```\nDone.",
+        f"```yaml\n{as_yaml}```",
+        f"<think>{{hm}} workflow_7?</think>\nSure. {as_json} That is all.",
+        f"The plan:\n{as_yaml}",
+    ][style % 6]
+
+
+class Perturber:
+    """Changes one run at random; every change is one the rules say something about."""
+
+    def __init__(self, seed):
+        self.rng = random.Random(seed)
+
+    def run(self, scenario, trouble=0.0):
+        gold = copy.deepcopy(SCENARIOS[scenario])
+        main, sub = gold_prediction(gold, self.rng.randrange(6))
+        for change in (self.plans, self.plans, self.decisions, self.calls, self.calls, self.calls):
+            if self.rng.random() < 0.7:
+                change(main, sub, gold)
+        run = {"label": gold, "main_agent_history": main, "sub_agent_history": sub}
+        if self.rng.random() < trouble:
+            self.trouble(run)
+        return run
+
+    def plans(self, main, sub, gold):
+        if not main:
+            main.append({"step_id": 77, "role": "assistant", "content": self.rng.choice(["no plan", "workflow_1: {}"])})
+            return
+        entry = self.rng.choice(main)
+        workflows = yaml.safe_load(gold[str(entry["step_id"])]["content"]) if str(entry["step_id"]) in gold else {}
+        names = list(workflows) if isinstance(workflows, dict) else []
+        what = self.rng.randrange(9)
+        if what == 0:
+            main.remove(entry)
+            return
+        if what == 1:
+            entry["content"] = self.rng.choice([None, "", "I cannot plan this.", "workflow_1 is\nnot: [closed"])
+            return
+        if what == 2:
+            entry["step_id"] = self.rng.choice([str(entry["step_id"]), 99, None])
+            return
+        if not names:
+            return
+        one = workflows[self.rng.choice(names)]
+        if what == 3:
+            one["steps"][0]["name"] = "other_agent"
+        elif what == 4:
+            one["steps"][-1]["status"] = self.rng.choice(["completed", "failed", 3])
+        elif what == 5:
+            del workflows[names[-1]]
+            workflows = workflows or {"workflow_9": {"steps": []}}
+        elif what == 6:
+            workflows["workflow_8"] = workflow(("extra_agent", "pending"), depends_on=[names[0]])
+        elif what == 7:
+            one["depends_on"] = self.rng.choice([[names[0]], names[0][:3], ["workflow_77"], []])
+        else:
+            one["steps"] = [*one["steps"], {"agent_id": "late_agent"}, *one["steps"][:1]]
+        entry["content"] = written(workflows, self.rng.randrange(6))
+
+    def decisions(self, main, sub, gold):
+        if not sub:
+            return
+        entry = self.rng.choice(sub)
+        what = self.rng.randrange(6)
+        if what == 0:
+            sub.remove(entry)
+        elif what == 1:
+            sub.append(copy.deepcopy(entry))
+        elif what in (2, 3):
+            entry["tool_calls"] = []
+            entry["content"] = self.rng.choice(
+                ["please wait", "<status>AWAITING_USER_INPUT</status>", "TOOL_CONSTRAINT_VIOLATION: no", ""]
+            )
+        elif what == 4:
+            entry["tool_calls"] = [call("findCrossing", origin="Aker", destination="Coll")]
+        else:
+            entry["tool_calls"] = [call("findCrossing", **{self.rng.choice(["AWAITING_USER_INPUT", "why"]): "phone"})]
+
+    def calls(self, main, sub, gold):
+        calling = [entry for entry in sub if entry["tool_calls"]]
+        if not calling:
+            return
+        entry = self.rng.choice(calling)
+        one = self.rng.choice(entry["tool_calls"])["function"]
+        try:
+            arguments = json.loads(one["arguments"]) if isinstance(one["arguments"], str) else one["arguments"]
+        except ValueError:
+            return
+        key = self.rng.choice(sorted(arguments)) if arguments else "none"
+        what = self.rng.randrange(9)
+        if what == 0:
+            one["name"] = self.rng.choice(["bookCrossing", "planBed", "unheardOf", ""])
+        elif what == 1:
+            arguments.pop(key, None)
+        elif what == 2:
+            arguments[self.rng.choice(["origin", "note", "plant"])] = "somewhere"
+        elif what in (3, 4, 5):
+            arguments[key] = self.rng.choice(["7", 7, 7.0, True, None, "2031-03-07", ["wifi"], {"phone": "1"}, "inside"])
+        elif what == 6:
+            one["arguments"] = self.rng.choice(['{"origin": ', "", "nothing"])
+            return
+        elif what == 7:
+            entry["tool_calls"].append(call(one["name"], **arguments))
+        one["arguments"] = arguments if self.rng.random() < 0.3 else json.dumps(arguments)
+
+    def trouble(self, run):
+        sub = run["sub_agent_history"]
+        what = self.rng.randrange(10)
+        if what == 0:
+            del run["label"]["1"]
+        elif what == 1 and sub:
+            self.rng.choice(sub)["tool_calls"] = None
+        elif what == 2 and sub:
+            self.rng.choice(sub).update(tool_calls=[], content=None)
+        elif what == 3 and sub:
+            self.rng.choice(sub)["tool_calls"] = [{"function": {"name": "fire", "arguments": "[1, 2]"}}]
+        elif what == 4 and sub:
+            entry = self.rng.choice(sub)
+            entry["step_id"] = int(entry["step_id"])
+        elif what == 5:
+            run["main_agent_history"].append({"step_id": 3, "content": "workflow_1: null"})
+        elif what == 6:
+            run["main_agent_history"].append({"step_id": 3, "content": "5: x\nworkflow_1:\n  steps: []"})
+        elif what == 7:
+            run["label"]["note"] = turn("a key that is no number")
+        elif what == 8:
+            gold = [key for key in run["label"] if key.endswith("-1")]
+            if gold:
+                calls = run["label"][gold[0]]["tool_calls"]
+                calls[0]["function"]["arguments"] = json.loads(calls[0]["function"]["arguments"])
+        else:
+            gold = [key for key in run["label"] if key.endswith("-1")]
+            if gold:
+                del run["label"][self.rng.choice(gold)]["tool_calls"]
+
+
+def scenario_file(name, number, seed, trouble=0.0):
+    """Return the content of one scenario output file with one to three trials."""
+    perturber = Perturber(seed)
+    trials = perturber.rng.choice([1, 1, 2, 3])
+    names = [f"run #{trial}" for trial in range(1, trials + 1)]
+    if trials > 1 and perturber.rng.random() < trouble / 2:
+        names[-1] = f"run #{trials + 1}"
+    history = {trial: perturber.run(name, trouble) for trial in names}
+    if perturber.rng.random() < trouble / 8:
+        history = {}
+    return {"scenario_id": f"{name}-{number}", "generated_at": "0.0", "usage": {}, "history": history}
+
+
+def write_suite(directory, files, *, seed, trouble=0.0):
+    """Write scenario outputs in two levels of directories, some broken when there is trouble, and the agent cards."""
+    rng = random.Random(seed)
+    names = sorted(SCENARIOS)
+    for number in range(files):
+        name = names[number % len(names)]
+        folder = directory / "out" / ("first" if number % 3 else "second/deeper")
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(scenario_file(name, number, rng.randrange(1 << 30), trouble), ensure_ascii=False)
+        if rng.random() < trouble / 10:
+            text = rng.choice([text[: len(text) // 2], "{}", "", "[1]"])
+        (folder / f"{number:03}_out.json").write_text(text, encoding="utf-8")
+    cards = directory / "cards"
+    cards.mkdir(exist_ok=True)
+    for agent, tools in CARDS.items():
+        card = {"agent_card": {"agent_id": agent}, "tools": tools}
+        (cards / f"{agent}.json").write_text(json.dumps(card), encoding="utf-8")
+    return directory / "out", cards

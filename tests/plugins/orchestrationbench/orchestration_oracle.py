@@ -1,0 +1,454 @@
+"""OrchestrationBench grading once more: slow, plain, one function per rule, sharing no code with the package."""
+
+import itertools
+import json
+import re
+from fractions import Fraction
+
+import yaml
+
+MARKS = ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION")
+MATRIX = [f"{kind}_{side}" for side in ("reject", "fc") for kind in ("TP", "TN", "FP", "FN")]
+
+
+# --- plans --------------------------------------------------------------------------------------------------------------
+
+
+def read_plan(text, documented):
+    """The first of the seven forms that gives an object with a workflow_ key."""
+    if not isinstance(text, str):
+        return {}
+    text = text.split("</think>")[-1]
+    attempts = []
+    if found := re.search(r"```json\s*(\{.*?\})\s*```", text, re.DOTALL):
+        attempts.append((json.loads, found.group(1)))
+    if found := re.search(r'\{[^}]*"workflow_[^}]*\}(\s*,\s*\{[^}]*"workflow_[^}]*\})*', text):
+        attempts.append((json.loads, found.group(0)))
+    if re.search(r'"workflow_\d+":\s*\{[^}]*\}', text):
+        begin = text.rfind("{", 0, text.index('"workflow_'))
+        ends = [end for end in range(begin + 1, len(text) + 1) if text[begin:end].count("{") == text[begin:end].count("}")]
+        if begin >= 0 and ends:
+            attempts.append((json.loads, text[begin : ends[0]]))
+    attempts.append((json.loads, text))
+    if found := re.search(r"```yaml\s*(workflow_.*?)\s*```", text, re.DOTALL):
+        attempts.append((yaml.safe_load, found.group(1)))
+    if "workflow_" in text:
+        attempts.append((yaml.safe_load, text))
+        if text.strip().startswith("workflow_"):
+            attempts.append((yaml.safe_load, "".join(map(reindent, text.strip().split("\n")))))
+    for load, candidate in attempts:
+        try:
+            value = load(candidate)
+        except (json.JSONDecodeError, yaml.YAMLError):
+            continue
+        except Exception:
+            if documented:
+                continue
+            raise
+        if isinstance(value, dict):
+            keys = [key for key in value if isinstance(key, str)] if documented else list(value)
+            if any(key.startswith("workflow_") for key in keys):
+                return value
+    return {}
+
+
+def reindent(line):
+    bare = line.strip()
+    if bare.startswith("workflow_"):
+        return line + ":\n"
+    if bare.startswith("-"):
+        return "    " + bare + "\n"
+    return ("  " if ":" in line else "      ") + bare + "\n"
+
+
+def structural_graph(workflows, documented):
+    nodes, edges = [], set()
+    for name, fields in workflows.items():
+        nodes.append(name)
+        deps = fields.get("depends_on") or []
+        if documented:
+            deps = deps or fields.get("depend_on") or []
+            deps = [deps] if isinstance(deps, str) else deps
+        for dep in deps:
+            nodes.append(dep)
+            edges.add((dep, name))
+    return [(node, None) for node in dict.fromkeys(nodes)], {((a, None), (b, None)) for a, b in edges}
+
+
+def component_graph(workflows):
+    def steps(name):
+        found = (workflows.get(name) or {}).get("steps") or []
+        return [(s.get("agent_id") or s.get("name"), s.get("status", "UNK")) for s in found if s.get("agent_id") or s.get("name")]
+
+    nodes, edges = [], set()
+    for name in workflows:
+        nodes += steps(name)
+        edges |= {(a, b) for a, b in itertools.pairwise(steps(name)) if a != b}
+    for name, fields in workflows.items():
+        deps = fields.get("depends_on") or fields.get("depend_on") or []
+        for dep in [deps] if isinstance(deps, str) else deps:
+            if steps(name) and steps(dep):
+                edges.add((steps(dep)[-1], steps(name)[0]))
+    return list(dict.fromkeys(nodes)), edges
+
+
+def brute_distance(left, right, price):
+    """Graph edit distance by trying every way to map nodes, deletions included."""
+    (nodes1, edges1), (nodes2, edges2) = left, right
+    padded = list(nodes2) + [None] * len(nodes1)
+    best = None
+    for images in set(itertools.permutations(padded, len(nodes1))):
+        image = dict(zip(nodes1, images, strict=True))
+        cost = sum(Fraction(1) if there is None else price(here, there) for here, there in image.items())
+        cost += len(nodes2) - sum(there is not None for there in images)
+        kept = sum((image[a], image[b]) in edges2 for a, b in edges1)
+        cost += len(edges1) + len(edges2) - 2 * kept
+        best = cost if best is None else min(best, cost)
+    return best
+
+
+def component_price(agent, status):
+    def price(a, b):
+        if a == b:
+            return Fraction(0)
+        return Fraction(str(agent)) if a[1] == b[1] else Fraction(str(status)) if a[0] == b[0] else Fraction(1)
+
+    return price
+
+
+class Oracle:
+    """Figures of a set of scenario files. ``tools``: tool name -> parameters. Distances can be replaced."""
+
+    def __init__(self, profile, tools, agent=0.8, status=0.5, distance=brute_distance):
+        self.documented = profile == "documented"
+        self.tools, self.agent, self.status = tools, agent, status
+        self.distance = distance
+        self.cache = {}
+
+    def similarity(self, left, right, price, kind):
+        key = (kind, tuple(left[0]), frozenset(left[1]), tuple(right[0]), frozenset(right[1]))
+        if key not in self.cache:
+            most = len(left[0]) + len(left[1]) + len(right[0]) + len(right[1])
+            distance = float(self.distance(left, right, price)) if most else 0.0
+            self.cache[key] = 1 - distance / most if most else 1.0
+        return self.cache[key]
+
+    def plan_scores(self, predicted, gold):
+        keep = [{k: v for k, v in plan.items() if isinstance(k, str) and "workflow" in k} for plan in (predicted, gold)]
+        if not self.documented and any(not isinstance(key, str) for plan in (predicted, gold) for key in plan):
+            raise TypeError
+        if self.documented:
+            keep = [{k: v if isinstance(v, dict) else {} for k, v in plan.items()} for plan in keep]
+        structural = self.similarity(*(structural_graph(plan, self.documented) for plan in keep), lambda a, b: 0, "s")
+        component = self.similarity(*map(component_graph, keep), component_price(self.agent, self.status), "c")
+        return 0.5 * structural + 0.5 * component, structural, component
+
+    def run_plans(self, run):
+        """(list of figures per gold plan, with None for a failed one; failed generations)."""
+        predicted, failed = {}, 0
+        for entry in run["main_agent_history"]:
+            step = entry.get("step_id")
+            if step is None:
+                continue
+            if self.documented and isinstance(step, str) and step.isdigit():
+                step = int(step)
+            plan = read_plan(entry.get("content"), self.documented)
+            if plan:
+                predicted[step] = plan
+            else:
+                failed += 1
+        figures = []
+        for key, entry in run["label"].items():
+            if not key.isdigit() or "workflow_" not in str(entry.get("content")):
+                continue
+            if self.documented and (entry["role"] != "assistant" or "agent_id" in entry):
+                continue
+            gold = read_plan(entry["content"], self.documented)
+            if not gold:
+                continue
+            if int(key) in predicted:
+                figures.append(self.plan_scores(predicted[int(key)], gold))
+            else:
+                figures.append(None)
+                failed += 1
+        return figures, (figures.count(None) if self.documented else failed)
+
+    def file_plans(self, data):
+        figures, failed = [], 0
+        for number, (name, run) in enumerate(data["history"].items(), start=1):
+            if not self.documented:
+                name = f"run #{number}"
+                if name not in data["history"]:
+                    continue
+                run = data["history"][name]
+            try:
+                some, more = self.run_plans(run)
+            except Exception:
+                assert not self.documented
+                continue
+            figures += some
+            failed += more
+        scores = [each or (0.0, 0.0, 0.0) for each in figures]
+        n, parsed = len(figures), len(figures) - figures.count(None)
+        zero = None if self.documented else 0.0
+
+        def share(position, divisor):
+            return float(sum(Fraction(each[position]) for each in scores)) / divisor if divisor else zero
+
+        return {
+            "with": share(0, n if self.documented else n + failed),
+            "without": share(0, parsed if self.documented else n),
+            "structural": share(1, n),
+            "component": share(2, n),
+            "failed": failed,
+            "steps": n,
+        }
+
+    # --- arguments ------------------------------------------------------------------------------------------------------
+
+    def bag(self, calls):
+        names, values = [], {}
+        for each in calls:
+            names.append(each["function"]["name"])
+            raw = each["function"]["arguments"]
+            if isinstance(raw, str):
+                try:
+                    raw = json.loads(raw)
+                except json.JSONDecodeError:
+                    text = f"Invalid JSON in arguments: {raw}"
+                    if self.documented:
+                        values.setdefault("error", []).append(text)
+                    else:
+                        values["error"] = text
+                    continue
+            if not isinstance(raw, dict):
+                if not self.documented:
+                    raise TypeError
+                values.setdefault("error", []).append(f"Invalid JSON in arguments: {each['function']['arguments']}")
+                continue
+            for key, value in raw.items():
+                values.setdefault(key, []).append(value)
+        return names, values
+
+    def gold(self, label, step):
+        """(class, bag), or None when documented cannot read it."""
+        key = f"{step}-1" if f"{step}-1" in label else step
+        if key not in label:
+            return "GENERAL", None
+        entry = label[key]
+        if "tool_calls" in entry:
+            return "FC", self.bag(entry["tool_calls"])
+        if self.documented and key != step:
+            return None
+        return self.marked(entry["content"]) or "GENERAL", None
+
+    def marked(self, text):
+        return next((mark for mark in MARKS if mark in text), None)
+
+    def predicted(self, entry):
+        calls, content = entry["tool_calls"], entry["content"]
+        if self.documented:
+            calls, content = calls or [], content or ""
+        if len(calls):
+            bag = self.bag(calls)
+            return self.marked(bag[1]) or "FC", bag
+        rejected = self.marked(content)
+        if rejected:
+            return rejected, None
+        return ("FAILED", None) if self.documented else ("FC", ([""], {}))
+
+    def check_history(self, run):
+        """What the original trips over before it grades anything."""
+        label = run["label"]
+        assert label["1"]["role"]
+        for entry in run["sub_agent_history"]:
+            for key in sorted(label, key=lambda k: [int(part) for part in k.split("-")]):
+                if key == entry["step_id"]:
+                    break
+                for each in label[key].get("tool_calls", []) if key.endswith("-1") else []:
+                    json.loads(each["function"]["arguments"])
+
+    def run_arguments(self, run):
+        label = run["label"]
+        if not self.documented:
+            self.check_history(run)
+        counts = dict.fromkeys([*MATRIX, "mismatch", "failed", "rejections", "calls", "perfect"], 0)
+        pairs = []
+        for entry in run["sub_agent_history"]:
+            step = str(entry["step_id"]) if self.documented else entry["step_id"]
+            found = self.gold(label, step)
+            if found is None:
+                continue
+            (gold, gold_bag), (predicted, bag) = found, self.predicted(entry)
+            self.count(counts, gold, predicted)
+            if gold == predicted == "FC":
+                pairs.append((gold_bag, bag))
+        for key, entry in label.items():
+            if "-" in key or "agent_id" not in entry:
+                continue
+            found = self.gold(label, key)
+            if self.documented and found is None:
+                continue
+            counts["calls" if f"{key}-1" in label else "rejections"] += 1
+        names = [self.set_f1(ours[0], theirs[0]) for theirs, ours in pairs]
+        keys = [self.set_f1(ours[1], theirs[1]) for theirs, ours in pairs]
+        values = [self.value_f1(ours, theirs) for theirs, ours in pairs]
+        counts["perfect"] = sum(
+            k == 1 and (v == 1 or (v is None and self.documented)) for k, v in zip(keys, values, strict=True)
+        )
+        if self.documented:
+            values = [value for value in values if value is not None]
+        else:
+            values = [value for value in values if value]
+        means = [sum(part) / len(part) if part else (None if self.documented else 0.0) for part in (names, keys, values)]
+        means[:2] = [None if mean is None else round(mean, 4) for mean in means[:2]]
+        return counts, means
+
+    def count(self, counts, gold, predicted):
+        if predicted == "FAILED":
+            cells = ["failed", "FN_fc" if gold == "FC" else "TN_fc"]
+        elif gold == "FC":
+            cells = ["TN_reject", "TP_fc"] if predicted == "FC" else ["FP_reject", "FN_fc"]
+        elif predicted == "FC":
+            cells = ["FN_reject", "FP_fc"]
+        else:
+            cells = ["TP_reject", "TN_fc"] + (["mismatch"] if gold != predicted else [])
+        for cell in cells:
+            counts[cell] += 1
+
+    def set_f1(self, ours, theirs):
+        ours, theirs = set(ours), set(theirs)
+        if not ours and not theirs:
+            return 1.0
+        both = len(ours & theirs)
+        if not both:
+            return 0.0
+        p, r = both / len(ours), both / len(theirs)
+        return 2 * (p * r) / (p + r)
+
+    def text(self, value):
+        if isinstance(value, list):
+            return str(sorted(self.text(each) for each in value))
+        if isinstance(value, dict):
+            return str({key: self.text(each) for key, each in sorted(value.items())})
+        return str(value)
+
+    def texts(self, values):
+        return {self.text(value) for value in (values if isinstance(values, list) else [values])}
+
+    def value_f1(self, ours, theirs):
+        tp = fp = fn = 0
+        schemas = [self.tools[name] for name in dict.fromkeys(ours[0]) if name in self.tools]
+        for key in {*ours[1], *theirs[1]}:
+            if key not in ours[1]:
+                fn += len(theirs[1][key])
+            elif key not in theirs[1]:
+                fp += len(ours[1][key])
+            else:
+                p, g = self.texts(ours[1][key]), self.texts(theirs[1][key])
+                confirmed = len(p & g)
+                undecided = p - g and g - p and not self.automatic(key, p - g, g - p, schemas)
+                tp += 0 if undecided and not self.documented else confirmed
+                fp += len(p - g)
+                fn += len(g - p)
+        if not tp + fp + fn:
+            return None
+        p, r = tp / (tp + fp) if tp + fp else 0.0, tp / (tp + fn) if tp + fn else 0.0
+        return 2 * (p * r) / (p + r) if p + r else 0.0
+
+    def automatic(self, key, extra, lacking, schemas):
+        fields = [schema["properties"][key] for schema in schemas if key in schema["properties"]]
+        types = [field["type"] for field in fields if "type" in field]
+        kind = (types[0][0] if isinstance(types[0], list) else types[0]) if types else "string"
+        if kind == "integer":
+            try:
+                for value in extra:
+                    int(value)
+            except ValueError:
+                return True
+        elif kind != "string":
+            return True
+        if len(extra) == len(lacking) and any("enum" in f or "enum" in f.get("items", {}) for f in fields):
+            return True
+        patterns = [field["pattern"] for field in fields if "pattern" in field]
+        return bool(patterns) and any(not re.match(patterns[0], value) for value in extra)
+
+    def file_arguments(self, data):
+        totals = dict.fromkeys([*MATRIX, "mismatch", "failed", "rejections", "calls", "perfect"], 0)
+        means = ([], [], [])
+        try:
+            runs = list(data["history"].values())
+            if not runs:
+                raise ZeroDivisionError
+            for run in runs:
+                counts, trial = self.run_arguments(run)
+                for name, number in counts.items():
+                    totals[name] += number
+                for part, mean in zip(means, trial, strict=True):
+                    part.append(mean)
+        except Exception:
+            assert not self.documented or not data["history"]
+            return dict.fromkeys(totals, 0), [0.0, 0.0, 0.0], True
+        figures = []
+        for part in means:
+            defined = [mean for mean in part if mean is not None]
+            total = 0.0
+            for mean in defined:
+                total += mean
+            figures.append(round(total / len(defined), 4) if defined else None)
+        return totals, figures, False
+
+    # --- everything -----------------------------------------------------------------------------------------------------
+
+    def file(self, path):
+        """Figures of one file, or None when it cannot be read (documented: or holds no run)."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            return None
+        if not data:
+            return None
+        if not isinstance(data, dict) or not data["history"]:
+            if self.documented:
+                return None
+            data = {"history": {}}
+        plans = self.file_plans(data)
+        counts, (name, key, value), broken = self.file_arguments(data)
+        return {"plans": plans, "counts": counts, "name": name, "key": key, "value": value, "broken": broken}
+
+    def overall(self, paths):
+        files = [self.file(path) for path in paths]
+        sound = [each for each in files if each is not None]
+        total = {name: sum(each["counts"][name] for each in sound) for name in sound[0]["counts"]}
+
+        def mean(values):
+            values = [value for value in values if value is not None]
+            return float(sum(map(Fraction, values)) / len(values)) if values else (None if self.documented else 0.0)
+
+        def f1(side):
+            tp, fp, fn = (total[f"{kind}_{side}"] for kind in ("TP", "FP", "FN"))
+            p, r = tp / (tp + fp) if tp + fp else 0, tp / (tp + fn) if tp + fn else 0
+            return 2 * (p * r) / (p + r) if p + r else 0
+
+        name, key, value = (mean([each[part] for each in sound]) for part in ("name", "key", "value"))
+        plans = {part: mean([each["plans"][part] for each in sound]) for part in ("with", "without", "structural", "component")}
+        decision = round((f1("reject") + f1("fc")) / 2, 4)
+        fc = round(((name or 0) + (key or 0) + (value or 0)) / 3, 4)
+        plan = round(plans["with"] or 0, 4)
+        return {
+            "files": len(files),
+            "successful": len(sound),
+            "counts": total,
+            "name": name,
+            "key": key,
+            "value": value,
+            "plans": plans,
+            "plan_failures": sum(each["plans"]["failed"] for each in sound),
+            "plan_steps": sum(each["plans"]["steps"] for each in sound),
+            "keys": {
+                "Average": round((decision + fc + plan) / 3, 4),
+                "Call Rejection Classification Accuracy": decision,
+                "FC": fc,
+                "Plan": plan,
+            },
+        }

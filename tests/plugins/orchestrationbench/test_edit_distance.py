@@ -1,0 +1,261 @@
+"""Graph edit distance: exact against brute force, bounded in work, and what networkx makes of it."""
+
+import itertools
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack_plugins.orchestrationbench.ged import edit_distance
+from gradestack_plugins.orchestrationbench.ged_problem import Weights
+from gradestack_plugins.orchestrationbench.graphs import Builder, Graph
+from gradestack_plugins.orchestrationbench.networkx_ged import available, feasible, networkx_distance
+
+WEIGHTS = Weights(0.8, 0.5)
+NETWORKX = pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
+
+
+def brute(left, right, weights):
+    """Try every partial mapping, in tenths of a cost."""
+
+    def price(i, j):
+        if left.labels is None:
+            return 0
+        (a, s), (b, t) = left.labels[i], right.labels[j]
+        return 0 if (a, s) == (b, t) else round(weights.status * 10) if a == b else round(weights.agent * 10) if s == t else 10
+
+    n1, n2 = len(left.names), len(right.names)
+    edges = set(right.edges)
+    best = None
+    for images in itertools.permutations([*range(n2), *[None] * n1], n1):
+        mapped = [(i, j) for i, j in enumerate(images) if j is not None]
+        cost = sum(price(i, j) for i, j in mapped) + 10 * (n1 + n2 - 2 * len(mapped))
+        kept = sum((images[a], images[b]) in edges for a, b in left.edges)
+        cost += 10 * (len(left.edges) + len(right.edges) - 2 * kept)
+        best = cost if best is None else min(best, cost)
+    return best / 10
+
+
+@st.composite
+def graph_pairs(draw, *, loops, most=4):
+    labelled = draw(st.booleans())
+    names = [(agent, status) for agent in "abc" for status in "xy"]
+    pair = []
+    for _ in range(2):
+        n = draw(st.integers(0, most))
+        places = [(a, b) for a in range(n) for b in range(n) if loops or a != b]
+        edges = draw(st.lists(st.sampled_from(places), unique=True, max_size=9)) if places else []
+        labels = tuple(draw(st.permutations(names))[:n]) if labelled else None
+        pair.append(Graph(tuple(map(str, range(n))), labels, tuple(edges)))
+    return pair
+
+
+@settings(max_examples=250, deadline=None)
+@given(graph_pairs(loops=False))
+def test_distance_equals_brute_force_without_loops(pair):
+    """On small digraphs without self-loops the distance is the least cost over all mappings."""
+    found = edit_distance(*pair, WEIGHTS)
+    assert found.exact
+    assert found.lower == found.upper == brute(*pair, WEIGHTS)
+
+
+@settings(max_examples=250, deadline=None)
+@given(graph_pairs(loops=True), st.sampled_from([(0.8, 0.2), (1.0, 0.0), (2.0, 1.5), (0.3, 0.3)]))
+def test_distance_equals_brute_force_with_loops(pair, weights):
+    """A self-loop is an edge like any other, whatever the weights."""
+    found = edit_distance(*pair, Weights(*weights))
+    assert found.exact
+    assert found.upper == brute(*pair, Weights(*weights))
+
+
+@settings(max_examples=60, deadline=None)
+@given(graph_pairs(loops=True))
+def test_distance_is_symmetric_and_zero_on_itself(pair):
+    """Deleting is insertion seen from the other side, and a graph is no edits away from itself."""
+    left, right = pair
+    assert edit_distance(left, right, WEIGHTS).upper == edit_distance(right, left, WEIGHTS).upper
+    assert edit_distance(left, left, WEIGHTS).upper == 0.0
+
+
+@settings(max_examples=40, deadline=None)
+@given(graph_pairs(loops=True, most=5), st.integers(0, 10**6))
+def test_distance_does_not_depend_on_node_order(pair, seed):
+    """Renumbering the nodes of a graph changes nothing."""
+    left, right = pair
+    order = list(range(len(right.names)))
+    random.Random(seed).shuffle(order)
+    place = {old: new for new, old in enumerate(order)}
+    labels = None if right.labels is None else tuple(right.labels[old] for old in order)
+    edges = tuple((place[a], place[b]) for a, b in reversed(right.edges))
+    assert edit_distance(left, Graph(right.names, labels, edges), WEIGHTS).upper == edit_distance(left, right, WEIGHTS).upper
+
+
+def numbered(n, edges, labels=None):
+    return Graph(tuple(map(str, range(n))), labels, tuple(edges))
+
+
+def cycles(*lengths):
+    edges, start = [], 0
+    for length in lengths:
+        edges += [(start + i, start + (i + 1) % length) for i in range(length)]
+        start += length
+    return numbered(start, edges)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "distance"),
+    [
+        (numbered(0, []), numbered(0, []), 0),
+        (numbered(0, []), numbered(3, [(0, 1)]), 4),
+        (numbered(1, [(0, 0)]), numbered(1, []), 1),
+        (numbered(2, [(0, 1)]), numbered(2, [(1, 0)]), 0),
+        (numbered(3, [(0, 1), (1, 2)]), numbered(3, [(0, 1), (0, 2)]), 2),
+        (cycles(12), cycles(6, 6), 4),
+        (cycles(4, 4, 4), cycles(12), 6),
+        (cycles(6, 6), cycles(4, 4, 4), 8),
+    ],
+)
+def test_distances_known_by_hand(left, right, distance):
+    """Joining cycles of the same number of nodes breaks and adds one edge per cycle boundary."""
+    found = edit_distance(left, right, WEIGHTS)
+    assert found.exact
+    assert found.upper == distance
+
+
+def test_node_substitution_prices():
+    """Status differs: status weight; agent differs: agent weight; both differ: 1."""
+    base = numbered(1, [], (("a", "x"),))
+    for label, price in ((("a", "x"), 0.0), (("a", "y"), 0.5), (("b", "x"), 0.8), (("b", "y"), 1.0)):
+        assert edit_distance(base, numbered(1, [], (label,)), WEIGHTS).upper == price
+
+
+def _random(n, edges, rng, *, acyclic=False):
+    places = [(a, b) for a in range(n) for b in range(n) if (a < b if acyclic else a != b)]
+    return numbered(n, rng.sample(places, min(edges, len(places))))
+
+
+@pytest.mark.parametrize("edges", [8, 20, 32, 44])
+def test_eight_nodes_a_side_are_always_exact(edges):
+    """Pairs of eight nodes are solved at any density, each in well under a second."""
+    rng = random.Random(edges)
+    for _ in range(4):
+        started = time.process_time()
+        found = edit_distance(_random(8, edges, rng), _random(8, edges - 3, rng), WEIGHTS, budget=1)
+        assert found.exact
+        assert time.process_time() - started < 5
+
+
+def test_plan_like_pairs_of_twelve_nodes_are_exact():
+    """Twelve nodes a side with no more edges than nodes are solved within the default budget."""
+    rng = random.Random(12)
+    spent = []
+    for number in range(24):
+        left, right = (_random(12, rng.choice([7, 10, 12]), rng, acyclic=number % 2 == 0) for _ in range(2))
+        started = time.process_time()
+        assert edit_distance(left, right, WEIGHTS).exact
+        spent.append(time.process_time() - started)
+    assert sum(spent) / len(spent) < 1
+    assert max(spent) < 8
+
+
+def test_symmetric_pairs_of_twelve_nodes_are_exact():
+    """The families that defeat plain branch and bound are solved too: cycles, alternating rings, bipartite graphs, trees."""
+    ring = numbered(12, [(i, (i + 1) % 12) if i % 2 else ((i + 1) % 12, i) for i in range(12)])
+    bipartite = numbered(12, [(i, 6 + i) for i in range(6)] + [(i, 6 + i // 3 * 3 + (i + 1) % 3) for i in range(6)])
+    matching = numbered(12, [(2 * i, 2 * i + 1) for i in range(6)])
+    tree = numbered(12, [((i - 1) // 2, i) for i in range(1, 12)])
+    for left, right in itertools.combinations([cycles(12), cycles(5, 7), ring, bipartite, matching, tree], 2):
+        assert edit_distance(left, right, WEIGHTS).exact
+
+
+@pytest.mark.parametrize(("n", "edges"), [(14, 60), (20, 30), (30, 200), (48, 70)])
+def test_beyond_the_budget_there_are_bounds(n, edges):
+    """A pair too hard for the budget comes back with a lower and an upper bound, the same every time."""
+    rng = random.Random(n)
+    left, right = _random(n, edges, rng), _random(n, edges, rng)
+    found = edit_distance.__wrapped__(left, right, WEIGHTS, 500)
+    assert not found.exact
+    assert 0 <= found.lower < found.upper <= left.size + right.size
+    assert found.expanded <= 500
+    assert edit_distance.__wrapped__(left, right, WEIGHTS, 500) == found
+
+
+def test_bounds_enclose_the_distance():
+    """What a small budget bounds, the full search finds inside."""
+    rng = random.Random(3)
+    for _ in range(6):
+        left, right = _random(10, 14, rng), _random(10, 12, rng)
+        rough, exact = edit_distance(left, right, WEIGHTS, 20), edit_distance(left, right, WEIGHTS)
+        assert exact.exact
+        assert rough.lower <= exact.upper <= rough.upper
+
+
+def test_very_large_graphs_are_bounded_at_once():
+    """Graphs of thousands of nodes get linear-time bounds; equal ones are recognised as equal."""
+    chain = numbered(3000, [(i, i + 1) for i in range(2999)])
+    star = numbered(3000, [(0, i) for i in range(1, 3000)])
+    found = edit_distance(chain, star, WEIGHTS)
+    assert (found.exact, found.expanded) == (False, 0)
+    assert found.lower == 0.0
+    assert found.upper == 2 * 2998
+    assert edit_distance(chain, numbered(3000, chain.edges), WEIGHTS).upper == 0.0
+
+
+def test_coarse_bounds_use_equal_labels():
+    """Nodes of large graphs with equal labels are mapped on each other, the rest is bounded by the least price."""
+    labels = tuple((f"a{i}", "x") for i in range(70))
+    other = (*labels[1:], ("new", "x"))
+    found = edit_distance(numbered(70, [(1, 2)], labels), numbered(70, [(0, 1)], other), WEIGHTS)
+    assert found.lower == 0.5
+    assert found.upper == 0.8
+
+
+def test_weights_above_two_are_refused():
+    """A substitution dearer than deletion plus insertion is refused, as is a negative price."""
+    with pytest.raises(ValueError, match="agent weight 2.5"):
+        Weights(2.5, 0.5)
+    with pytest.raises(ValueError, match="status weight -1"):
+        Weights(0.5, -1)
+
+
+@NETWORKX
+def test_networkx_agrees_without_loops():
+    """Without self-loops networkx finds the same distance."""
+    rng = random.Random(8)
+    for _ in range(120):
+        left, right = (_random(rng.randint(0, 4), rng.randint(0, 7), rng) for _ in range(2))
+        found = networkx_distance(left, right, WEIGHTS)
+        assert found.exact
+        assert found.upper == edit_distance(left, right, WEIGHTS).upper
+
+
+@NETWORKX
+def test_networkx_misses_self_loops():
+    """With a self-loop networkx may come out below the true distance, never above: the difference between the profiles."""
+    rng = random.Random(9)
+    lower = 0
+    for _ in range(120):
+        left, right = (numbered(3, rng.sample(list(itertools.product(range(3), repeat=2)), 5)) for _ in range(2))
+        found, true = networkx_distance(left, right, WEIGHTS), edit_distance(left, right, WEIGHTS).upper
+        assert found.upper <= true
+        lower += found.upper < true
+    assert lower > 5
+
+
+def test_pairs_networkx_would_hang_on_are_not_handed_to_it():
+    """Seven nodes a side are the limit; a small graph against a larger one still is feasible."""
+    assert feasible(numbered(7, []), numbered(7, []))
+    assert not feasible(numbered(8, []), numbered(8, []))
+    assert feasible(numbered(3, []), numbered(12, []))
+    assert not feasible(numbered(1, []), numbered(40, []))
+
+
+def test_builder_keeps_order_and_drops_repeats():
+    """Nodes and edges appear once, in the order they were first added."""
+    builder = Builder()
+    builder.edge("b", "a")
+    builder.node("c")
+    builder.edge("b", "a")
+    assert builder.named() == Graph(("b", "a", "c"), None, ((0, 1),))

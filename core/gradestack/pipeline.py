@@ -28,6 +28,13 @@ LISTED_BAD_RECORDS = 1000
 """Bad records are all counted; this many per shard are listed with their reason."""
 
 
+_KILLER = Fault(
+    category="grading",
+    code="worker_died",
+    message="grading this record ended the worker process (out of memory, killed, or a crash in native code)",
+)
+
+
 @attrs.frozen(kw_only=True)
 class MetricSlot:
     """An aggregator, its key, and the key of the grader it reads."""
@@ -82,6 +89,27 @@ class Worker:
     tick: Callable[[int], None] | None = attrs.field(default=None, eq=False)
     """Called with the number of samples done since the last call; dropped when the worker is pickled."""
 
+    watch: bool = False
+    """Note the position of every record before it is read, so that the one that kills the process can be named."""
+    poison: frozenset[tuple[int, int]] = frozenset()
+    """(shard, position) of records that kill a process: reported as failed, not graded."""
+
+    def watched(self) -> Worker:
+        """Return this worker, noting how far it got."""
+        return attrs.evolve(self, watch=True)
+
+    def last_position(self, shard: Shard) -> int:
+        """Return the position of the record a watched worker was at when its process died."""
+        note = self._note(shard)
+        return int(note.read_text(encoding="ascii")) if note.exists() else 0
+
+    def isolated(self, ordinal: int, position: int) -> Worker:
+        """Return this worker, leaving one record of one shard ungraded."""
+        return attrs.evolve(self, poison=self.poison | {(ordinal, position)})
+
+    def _note(self, shard: Shard) -> Path:
+        return self.parts / f"{shard.ordinal:08d}.at"
+
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in attrs.fields(Worker)}
         return {**state, "tick": None}
@@ -109,6 +137,8 @@ class Worker:
         with rows.open("w", encoding="utf-8", newline="\n") as out, sinks:
             try:
                 for record in records:
+                    if self.watch:
+                        self._note(shard).write_text(str(position), encoding="ascii")
                     if isinstance(record, BadRecord):
                         self._bad(record, result, sinks, shard)
                         continue
@@ -143,7 +173,10 @@ class Worker:
         if self.join is not None:
             sample = joined(sample, self.join, same_inputs=self.same_inputs)
             result.seen.add((sample.model or "", sample.id))
-        judged = {slot.key: grade_sample(slot, sample, strict=self.strict) for slot in self.graders}
+        if (shard.ordinal, position) in self.poison:
+            judged: dict[str, tuple[Grade, str | None]] = {slot.key: (failed(_KILLER), None) for slot in self.graders}
+        else:
+            judged = {slot.key: grade_sample(slot, sample, strict=self.strict) for slot in self.graders}
         grades = {key: grade for key, (grade, _) in judged.items()}
         submissions = {key: text for key, (_, text) in judged.items() if text is not None}
         line, grades, written = self._row(sample, grades, submissions)

@@ -139,6 +139,8 @@ class Run:
             try:
                 for result in suite.engine.component.map(worker, shards):
                     self._merge(result, rows)
+                    if self.tick is not None and suite.engine.component.remote:
+                        self.tick(result.samples)
                     if result.interrupted:
                         break
                 else:

@@ -143,12 +143,23 @@ def test_the_keyboard_is_enough(opened):
     assert opened.run("document.querySelector('details.sample').open") is True
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize("width", [390, 740, 900, 1280])
 def test_nothing_is_wider_than_the_window(opened, page, width):
     """At any width the page scrolls one way only; wide tables scroll inside their own box."""
     opened.emulate(width=width)
     opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert opened.run("document.documentElement.scrollWidth") <= width
+
+
+def test_paper_is_white(opened):
+    """A page printed from a dark screen has dark text on white, and no controls."""
+    opened.emulate(scheme="dark")
+    opened.run("document.documentElement.dataset.theme = 'dark'")
+    opened.send("Emulation.setEmulatedMedia", media="print")
+    assert background(opened) == "rgb(255, 255, 255)"
+    assert opened.run("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    assert opened.run("getComputedStyle(document.getElementById('filter')).display") == "none"
+    opened.send("Emulation.setEmulatedMedia", media="")
 
 
 def test_it_works_without_scripts(tab, page):

@@ -16,4 +16,16 @@ def gradestack_components() -> tuple[Component, ...]:
             target="gradestack_plugins.engines.serial:Serial",
             summary="One shard after the other in this process",
         ),
+        Component(
+            kind="engine",
+            name="processes",
+            target="gradestack_plugins.engines.processes:Processes",
+            summary="Shards on several processes of this machine; survives workers that die",
+        ),
+        Component(
+            kind="engine",
+            name="auto",
+            target="gradestack_plugins.engines.auto:Auto",
+            summary="Processes for large inputs on several cores, serial otherwise",
+        ),
     )

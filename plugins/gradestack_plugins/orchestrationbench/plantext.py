@@ -89,7 +89,7 @@ def parse_plan(text: str, profile: Profile) -> PlanText:
 def _load_yaml(text: str) -> Any:
     depth = 0
     for bracket in _BRACKET.finditer(text):
-        depth += 1 if bracket.group() in "[{" else -1
+        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
         if depth > _DEEPEST:
             msg = "nested too deeply"
             raise RecursionError(msg)

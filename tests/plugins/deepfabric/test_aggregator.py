@@ -45,7 +45,7 @@ FIGURES = {
 
 @PROFILES
 def test_figures(df, grades, profile):
-    """Rates divide by all samples but skipped ones; errors, missing replies and (upstream) abstentions can only lose."""
+    """Rates divide by all but skipped samples; errors, missing replies, and abstentions upstream, can only lose."""
     metrics = df.fold(DeepFabricMetrics(profile=profile), grades(profile))
     selection, parameters, execution, processed = FIGURES[profile]
     assert metrics["tool_selection_accuracy"] == selection

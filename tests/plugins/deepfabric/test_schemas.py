@@ -247,7 +247,8 @@ def test_tables_are_bounded(monkeypatch):
     monkeypatch.setattr(tables, "_MOST_ALIKE", 2)
     own = ToolTable("documented")
     for n in range(50):
-        line = json.dumps({"tools": [_tool("f" * 300, "string"), _tool(f"g{n}", "integer")]}).encode()
+        head = "f" * 300 if n < 25 else f"{n}" * 300  # beginning alike, then not
+        line = json.dumps({"tools": [_tool(head[:400], "string"), _tool(f"g{n}", "integer")]}).encode()
         tools = own.decode(line)["tools"]
         assert own.convert(tools).specs[1].name == f"g{n}"
     assert own._characters <= 2000

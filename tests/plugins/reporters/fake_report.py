@@ -55,7 +55,12 @@ def _wanted(rng: random.Random, task: int) -> list[Row]:
     possible = [
         _call("get_journey", journey_id=journey),
         _call("change_journey", journey_id=journey, legs=seats, start=start, end=end, flexible=bool(task % 2)),
-        _call("reserve_seat", journey_id=journey, seat={"car": rng.randint(1, 9), "window": True}, price=4.5),
+        _call(
+            "reserve_seat_in_the_carriage_asked_for",
+            journey_id=journey,
+            seat={"car": rng.randint(1, 9), "window": True},
+            price=4.5,
+        ),
         _call("cancel_journey", journey_id=journey, reason="plans changed"),
     ]
     return possible[: (0, 1, 2, 4)[task % 4]]
@@ -165,7 +170,13 @@ def graded_row(task: int, run: int, model: str, seed: int = 7, threshold: float 
         "grades": {"partial": partial, "reward": reward},
         "expected": {"calls": wanted, "label": None, "text": None, "plan": None},
         "predicted": {"calls": made, "label": None, "plan": None},
-        "tools": ["find_traveller", "get_journey", "change_journey", "reserve_seat", "cancel_journey"],
+        "tools": [
+            "find_traveller",
+            "get_journey",
+            "change_journey",
+            "reserve_seat_in_the_carriage_asked_for",
+            "cancel_journey",
+        ],
         "recorded": {"reward": reward["score"]},
         "status": "ok",
         "error": None,

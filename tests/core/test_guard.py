@@ -1,0 +1,57 @@
+"""Plugin code at arm's length."""
+
+import re
+
+import pytest
+
+from gradestack.api import Input, Inputs
+from gradestack.errors import DataError, PluginError
+from gradestack.guard import guarded, records_of, said, shards_of, stable_text
+
+
+class Odd:
+    """Has no repr of its own."""
+
+
+def test_object_addresses_are_taken_out():
+    """They differ from run to run; nothing else is touched."""
+    text = stable_text(ValueError(f"a {object()!r} and {Odd()!r} at 0x12: look at 0 and x"))
+    assert "0x" not in text
+    assert re.fullmatch(r"a <object object> and <.*Odd object>: look at 0 and x", text)
+
+
+def test_long_texts_are_cut():
+    """500 characters will do."""
+    assert said(ValueError("x" * 1000)) == "ValueError: " + "x" * 500
+
+
+def test_surprises_become_plugin_errors():
+    """Named after the component; our own errors and the file system's pass as they are."""
+    with pytest.raises(PluginError, match="reader x raised KeyError: 'a'"), guarded("reader x"):
+        raise KeyError("a")
+    for error in (DataError("m"), FileNotFoundError(2, "gone")):
+        with pytest.raises(type(error)), guarded("reader x"):
+            raise error
+    with pytest.raises(KeyboardInterrupt), guarded("reader x"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("index", "reader Numbers (version 1) raised LookupError: stumbled in index"),
+        ("plan", "reader Numbers (version 1) raised LookupError: stumbled in plan"),
+        ("read", "reader Numbers (version 1) raised LookupError: stumbled in read in x.numbers"),
+        ("yield", "reader Numbers (version 1) yields str, expected Sample or BadRecord"),
+    ],
+)
+def test_a_reader_that_stumbles_is_named(tmp_path, toys, where, message):
+    """Wherever it does."""
+    path = tmp_path / "x.numbers"
+    path.write_text("numbers\n1\n2\n")
+    reader = toys.Numbers(where=where)
+    inputs = Inputs(data=(Input(path=path, name="x", shown="x.numbers"),))
+    with pytest.raises(PluginError) as caught:
+        (shard,), index = shards_of(reader, inputs)
+        list(records_of(reader, shard, index))
+    assert str(caught.value) == message

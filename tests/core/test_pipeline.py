@@ -1,0 +1,206 @@
+"""One shard: rows, states, counts and native pieces out of its samples."""
+
+import json
+import pickle
+
+import attrs
+import pytest
+
+from gradestack.api import Input, Shard
+from gradestack.errors import DataError, PluginError
+from gradestack.gate import GateSpec
+from gradestack.jsontext import loads
+from gradestack.model import BadRecord, Expectation, Outcome, Sample, Source, Status, ToolSpec
+from gradestack.pipeline import MetricSlot, Worker, joined
+from gradestack.slots import GraderSlot
+
+GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
+SHARD = Shard(ordinal=3, input=GIVEN, position=100)
+
+
+@pytest.fixture
+def make_worker(tmp_path, toys):
+    """Return a function that makes a worker around the toys."""
+
+    def make(**fields):
+        return Worker(
+            reader=toys.Numbers(),
+            index=None,
+            graders=(GraderSlot(key="quality", component="toy", grader=toys.Toy()),),
+            metrics=(MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),),
+            headline="quality",
+            parts=tmp_path,
+            **{"exporters": (), "gate": None} | fields,
+        )
+
+    return make
+
+
+def sample(identifier="a", score=1.0, **fields):
+    return Sample(id=identifier, recorded={"score": score} | fields.pop("recorded", {}), **fields)
+
+
+def rows(result):
+    return [json.loads(line) for line in result.rows.read_text().splitlines()]
+
+
+def test_a_shard_comes_to_rows_states_and_counts(make_worker):
+    """Ordinals grow from the shard's position; duplicates and models are left to the merge."""
+    result = make_worker().process(SHARD, iter([sample("a"), sample("b", 0.5, model="m", run=1)]))
+    assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (3, "in", 2, 0, False)
+    assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
+    assert result.states == {"quality/toy_count": {"outcomes": {"graded": 2}, "sum": [1.5], "ids": [[100, None, "a"], [101, "m", "b"]]}}
+    assert list(result.tally) == ["", "m"]
+    assert len({digest for digest, _ in result.keys}) == 2
+    assert result.seen == set()
+
+
+def test_a_worker_and_its_result_can_be_pickled(make_worker):
+    """Engines may run it anywhere; the progress callback stays at home."""
+    worker = make_worker(tick=lambda _: None, exporters=())
+    copy = pickle.loads(pickle.dumps(worker))  # noqa: S301
+    assert copy.tick is None
+    assert attrs.evolve(copy, parts=worker.parts).process(SHARD, iter([sample()])).samples == 1
+    result = worker.process(SHARD, iter([sample()]))
+    assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
+
+
+def test_progress_is_told_in_steps_and_adds_up(make_worker):
+    """Every 64 samples, and the rest at the end."""
+    told = []
+    make_worker(tick=told.append).process(SHARD, (sample(str(number)) for number in range(130)))
+    assert told == [64, 64, 2]
+
+
+def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
+    """With file, line and reason."""
+    bad = [BadRecord(source=Source(file="f", ordinal=n, line=n + 1), reason="not JSON") for n in range(1005)]
+    result = make_worker().process(SHARD, iter([*bad, sample()]))
+    assert (result.bad, result.samples, len(result.bad_listed)) == (1005, 1, 1000)
+    assert result.bad_listed[1] == {"file": "f", "ordinal": 1, "line": 2, "reason": "not JSON"}
+    assert result.states["quality/toy_count"]["ids"] == [[100, None, "a"]]
+    with pytest.raises(DataError, match="f:1: not JSON"):
+        make_worker(strict=True).process(SHARD, iter(bad))
+
+
+def test_a_raising_grader_costs_its_grade_only(make_worker):
+    """The trajectory stays, the next sample is graded."""
+    result = make_worker().process(SHARD, iter([sample(recorded={"do": "raise"}, text="kept"), sample("b")]))
+    first, second = rows(result)
+    assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
+    assert first["grade"]["metadata"] == {"error": "cannot grade <object object>", "error_type": "ZeroDivisionError"}
+    assert first["grade"]["fault"]["component"] == "toy 7"
+    with pytest.raises(PluginError):
+        make_worker(strict=True).process(SHARD, iter([sample(recorded={"do": "raise"})]))
+
+
+def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
+    """A set in the metadata is no reason to lose the run."""
+    result = make_worker().process(SHARD, iter([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
+    first, second = rows(result)
+    assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
+    assert first["grade"]["fault"]["message"] == "the grade is not JSON: Object of type set is not JSON serializable"
+    assert result.states["quality/toy_count"]["outcomes"] == {"failed": 1, "graded": 1}
+    with pytest.raises(PluginError, match="broke its contract"):
+        make_worker(strict=True).process(SHARD, iter([sample(recorded={"do": "set"})]))
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("field", ["plan", "usage", "facets", "recorded"])
+@pytest.mark.parametrize(
+    ("odd", "code"),
+    [(nested(50_000), "too_deep"), ({1, 2}, "not_json"), (10**5000, "not_json")],
+    ids=["deep", "set", "huge"],
+)
+def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
+    """Without its content, and in the metrics as what its row says; the next one is not touched."""
+    value = odd if field in ("plan", "usage") else {"x": odd, "score": 1.0}
+    result = make_worker().process(SHARD, iter([attrs.evolve(sample(), **{field: value}), sample("b")]))
+    first, second = rows(result)
+    assert (first["state"], first["status"], first["error"]["code"], second["state"]) == ("failed", "failed", code, "graded")
+    assert result.states["quality/toy_count"]["outcomes"] == {"failed": 1, "graded": 1}
+    assert result.tally[""]["quality"]["states"][Outcome.FAILED] == 1
+
+
+def test_odd_values_are_written_as_strict_json(make_worker):
+    """NaN, infinity, lone surrogates, huge integers."""
+    odd = {"nan": float("nan"), "inf": float("inf"), "half": "\ud800", "big": 10**4000, "\udfff": 1}
+    result = make_worker().process(SHARD, iter([sample(usage=odd)]))
+    text = result.rows.read_bytes()
+    row = json.loads(text.decode("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert row["agent_usage"] == odd | {"nan": "NaN", "inf": "Infinity"}
+
+
+def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
+    """Rows, states and counts agree on what that was."""
+    result = make_worker().process(SHARD, iter([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
+    assert result.interrupted
+    assert [row["sample"]["id"] for row in rows(result)] == ["a"]
+    assert result.states["quality/toy_count"]["outcomes"] == {"graded": 1}
+    assert result.samples == 1
+
+
+def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
+    """Once, with what it said; under strict it ends the run."""
+    metrics = (MetricSlot(key="sick", of="quality", aggregator=toys.Count(fail="add")), *make_worker().metrics)
+    result = attrs.evolve(make_worker(), metrics=metrics).process(SHARD, iter([sample(), sample("b")]))
+    assert result.broken == {"quality/sick": "RuntimeError: stumbled in add over <object object>"}
+    assert result.states["quality/toy_count"]["outcomes"] == {"graded": 2}
+    with pytest.raises(PluginError, match="quality/sick raised RuntimeError"):
+        attrs.evolve(make_worker(strict=True), metrics=metrics).process(SHARD, iter([sample()]))
+
+
+def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
+    """Bad records reach the exporter too, so that it loses nothing."""
+    bad = BadRecord(source=Source(file="f"), reason="x")
+    result = make_worker(exporters=(("echo", toys.Echo()),)).process(SHARD, iter([sample("é\ud800"), bad, sample("b", 0.0)]))
+    assert list(result.native) == ["echo/echo.json"]
+    text = result.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
+    assert text == '"é\ud800=1.0",\n"bad",\n"b=0.0"'
+
+
+def test_a_raising_exporter_is_recorded(make_worker, toys):
+    """The grades are worth more."""
+    worker = make_worker(exporters=(("sick", toys.BreaksAtRow()),))
+    result = worker.process(SHARD, iter([sample("bad"), sample("b")]))
+    assert result.broken == {"sick": "RuntimeError: no row"}
+    assert result.samples == 2
+
+
+def test_the_gate_decides_what_passes(make_worker):
+    """Per sample, None when there is no score."""
+    worker = make_worker(gate=GateSpec(op="gte", value=0.5))
+    found = worker.process(SHARD, iter([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
+    assert [row["passed"] for row in rows(found)] == [True, False, None]
+
+
+def test_samples_take_from_the_dataset_what_they_lack():
+    """Expectations always; tools and input only where the recording has none."""
+    gold = Sample(id="a", input="gold", tools=(ToolSpec(name="g"),), expected=Expectation(label="x"))
+    bare = joined(Sample(id="a"), {"a": gold})
+    assert (bare.expected.label, bare.input, bare.tools) == ("x", "gold", gold.tools)
+    own = joined(Sample(id="a", input="own", tools=(), expected=Expectation(label="y")), {"a": gold})
+    assert (own.expected.label, own.input, own.tools) == ("x", "own", ())
+    stranger = Sample(id="b", expected=Expectation(label="y"))
+    assert joined(stranger, {"a": gold}) is stranger
+
+
+def test_missing_rows_are_no_duplicates(make_worker):
+    """They are nobody's recording."""
+    result = make_worker(join={}).process(SHARD, iter([sample(status=Status.MISSING), sample(status=Status.MISSING)]))
+    assert result.keys == []
+    assert [row["state"] for row in rows(result)] == ["missing", "missing"]
+
+
+def test_rows_are_single_lines_whatever_the_text(make_worker):
+    """Line separators inside texts are escaped or harmless."""
+    result = make_worker().process(SHARD, iter([sample(text="a\nb\r\u2028c\x00"), sample("b")]))
+    lines = result.rows.read_bytes().split(b"\n")
+    assert [loads(line)["submission"] for line in lines[:2]] == ["a\nb\r\u2028c\x00", ""]
+    assert lines[2:] == [b""]

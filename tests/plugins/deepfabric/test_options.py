@@ -1,0 +1,207 @@
+"""The grader's options: stricter checks, and weights."""
+
+import pytest
+
+from gradestack.model import Outcome
+from gradestack_plugins.deepfabric.checks import pointer
+from gradestack_plugins.deepfabric.grader import DeepFabric
+from gradestack_plugins.deepfabric.weights import resolve
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+
+
+@pytest.fixture
+def tools(df):
+    return [df.tool("f", ["a"], a="string"), df.tool("g", ["n"], n="integer"), df.tool("h")]
+
+
+@PROFILES
+def test_unknown_arguments(df, tools, profile):
+    """An argument the schema does not know is ignored, unless it is to be wrong."""
+    record, reply = df.record(("f", {"a": "x"}), tools), df.reply(("f", {"a": "x", "b": 1}))
+    grade = df.grade(record, reply, profile, unknown_arguments="wrong")
+    assert df.verdict(grade) == (1, 0, 0)
+    assert [(reason.code, reason.pointer) for reason in grade.reasons] == [("unknown_argument", "/b")]
+
+
+@PROFILES
+def test_check_enums(df, profile):
+    """Values outside enum and const are wrong only when they are to be checked; true is not 1."""
+    tools = [
+        df.tool(
+            "f",
+            a={"type": "string", "enum": ["x", "y"]},
+            b={"type": "integer", "const": 1},
+            c={"type": "number", "enum": [1]},
+        )
+    ]
+    record = df.record(("f", {"a": "x"}), tools)
+    for arguments, right in (({"a": "x", "b": 1, "c": 1.0}, 1), ({"a": "z"}, 0), ({"b": 2}, 0), ({"c": 2}, 0)):
+        reply = df.reply(("f", arguments))
+        assert df.verdict(df.grade(record, reply, profile)) == (1, 1, 1)
+        assert df.verdict(df.grade(record, reply, profile, check_enums=True)) == (1, right, right)
+    loose = df.record(("f", {"a": "x"}), [df.tool("f", a={"enum": [1]})])
+    assert df.verdict(df.grade(loose, df.reply(("f", {"a": True})), check_enums=True)) == (1, 0, 0)
+
+
+NESTED = {
+    "type": "object",
+    "properties": {"n": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}},
+    "required": ["n"],
+}
+INNER = [
+    ({"o": {"n": 1, "tags": ["x"]}}, []),
+    ({"o": {"n": "1"}}, [("wrong_type", "/o/n")]),
+    ({"o": {"n": True}}, [("wrong_type", "/o/n")]),
+    ({"o": {}}, [("missing_argument", "/o/n")]),
+    ({"o": {"n": 1, "tags": ["x", 2]}}, [("wrong_type", "/o/tags/1")]),
+    ({"o": {"n": 1, "more": 1}}, []),
+    ({"u": 1}, []),
+    ({"u": "x"}, []),
+    ({"u": [1]}, [("no_branch_fits", "/u")]),
+    ({"free": {"anything": [1]}}, []),
+]
+
+
+@pytest.mark.parametrize(("arguments", "reasons"), INNER)
+def test_nested(df, arguments, reasons):
+    """Nested objects, list items and alternatives are checked only on request."""
+    tools = [df.tool("f", o=NESTED, u={"anyOf": [{"type": "integer"}, {"type": "string"}]}, free={"type": "object"})]
+    record, reply = df.record(("f", {"o": {}}), tools), df.reply(("f", arguments))
+    assert df.verdict(df.grade(record, reply)) == (1, 1, 1)
+    grade = df.grade(record, reply, nested=True)
+    assert [(reason.code, reason.pointer) for reason in grade.reasons] == reasons
+    assert df.verdict(grade) == (1, int(not reasons), int(not reasons))
+
+
+def test_nested_unknown_arguments_and_enums(df):
+    """The switches work together: unknown names and enumerations inside nested objects."""
+    inner = {"type": "object", "properties": {"e": {"enum": ["a"]}}}
+    record = df.record(("f", {"o": {}}), [df.tool("f", o=inner)])
+    options = {"nested": True, "unknown_arguments": "wrong", "check_enums": True}
+    grade = df.grade(record, df.reply(("f", {"o": {"e": "b", "x": 1}})), **options)
+    assert {(reason.code, reason.pointer) for reason in grade.reasons} == {
+        ("not_in_enum", "/o/e"),
+        ("unknown_argument", "/o/x"),
+    }
+
+
+def test_nested_depth_is_limited(df):
+    """Schemas and values nested hundreds of levels deep are graded without an error."""
+    schema, value = {"type": "integer"}, "x"
+    for _ in range(300):
+        schema, value = {"type": "object", "properties": {"a": schema}}, {"a": value}
+    record = df.record(("f", {"o": {}}), [df.tool("f", o=schema)])
+    assert df.verdict(df.grade(record, df.reply(("f", {"o": value})), nested=True)) == (1, 1, 1)
+
+
+def test_pointer():
+    """Pointers escape tildes and slashes and count list items."""
+    assert pointer() == ""
+    assert pointer("a/b", 0, "c~d") == "/a~1b/0/c~0d"
+
+
+# Weights
+
+
+@pytest.mark.parametrize(
+    ("expected", "made", "score"),
+    [
+        (("f", {"a": "x"}), ("f", {"a": "y"}), 1.0),
+        (("f", {"a": "x"}), ("f", {}), 0.4),
+        (("f", {"a": "x"}), ("g", {"n": 1}), 0.35),
+    ],
+)
+@PROFILES
+def test_default_weights(df, tools, profile, expected, made, score):
+    """The score is .40 selection + .35 parameters + .25 execution + .00 quality."""
+    grade = df.grade(df.record(expected, tools), df.reply(made), profile)
+    assert grade.score == score
+    assert grade.parts["response_quality"] == 0.0
+
+
+@pytest.mark.parametrize("name", ["weights", "metric_weights"])
+def test_custom_weights_replace_the_defaults(df, tools, name):
+    """Given weights replace all defaults, under either name; a metric not named weighs nothing."""
+    record, reply = df.record(("f", {"a": "x"}), tools), df.reply(("f", {}))
+    weights = {"tool_selection": 0.7, "execution_success": 0.3}
+    assert df.grade(record, reply, **{name: weights}).score == 0.7
+    assert df.grade(record, reply, "upstream", **{name: {"parameter_accuracy": 1.0}}).score == 0.0
+    with pytest.raises(ValueError, match="two names of one option"):
+        DeepFabric(weights=weights, metric_weights=weights)
+
+
+BAD_WEIGHTS = [
+    ({"tool_selection": 0.5, "accuracy": 0.5}, "unknown weights 'accuracy'"),
+    ({"tool_selection": 1.5, "parameter_accuracy": -0.5}, "at least 0"),
+    ({"tool_selection": float("nan")}, "finite"),
+    ({"tool_selection": 0.5}, "sum to 1, they sum to 0.5; set normalize: true"),
+    ({}, "sum to 1"),
+    ({"tool_selection": "1"}, "must be a number, got '1'"),
+    ({"tool_selection": True}, "must be a number, got True"),
+    ({"tool_selection": None}, "must be a number, got None"),
+    ({1: 1.0}, "named by text"),
+]
+
+
+@pytest.mark.parametrize(("weights", "message"), BAD_WEIGHTS)
+def test_documented_refuses_bad_weights(weights, message):
+    """Documented wants known names, finite numbers of at least 0, and the sum 1; the message says what is wrong."""
+    with pytest.raises(ValueError, match=message):
+        DeepFabric(weights=weights)
+
+
+def test_the_sum_may_be_off_by_rounding():
+    """A sum within 1e-9 of 1 is 1, beyond it is not."""
+    near = {"tool_selection": 0.4, "parameter_accuracy": 0.6 + 5e-10}
+    assert DeepFabric(weights=near).resolved_weights == (0.4, 0.6 + 5e-10, 0.0, 0.0)
+    with pytest.raises(ValueError, match="sum to 1"):
+        DeepFabric(weights={**near, "execution_success": 2e-9})
+
+
+@PROFILES
+def test_normalize(profile):
+    """Weights can be divided by their sum, unless that is 0."""
+    grader = DeepFabric(profile=profile, weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
+    assert grader.resolved_weights == (0.75, 0.25, 0.0, 0.0)
+    with pytest.raises(ValueError, match="cannot be normalized"):
+        DeepFabric(profile=profile, weights={"tool_selection": 0}, normalize=True)
+
+
+UPSTREAM_WEIGHTS = [
+    ({}, (0.0, 0.0, 0.0, 0.0)),
+    ({"accuracy": 0.5, "f1_score": 0.5}, (0.0, 0.0, 0.0, 0.0)),
+    ({"tool_selection": 5, "parameter_accuracy": -1.5}, (5.0, -1.5, 0.0, 0.0)),
+    ({"tool_selection": "0.25", "execution_success": True, "response_quality": 2}, (0.25, 0.0, 1.0, 2.0)),
+]
+
+
+@pytest.mark.parametrize(("weights", "resolved"), UPSTREAM_WEIGHTS)
+def test_upstream_takes_weights_as_they_are(weights, resolved):
+    """Upstream ignores unknown names, sums nothing, and reads texts and booleans as numbers."""
+    assert DeepFabric(profile="upstream", weights=weights).resolved_weights == resolved
+
+
+@pytest.mark.parametrize("weights", [{"tool_selection": None}, {"tool_selection": "x"}, {"x": []}, {1: 1.0}])
+def test_upstream_still_refuses_what_is_no_number(weights):
+    """Null, words, lists and names that are no text are refused in both profiles."""
+    with pytest.raises(ValueError, match=r"must be a number|named by text"):
+        resolve(weights, "upstream")
+
+
+def test_scores_may_leave_the_unit_interval_upstream(df, tools):
+    """Nothing holds upstream's weights to a sum, so scores may be above 1 or below 0."""
+    record, right = df.record(("f", {"a": "x"}), tools), df.reply(("f", {"a": "x"}))
+    assert df.grade(record, right, "upstream", weights={"tool_selection": 3}).score == 3.0
+    assert df.grade(record, right, "upstream", weights={"tool_selection": -3}).score == -3.0
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf"), 1e300])
+def test_weights_without_a_usable_score_fail_the_grade_and_keep_the_verdict(df, tools, weight):
+    """A score that is not finite is no score: the grade fails, its verdicts stay."""
+    record = df.record(("f", {"a": "x"}), tools)
+    grade = df.grade(record, df.reply(("f", {"a": "y"})), "upstream", weights={"tool_selection": weight})
+    assert (grade.outcome, grade.score, grade.fault.code) == (Outcome.FAILED, None, "score_not_finite")
+    assert df.verdict(grade) == (1, 1, 1)
+    error = df.grade(record, {"kind": "exception"}, "upstream", weights={"tool_selection": weight})
+    assert (error.score, error.counts["errors"]) == ((0.0, 1) if weight == 1e300 else (None, 1))

@@ -1,0 +1,124 @@
+"""Builders of recorded letta-evals results, in the document's and the program's layout."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gradestack.api import Inputs
+from gradestack.inputs import name_inputs
+from gradestack_plugins.letta.reader import Letta
+
+
+def spoken(text: Any) -> dict[str, Any]:
+    """An assistant message."""
+    return {"id": "message-1", "date": "2031-01-01", "message_type": "assistant_message", "content": text}
+
+
+def called(name: Any, arguments: Any, identifier: Any = "c1") -> dict[str, Any]:
+    """A tool call message; arguments that are no text are encoded."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    call = {"name": name, "arguments": text, "tool_call_id": identifier}
+    return {"message_type": "tool_call_message", "tool_call": call}
+
+
+def returned(value: Any, identifier: Any = "c1", status: str = "success", **fields: Any) -> dict[str, Any]:
+    """A tool return message."""
+    base = {"message_type": "tool_return_message", "tool_return": value, "status": status, "tool_call_id": identifier}
+    return base | fields
+
+
+def grade(score: Any, rationale: str = "", **metadata: Any) -> dict[str, Any]:
+    """A grade as letta-evals writes it."""
+    return {"score": score, "rationale": rationale, "metadata": metadata}
+
+
+def result(identifier: Any = 0, answer: Any = "Oslo", **fields: Any) -> dict[str, Any]:
+    """One result; ``trajectory`` defaults to one turn with the answer."""
+    sample = {"id": identifier, "input": "Capital?", "ground_truth": "Oslo", "agent_args": None, "rubric_vars": None}
+    base = {
+        "sample": sample | fields.pop("sample", {}),
+        "submission": answer,
+        "submissions": None,
+        "trajectory": [[spoken(answer)]],
+        "agent_id": "agent-1",
+        "grade": grade(1.0),
+        "grades": {"quality": grade(1.0)},
+        "model_name": None,
+        "agent_usage": None,
+    }
+    return base | fields
+
+
+def failure(identifier: Any = 0, message: str = "ReadTimeout: no answer", **fields: Any) -> dict[str, Any]:
+    """A result whose run ended in an error."""
+    gone = {"submission": "", "trajectory": [], "agent_id": None, "grades": None}
+    return result(identifier) | gone | {"grade": grade(0.0, f"Error: {message}")} | fields
+
+
+def wrapped(record: Any) -> dict[str, Any]:
+    """A result line as the program writes it."""
+    return {"type": "result", "result": record}
+
+
+def write(path: Path, records: Any) -> Path:
+    """Write JSON lines (text is written as it is) and return the path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = (record if isinstance(record, str) else json.dumps(record, ensure_ascii=False) for record in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+    return path
+
+
+def read(*paths: Path, reader: Any = None) -> list[Any]:
+    """Return everything a reader yields for paths, through its index and plan."""
+    reader = reader or Letta()
+    inputs = Inputs(data=name_inputs(list(paths)))
+    index = reader.index(inputs)
+    shards = list(reader.plan(inputs, index))
+    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    return [found for shard in shards for found in reader.read(shard, index)]
+
+
+def run(command: list[str], cwd: Path) -> Any:
+    """Run the real command line in a directory."""
+    line = [sys.executable, "-m", "gradestack.cli", *command]
+    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=cwd)
+
+
+def rows(directory: Path) -> list[dict[str, Any]]:
+    """Return the rows of a run directory."""
+    return [json.loads(line) for line in (directory / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture(scope="session")
+def letta() -> SimpleNamespace:
+    """The builders."""
+    return SimpleNamespace(
+        spoken=spoken,
+        called=called,
+        returned=returned,
+        grade=grade,
+        result=result,
+        failure=failure,
+        wrapped=wrapped,
+        write=write,
+        read=read,
+        run=run,
+        rows=rows,
+    )
+
+
+@pytest.fixture(scope="session")
+def reference_dataset() -> Path:
+    """The field's dataset; tests that need it are skipped when it is not at hand."""
+    root = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not root:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    return Path(root) / "letta" / "dataset.jsonl"

@@ -1,0 +1,244 @@
+"""Reader `letta_dataset`: JSON Lines and CSV."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gradestack import testing
+from gradestack.errors import DataError
+from gradestack.inputs import recognise
+from gradestack.model import BadRecord
+from gradestack.registry import discover
+from gradestack_plugins.letta.dataset import LettaDataset
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+REGISTRY = discover(limit="")
+
+
+def rows(letta, path, profile="documented"):
+    """Return what the reader yields for a dataset."""
+    return letta.read(path, reader=LettaDataset(profile=profile))
+
+
+def written(path, text):
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+CSV = 'input,ground_truth,rubric_vars\nCapital of Norway?,Oslo,\n"Sum, please: 1+1",2,"{""a"": 1}"\n'
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
+def test_reader_keeps_the_contract(letta, tmp_path, name):
+    """Recognised, repeatable and sound on files that are cut off or garbled."""
+    if name.endswith(".csv"):
+        path = written(tmp_path / name, CSV)
+    else:
+        path = letta.write(tmp_path / name, [{"input": "a", "ground_truth": "b"}, {"input": "c"}])
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    testing.check_reader(LettaDataset(), path, scratch=scratch)
+
+
+def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset):
+    """The field's dataset file: every row has an input and a reference, and its number as id."""
+    assert recognise([reference_dataset], REGISTRY, None).reader == "letta_dataset"
+    raw = [json.loads(line) for line in reference_dataset.read_text(encoding="utf-8").splitlines()]
+    for profile in ("documented", "upstream"):
+        found = rows(letta, reference_dataset, profile)
+        assert [sample.id for sample in found] == [str(n) for n in range(len(raw))]
+        assert [sample.input for sample in found] == [record["input"] for record in raw]
+        assert [sample.expected.text for sample in found] == [record["ground_truth"] for record in raw]
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "sure"),
+    [
+        ("d.jsonl", {"input": "a", "ground_truth": "b"}, 0.6),
+        ("d.jsonl", {"prompt": ["a", "b"], "ground_truth": ["c", "d"], "agent_args": {}}, 0.6),
+        ("d.jsonl", {"input": "a"}, 0.4),
+        ("d.jsonl", {"input": "a", "ground_truth": "b", "topic": "t"}, 0.5),
+        ("d.jsonl", {"input": "a", "target": "b"}, 0.0),
+        ("d.jsonl", {"input": {"a": 1}, "ground_truth": "b"}, 0.0),
+        ("d.jsonl", {"id": "a", "input": "x", "expected": "y", "predicted": "z"}, 0.0),
+        ("d.jsonl", {"id": "a", "input": "x", "expected": "y"}, 0.0),
+        ("d.jsonl", {"input": "a", "ground_truth": "b", "trajectory": []}, 0.0),
+        ("d.jsonl", {"uuid": "u", "input": "a", "ground_truth": "b"}, 0.0),
+        ("d.jsonl", [1], 0.0),
+        ("d.csv", "input,ground_truth", 0.8),
+        ("d.csv", '"prompt"', 0.8),
+        ("d.csv", "question,answer", 0.0),
+    ],
+)
+def test_sniffing(tmp_path, name, line, sure):
+    """Datasets are recognised by their columns or keys, and results of other forms are not claimed."""
+    path = tmp_path / name
+    path.write_text(line if isinstance(line, str) else json.dumps(line), encoding="utf-8")
+    assert LettaDataset.sniff(path, path.read_bytes()) == sure
+
+
+def test_a_byte_order_mark_is_no_matter(letta, tmp_path):
+    """Files that begin with a byte-order mark are recognised and read."""
+    path = written(tmp_path / "d.csv", "\ufeff" + CSV)
+    assert LettaDataset.sniff(path, path.read_bytes()) == 0.8
+    assert len(rows(letta, path)) == 2
+    path = written(tmp_path / "d.jsonl", '\ufeff{"input": "a", "ground_truth": "b"}\n')
+    assert LettaDataset.sniff(path, path.read_bytes()) == 0.6
+    assert rows(letta, path)[0].input == "a"
+
+
+@PROFILES
+def test_json_rows(letta, tmp_path, profile):
+    """Text and list inputs and references; the id is the row's number from 0; metadata and tags are facets."""
+    path = letta.write(
+        tmp_path / "d.jsonl",
+        [
+            {"input": "a", "ground_truth": "b"},
+            {"prompt": "c"},
+            {"input": ["d", "e"], "ground_truth": ["f", "g"], "metadata": {"topic": "t", "rubric_vars": {}}},
+            {"input": ["h", "i"], "ground_truth": "one for both", "tags": ["x"], "agent_args": {"a": 1}},
+        ],
+    )
+    first, second, third, fourth = rows(letta, path, profile)
+    assert [sample.id for sample in (first, second, third, fourth)] == ["0", "1", "2", "3"]
+    assert (first.input, first.expected.text, first.expected.label) == ("a", "b", "b")
+    assert (second.input, second.expected.text) == ("c", None)
+    assert (third.input, third.expected.text, third.expected.label) == (("d", "e"), ("f", "g"), None)
+    assert third.facets == {"topic": "t"}
+    assert (fourth.expected.text, fourth.facets) == ("one for both", {"tags": ["x"]})
+    assert (third.source.ordinal, third.source.line) == (2, 3)
+
+
+def test_ids(letta, tmp_path):
+    """Documented honours sample_id, then id; upstream counts rows."""
+    path = letta.write(
+        tmp_path / "d.jsonl", [{"input": "a", "id": "x"}, {"input": "b", "sample_id": 7, "id": "y"}, {"input": "c"}]
+    )
+    assert [sample.id for sample in rows(letta, path)] == ["x", "7", "2"]
+    assert [sample.id for sample in rows(letta, path, "upstream")] == ["0", "1", "2"]
+
+
+def test_repeated_ids_are_refused(letta, tmp_path):
+    """A second row of the same id is a mistake, also when an explicit id meets a row's number."""
+    path = letta.write(tmp_path / "d.jsonl", [{"input": "a", "id": 1}, {"input": "b"}])
+    bad = rows(letta, path)[1]
+    assert isinstance(bad, BadRecord)
+    assert bad.reason == "id '1' stands on line 1 already"
+
+
+@pytest.mark.parametrize(
+    ("truth", "expected"),
+    [(42, "42"), (True, "true"), ({"a": 1}, '{"a": 1}'), ([1, 2], "[1, 2]"), (["x", "y"], ("x", "y"))],
+)
+def test_references_that_are_no_text(letta, tmp_path, truth, expected):
+    """Documented takes other JSON values as their text, and lists of texts as they are; upstream refuses them."""
+    path = letta.write(tmp_path / "d.jsonl", [{"input": "a", "ground_truth": truth}])
+    (sample,) = rows(letta, path)
+    assert sample.expected.text == expected
+    (bad,) = rows(letta, path, "upstream")
+    assert isinstance(bad, BadRecord)
+    assert "ground_truth" in bad.reason
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "a blank line"),
+        ("   ", "a blank line"),
+        ("{", "not JSON"),
+        ("[1]", "expected a row"),
+        ("{}", "input is missing"),
+        ('{"input": 7}', "input must be a text or a list of texts"),
+        ('{"input": null}', "input must be a text"),
+        ('{"input": []}', "input must be a text"),
+        ('{"prompt": ["a", 1]}', "prompt must be a text"),
+        ('{"input": "a", "agent_args": "x"}', "agent_args must be an object"),
+        ('{"input": "a", "rubric_vars": [1]}', "rubric_vars must be an object"),
+        ('{"input": "a", "metadata": 7}', "metadata must be an object"),
+        ('{"input": ["a", "b"], "ground_truth": ["c"]}', "1 text(s) for 2 user turn(s)"),
+    ],
+)
+def test_bad_json_rows(letta, tmp_path, profile, line, reason):
+    """A row that cannot be used is told with its line and what is wrong; a blank line is an error."""
+    path = letta.write(tmp_path / "d.jsonl", [{"input": "good"}, line])
+    good, bad = rows(letta, path, profile)
+    assert good.input == "good"
+    assert isinstance(bad, BadRecord)
+    assert (bad.source.line, reason in bad.reason) == (2, True)
+
+
+def test_ids_of_other_types_are_refused(letta, tmp_path):
+    """An id is a text or a whole number."""
+    (bad,) = rows(letta, letta.write(tmp_path / "d.jsonl", [{"input": "a", "id": 1.5}]))
+    assert "id must be a text or a whole number" in bad.reason
+
+
+def test_empty_files_are_refused(letta, tmp_path):
+    """A file without a byte, a CSV without column input, and a directory are refused with their path."""
+    for path, message in (
+        (written(tmp_path / "a.jsonl", ""), "the dataset is empty"),
+        (written(tmp_path / "a.csv", ""), "the dataset is empty"),
+        (
+            written(tmp_path / "b.csv", "question,answer\n1,2\n"),
+            "a column 'input' is needed; there are: question, answer",
+        ),
+        (tmp_path, "is a directory"),
+    ):
+        with pytest.raises(DataError, match=message) as refused:
+            rows(letta, path)
+        assert str(path) in str(refused.value)
+
+
+@PROFILES
+def test_csv_rows(letta, tmp_path, profile):
+    """Cells: a JSON list of texts is a list of turns, JSON objects are decoded, an empty cell is no value."""
+    path = written(
+        tmp_path / "d.csv",
+        "input,ground_truth,agent_args,metadata,tags,more\n"
+        'a,b,"{""x"": 1}","{""topic"": ""t""}","x, y",ignored\n'
+        '"[""c"", ""d""]","[""e"", ""f""]",,,"[""z""]",\n'
+        '[not a list],"[1, 2]",,,,\n'
+        '"two\nlines",,,,,\n',
+    )
+    first, second, third, fourth = rows(letta, path, profile)
+    assert (first.id, first.input, first.expected.text) == ("0", "a", "b")
+    assert first.facets == {"topic": "t", "tags": ["x", "y"]}
+    assert (second.input, second.expected.text, second.facets) == (("c", "d"), ("e", "f"), {"tags": ["z"]})
+    assert (third.input, third.expected.text) == ("[not a list]", "[1, 2]")
+    assert (fourth.id, fourth.input, fourth.expected.text) == ("3", "two\nlines", None)
+    assert (fourth.source.ordinal, fourth.source.line) == (3, 5)
+
+
+def test_csv_ids_and_prompt(letta, tmp_path):
+    """The columns sample_id and id are honoured in documented; prompt stands for input."""
+    path = written(tmp_path / "d.csv", "id,prompt\nx,a\n,b\n")
+    assert [(sample.id, sample.input) for sample in rows(letta, path)] == [("x", "a"), ("1", "b")]
+    assert [sample.id for sample in rows(letta, path, "upstream")] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("a,b,c", "more cells than columns"),
+        ('a,"{"', "rubric_vars must hold a JSON object"),
+        ("a,[1]", "rubric_vars must hold a JSON object"),
+    ],
+)
+def test_bad_csv_rows(letta, tmp_path, line, reason):
+    """A row with too many cells, or a cell that holds no JSON object where one belongs, is told."""
+    (bad,) = rows(letta, written(tmp_path / "d.csv", f"input,rubric_vars\n{line}\n"))
+    assert isinstance(bad, BadRecord)
+    assert reason in bad.reason
+
+
+def test_csv_that_breaks_off(letta, tmp_path):
+    """A cell larger than CSV allows ends the reading with a bad record; other encodings are refused."""
+    path = written(tmp_path / "d.csv", 'input\na\n"' + "x" * 200_000 + '"\nb\n')
+    good, bad = rows(letta, path)
+    assert (good.input, "not CSV" in bad.reason) == ("a", True)
+    path.write_bytes(b"input\n\xff\xfe\n")
+    with pytest.raises(DataError, match="cannot be read"):
+        rows(letta, path)

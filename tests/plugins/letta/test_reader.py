@@ -1,0 +1,395 @@
+"""Reader `letta`: layouts, result lines, states, runs and models."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gradestack import testing
+from gradestack.errors import DataError
+from gradestack.inputs import recognise
+from gradestack.model import BadRecord
+from gradestack.registry import discover
+from gradestack_plugins import letta as family
+from gradestack_plugins.letta.reader import Letta
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+COMPONENTS = {f"{component.kind} {component.name}": component for component in family.gradestack_components()}
+REGISTRY = discover(limit="")
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_are_sound(name):
+    """Every component loads, is documented and has plain options."""
+    testing.check_component(COMPONENTS[name])
+
+
+def test_components_are_complete():
+    """The family offers two readers, the recorded grader and a stack."""
+    assert set(COMPONENTS) == {"reader letta", "reader letta_dataset", "grader recorded", "stack letta"}
+
+
+@pytest.mark.parametrize("line", ["bare", "wrapped"])
+def test_reader_keeps_the_contract(letta, tmp_path, line):
+    """Recognised, repeatable, lazy, and sound on files that are cut off or garbled, in both line forms."""
+    records = [letta.result(n) for n in range(3)]
+    file = letta.write(tmp_path / "results.jsonl", map(letta.wrapped, records) if line == "wrapped" else records)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    testing.check_reader(Letta(), file, scratch=scratch)
+
+
+@pytest.mark.parametrize("form", ["documented", "program"])
+@pytest.mark.parametrize("given", ["directory", "file"])
+def test_both_layouts_are_recognised_and_read_alike(letta, tmp_path, form, given):
+    """The document's bare lines and the program's wrapped ones, with or without header and summary, as dir or file."""
+    records = [letta.result("a", "Oslo", model_name="m"), letta.failure(7)]
+    out = tmp_path / "out"
+    if form == "program":
+        letta.write(out / "results.jsonl", map(letta.wrapped, records))
+        (out / "header.json").write_text('{"type": "header", "suite": "s", "config": {}}', encoding="utf-8")
+        (out / "summary.json").write_text('{"type": "summary", "metrics": {}}', encoding="utf-8")
+    else:
+        letta.write(out / "results.jsonl", records)
+    path = out if given == "directory" else out / "results.jsonl"
+    found = recognise([path], REGISTRY, None)
+    assert (found.reader, found.paths) == ("letta", [path])
+    first, second = letta.read(path)
+    assert (first.id, first.model, first.run, first.input) == ("a", "m", 1, "Capital?")
+    assert (first.status, first.agent_id, first.text) == ("ok", "agent-1", "Oslo")
+    assert (first.expected.text, first.expected.label, first.expected.calls) == ("Oslo", "Oslo", None)
+    assert (second.id, second.status) == ("7", "failed")
+    shown = "out/results.jsonl" if given == "directory" else "results.jsonl"
+    assert (first.source.file, first.source.line, second.source.ordinal) == (shown, 1, 1)
+
+
+def test_lines_of_other_types_are_passed_over(letta, tmp_path):
+    """A header or summary among the lines is no record and no error; a result that is none is a bad record."""
+    lines = [{"type": "header", "suite": "s"}, letta.wrapped(letta.result(1)), {"type": "summary", "metrics": {}}]
+    file = letta.write(tmp_path / "results.jsonl", [*lines, letta.wrapped(None)])
+    assert Letta.sniff(file, file.read_bytes()) > 0.9
+    sample, bad = letta.read(file)
+    assert sample.id == "1"
+    assert isinstance(bad, BadRecord)
+    assert bad.source.line == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "expected a result"),
+        ("null", "expected a result"),
+        ('{"sample": {"input": "x"}, "trajectory": []}', "sample.id is missing"),
+        ('{"sample": {"id": true}, "trajectory": []}', "sample.id is missing"),
+        ('{"sample": {"id": 1.5}, "trajectory": []}', "sample.id is missing"),
+        ('{"sample": 7, "grade": {}}', "sample.id is missing"),
+    ],
+)
+def test_bad_lines_are_bad_records(letta, tmp_path, line, reason):
+    """A line no sample can be made of is reported with its line, and the rest is read."""
+    sample, bad = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(1), line]))
+    assert sample.id == "1"
+    assert isinstance(bad, BadRecord)
+    assert (bad.source.line, reason in bad.reason) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"id": "a", "expected": [], "predicted": []}\n',
+        '{"uuid": "u", "run_labels": []}\n',
+        '{"sample": {"messages": []}, "response": "x"}\n',
+        '{"input": "x", "ground_truth": "y"}\n',
+        '{"type": "header"}\n',
+        "[]\n",
+    ],
+)
+def test_other_formats_are_left_alone(tmp_path, content):
+    """Files of other formats, and directories whose results.jsonl is another tool's, are not claimed."""
+    file = tmp_path / "results.jsonl"
+    file.write_text(content, encoding="utf-8")
+    assert Letta.sniff(file, file.read_bytes()) == 0.0
+    assert Letta.sniff(tmp_path, b"") == 0.0
+
+
+def test_directories_without_results_are_not_recognised(tmp_path):
+    """A directory without result lines is none of ours; one given by name is refused with what it lacks."""
+    assert Letta.sniff(tmp_path, b"") == 0.0
+    with pytest.raises(DataError, match=r"neither results\.jsonl nor run_N"):
+        recognise_and_plan(tmp_path)
+
+
+def recognise_and_plan(path):
+    from gradestack.api import Inputs
+    from gradestack.inputs import name_inputs
+
+    inputs = Inputs(data=name_inputs([path]))
+    reader = Letta()
+    return list(reader.plan(inputs, reader.index(inputs)))
+
+
+def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
+    """results.jsonl without a line beside a header is a recording of nothing."""
+    letta.write(tmp_path / "results.jsonl", [])
+    assert Letta.sniff(tmp_path, b"") == 0.0
+    (tmp_path / "header.json").write_text("{}", encoding="utf-8")
+    assert Letta.sniff(tmp_path, b"") == 0.5
+    assert letta.read(tmp_path) == []
+
+
+def test_long_lines_are_recognised_by_their_beginning(letta, tmp_path):
+    """A first line longer than the part that is looked at is recognised by its keys."""
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(1, "x" * 200_000)])
+    assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == 0.7
+    other = letta.write(tmp_path / "other.jsonl", [{"text": "x" * 200_000}])
+    assert Letta.sniff(other, other.read_bytes()[: 64 * 1024]) == 0.0
+
+
+def test_runs_come_from_folders_in_numeric_order(letta, tmp_path):
+    """run_2 stands before run_10; folders that only look like runs are left out."""
+    for number in (10, 2, 1):
+        letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0, str(number))])
+    letta.write(tmp_path / "run_x" / "results.jsonl", [letta.result(0, "no")])
+    letta.write(tmp_path / "results.jsonl", [letta.result(0, "no")])
+    (tmp_path / "aggregate_stats.json").write_text("{}", encoding="utf-8")
+    assert Letta.sniff(tmp_path, b"") > 0.9
+    assert [(sample.run, sample.text) for sample in letta.read(tmp_path)] == [(1, "1"), (2, "2"), (10, "10")]
+
+
+def test_runs_given_one_by_one(letta, tmp_path):
+    """A run's folder or file given alone keeps its number."""
+    for number in (1, 3):
+        letta.write(tmp_path / f"run_{number}" / "results.jsonl", [letta.result(0)])
+    assert [sample.run for sample in letta.read(tmp_path / "run_3", tmp_path / "run_1")] == [3, 1]
+    assert letta.read(tmp_path / "run_3" / "results.jsonl")[0].run == 3
+
+
+def test_several_recordings_of_the_same_run_are_told_apart(letta, tmp_path):
+    """Inputs that repeat each other's results get the input's name as run; nothing is dropped as a duplicate."""
+    for name in ("monday", "tuesday"):
+        letta.write(tmp_path / name / "results.jsonl", [letta.result(0), letta.result(1)])
+    found = letta.read(tmp_path / "monday", tmp_path / "tuesday")
+    assert [sample.run for sample in found] == ["monday", "monday", "tuesday", "tuesday"]
+    for name in ("a", "b"):
+        letta.write(tmp_path / name / "run_2" / "results.jsonl", [letta.result(0)])
+    assert [sample.run for sample in letta.read(tmp_path / "a", tmp_path / "b")] == ["a/2", "b/2"]
+
+
+def test_recordings_of_different_models_share_their_run(letta, tmp_path):
+    """Two inputs with different models (or samples) do not repeat each other and keep plain run numbers."""
+    letta.write(tmp_path / "a" / "results.jsonl", [letta.result(0, model_name="a")])
+    letta.write(tmp_path / "b" / "results.jsonl", [letta.result(0, model_name="b"), letta.result(1, model_name="a")])
+    found = letta.read(tmp_path / "a", tmp_path / "b")
+    assert [(sample.model, sample.run) for sample in found] == [("a", 1), ("b", 1), ("a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "model"),
+    [
+        ({"model_name": "m"}, "m"),
+        ({"model_name": None, "model_handle": "openai/m"}, "openai/m"),
+        ({"model_name": None}, None),
+        ({"model_name": 7}, None),
+    ],
+)
+def test_models(letta, tmp_path, fields, model):
+    """The model is its name, else its handle; without either it stays unnamed."""
+    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(0, **fields)]))
+    assert sample.model == model
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "ReadTimeout: no answer"),
+        ({"grade": {"score": 0.0, "rationale": "empty", "metadata": {}}}, "the recorded trajectory is empty"),
+        ({"grade": None}, "the recorded trajectory is empty"),
+        ({"agent_id": "a"}, "ReadTimeout: no answer"),
+        ({"trajectory": None}, "ReadTimeout: no answer"),
+        ({"trajectory": [[]]}, "ReadTimeout: no answer"),
+    ],
+)
+def test_failed_runs(letta, tmp_path, profile, fields, message):
+    """Without an error record, an empty trajectory is a failed run; the rationale's text behind "Error: " says why."""
+    file = letta.write(tmp_path / "results.jsonl", [letta.failure(0) | fields])
+    (sample,) = letta.read(file, reader=Letta(profile=profile))
+    assert (sample.status, sample.error.category, sample.error.message) == ("failed", "target", message)
+    assert sample.calls is None
+
+
+@PROFILES
+def test_a_null_agent_is_a_failed_run(letta, tmp_path, profile):
+    """An agent that is null fails the run although there is a conversation; a recording that leaves it out does not."""
+    without = letta.result(1)
+    del without["agent_id"]
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, agent_id=None), without])
+    first, second = letta.read(file, reader=Letta(profile=profile))
+    assert (first.status, first.error.message) == ("failed", "the recording names no agent")
+    assert second.status == "ok"
+
+
+@pytest.mark.parametrize(("profile", "status"), [("documented", "ok"), ("upstream", "failed")])
+def test_a_submission_without_trajectory(letta, tmp_path, profile, status):
+    """A recording of submissions only can be graded in documented; upstream calls every empty trajectory an error."""
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, trajectory=[])])
+    (sample,) = letta.read(file, reader=Letta(profile=profile))
+    assert (sample.status, sample.text) == (status, "Oslo")
+
+
+@pytest.mark.parametrize(
+    ("category", "documented"), [("target", "failed"), ("extraction", "ok"), ("grading", "ok"), ("reward", "ok")]
+)
+def test_structured_errors(letta, tmp_path, category, documented):
+    """An error record fails the run; in documented not when the conversation is whole and something later broke."""
+    error = {"category": category, "exception_type": "ValueError", "message": "no"}
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, error=error)])
+    (sample,) = letta.read(file)
+    assert sample.status == documented
+    assert sample.recorded["error"] == error
+    (sample,) = letta.read(file, reader=Letta(profile="upstream"))
+    assert sample.status == "failed"
+    assert (sample.error.category, sample.error.type, sample.error.message) == (category, "ValueError", "no")
+    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(0, trajectory=[], error=error)]))
+    assert sample.status == "failed"
+
+
+@pytest.mark.parametrize("error", ["broke", ["broke"], {"message": 7}])
+def test_odd_error_records(letta, tmp_path, error):
+    """An error record of another shape is a failed run of the target."""
+    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(0, error=error)]))
+    assert (sample.status, sample.error.category) == ("failed", "target")
+
+
+def test_recorded_values_are_kept(letta, tmp_path):
+    """Grades, submissions, costs and times stand in `recorded`, also of a failed run; usage and agent where they go."""
+    fields = {"submissions": {"quality": "Oslo"}, "cost": 0.25, "total_time": 1.5, "reward": {"score": 0.5}}
+    record = letta.result(0, agent_usage=[{"completion_tokens": 3}], **fields)
+    sample, failed = letta.read(letta.write(tmp_path / "results.jsonl", [record, letta.failure(1, usage={"n": 1})]))
+    assert sample.recorded == {
+        "grade": letta.grade(1.0),
+        "grades": {"quality": letta.grade(1.0)},
+        "submission": "Oslo",
+        "submissions": {"quality": "Oslo"},
+        "cost": 0.25,
+        "total_time": 1.5,
+        "reward": 0.5,
+    }
+    assert sample.usage == [{"completion_tokens": 3}]
+    assert failed.recorded["grade"]["rationale"] == "Error: ReadTimeout: no answer"
+    assert failed.usage == {"n": 1}
+
+
+def test_turns_and_references_per_turn(letta, tmp_path):
+    """A list of inputs is that many turns, a list of references one per turn; metadata and tags become facets."""
+    sample = {
+        "input": ["a", "b"],
+        "ground_truth": ["x", "y"],
+        "metadata": {"topic": "t", "agent_args": {"a": 1}},
+        "tags": ["hard"],
+    }
+    turns = [[letta.spoken("x")], [letta.spoken("z"), letta.spoken("y")]]
+    (found,) = letta.read(letta.write(tmp_path / "results.jsonl", [letta.result(0, sample=sample, trajectory=turns)]))
+    assert (found.input, found.expected.text, found.expected.label) == (("a", "b"), ("x", "y"), None)
+    assert [len(turn) for turn in found.turns] == [1, 2]
+    assert found.text == "y"
+    assert found.facets == {"topic": "t", "tags": ["hard"]}
+
+
+@pytest.mark.parametrize(
+    ("truth", "expected"),
+    [(None, None), ("", ""), (42, "42"), ({"a": 1}, '{"a": 1}'), ([], None), (["x"], ("x",)), ([1, 2], "[1, 2]")],
+)
+def test_references_of_other_types(letta, tmp_path, truth, expected):
+    """A reference that is no text is kept as its JSON; a list of texts stays a list."""
+    record = letta.result(0, sample={"ground_truth": truth})
+    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [record]))
+    assert sample.expected.text == expected
+
+
+def test_later_layout_single_run(letta, tmp_path):
+    """suite.json and one file per model: samples are looked up by id, null fields may be absent."""
+    samples = [{"id": 0, "input": "Capital?", "ground_truth": "Oslo"}, {"id": 1, "input": "Sum?"}]
+    (tmp_path / "suite.json").write_text(json.dumps({"suite": "s", "samples": samples}), encoding="utf-8")
+    lines = [
+        {
+            "sample_id": 0,
+            "submissions": {"q": "Oslo"},
+            "trajectory": [[letta.spoken("Oslo")]],
+            "grades": {"q": letta.grade(1.0)},
+            "reward": {"score": 0.75, "metadata": {}},
+        },
+        {"sample_id": 1, "error": {"category": "target", "exception_type": "E", "message": "no"}, "grades": {}},
+    ]
+    letta.write(tmp_path / "openai-mini.jsonl", lines)
+    letta.write(tmp_path / "default.jsonl", lines[:1])
+    (tmp_path / "summary.json").write_text("{}", encoding="utf-8")
+    assert recognise([tmp_path], REGISTRY, None).reader == "letta"
+    unnamed, first, second = letta.read(tmp_path)
+    assert (unnamed.model, unnamed.run) == (None, 1)
+    assert (first.model, first.input, first.expected.text, first.status) == ("openai-mini", "Capital?", "Oslo", "ok")
+    assert (first.recorded["reward"], first.text) == (0.75, "Oslo")
+    assert (second.id, second.input, second.status, second.error.message) == ("1", "Sum?", "failed", "no")
+    assert letta.read(tmp_path / "openai-mini.jsonl")[0].model == "openai-mini"
+
+
+def test_later_layout_several_runs(letta, tmp_path):
+    """A folder per model with run_N.jsonl, in numeric order."""
+    (tmp_path / "suite.json").write_text('{"samples": {"0": {"input": "Capital?"}}}', encoding="utf-8")
+    line = {"sample_id": 0, "trajectory": [[letta.spoken("Oslo")]], "grades": {}}
+    for model, number in (("b", 10), ("b", 9), ("a", 1)):
+        letta.write(tmp_path / model / f"run_{number}.jsonl", [line])
+    (tmp_path / "a" / "summary.json").write_text("{}", encoding="utf-8")
+    found = [(sample.model, sample.run, sample.input) for sample in letta.read(tmp_path)]
+    assert found == [("a", 1, "Capital?"), ("b", 9, "Capital?"), ("b", 10, "Capital?")]
+    (alone,) = letta.read(tmp_path / "b" / "run_9.jsonl")
+    assert (alone.model, alone.run, alone.input) == ("b", 9, "Capital?")
+
+
+def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
+    """Without the samples the lines point at, a directory of the later layout cannot be read."""
+    (tmp_path / "suite.json").write_text("{", encoding="utf-8")
+    letta.write(tmp_path / "m.jsonl", [{"sample_id": 0, "trajectory": [], "grades": {}}])
+    with pytest.raises(DataError, match=r"suite\.json: cannot be read"):
+        letta.read(tmp_path)
+    assert len(letta.read(tmp_path / "m.jsonl")) == 1
+
+
+def test_duplicates_keep_the_last():
+    """A second run appended to the same file overwrites the first by default."""
+    assert Letta.duplicates == "last"
+    assert Letta.stack == "letta"
+
+
+def test_shards_do_not_change_what_is_read(letta, tmp_path, monkeypatch):
+    """Small shards give the same samples with the same lines, in the same order."""
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(n) for n in range(40)])
+    whole = letta.read(file)
+    from gradestack.jsontext import line_ranges
+    from gradestack_plugins.letta import reader
+
+    monkeypatch.setattr(reader, "line_ranges", lambda path: line_ranges(path, 1500))
+    assert len(recognise_and_plan(file)) > 5
+    assert letta.read(file) == whole
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"trajectory": "x"},
+        {"trajectory": [None, 3, [None, 3, "x", {}]]},
+        {"grade": 3, "grades": [], "submissions": 7, "agent_usage": "x"},
+        {"sample": {"input": None, "ground_truth": {"a": [None]}, "metadata": 3, "tags": 7}},
+        {"sample": {"input": [1, None]}, "submission": 7, "agent_id": 7},
+        {"error": 0, "reward": "x", "agent_state": [], "memory_blocks": 3},
+    ],
+)
+@PROFILES
+def test_odd_records_give_a_sample(letta, tmp_path, profile, fields):
+    """Wrong types in any place are kept or left out, never raised."""
+    (sample,) = letta.read(
+        letta.write(tmp_path / "results.jsonl", [letta.result(0, **fields)]), reader=Letta(profile=profile)
+    )
+    assert sample.id == "0"

@@ -1,0 +1,299 @@
+"""Broken records: what zeroes a file in upstream and what stays of it in documented."""
+
+import copy
+import json
+
+import pytest
+
+from gradestack.model import Outcome
+
+PROFILES = ["documented", "upstream"]
+
+
+@pytest.fixture
+def sound(scenario, turns):
+    """A scenario of two trials: one call repeated exactly, one rejection met, one plan repeated."""
+    label = turns.label(
+        _2={"role": "user", "content": "please"},
+        _3={"role": "assistant", "content": "workflow_1: {steps: [{name: a, status: x}]}"},
+        _4=[turns.call("f", {"a": 1, "refinedQuery": "q"})],
+        _5="AWAITING_USER_INPUT",
+    )
+    run = {
+        "label": label,
+        "main_agent_history": [turns.plan(3, "workflow_1: {steps: [{name: a, status: x}]}")],
+        "sub_agent_history": [
+            turns.answer("4", [turns.call("f", {"a": 1, "refinedQuery": "q"})]),
+            turns.answer("5", [], "AWAITING_USER_INPUT"),
+        ],
+    }
+    return scenario(runs={"run #1": run, "run #2": copy.deepcopy(run)})
+
+
+def row(bench, profile):
+    (found,) = bench.figures(profile=profile, solver="exact")["scenarios"]
+    return found
+
+
+def test_the_sound_file_is_perfect(bench, sound):
+    """Without a change every figure of the fixture is 1."""
+    bench.write("one", sound)
+    for profile in PROFILES:
+        found = row(bench, profile)
+        assert (found["function_name_accuracy"], found["workflow_evaluation_with_failure"]) == (1.0, 1.0)
+        assert (found["fc_fc"], found["reject_reject"], found["trials"], found["perfect_calls"]) == (2, 2, 2, 2)
+        assert found["faults"] == []
+
+
+def first(content):
+    return content["history"]["run #1"]
+
+
+def no_system_turn(content):
+    del first(content)["label"]["1"]
+
+
+def null_calls(content):
+    first(content)["sub_agent_history"][1]["tool_calls"] = None
+
+
+def null_content(content):
+    first(content)["sub_agent_history"][1].update(content=None, tool_calls=[])
+
+
+def list_arguments(content):
+    first(content)["sub_agent_history"][0]["tool_calls"][0]["function"]["arguments"] = "[1]"
+
+
+def odd_label_key(content):
+    first(content)["label"]["note"] = {"role": "user", "content": "x"}
+
+
+def gold_arguments_as_object(content):
+    call = first(content)["label"]["4-1"]["tool_calls"][0]
+    call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+
+
+def odd_query(content):
+    call = first(content)["label"]["4-1"]["tool_calls"][0]
+    call["function"]["arguments"] = '{"a": 1, "refinedQuery": 7}'
+
+
+def entry_is_no_object(content):
+    first(content)["sub_agent_history"].append("text")
+
+
+def step_id_missing(content):
+    del first(content)["sub_agent_history"][0]["step_id"]
+
+
+def history_missing(content):
+    del first(content)["sub_agent_history"]
+
+
+def label_missing(content):
+    del first(content)["label"]
+
+
+def run_is_no_object(content):
+    content["history"]["run #1"] = "crashed"
+
+
+BREAKS = [
+    no_system_turn,
+    null_calls,
+    null_content,
+    list_arguments,
+    odd_label_key,
+    gold_arguments_as_object,
+    odd_query,
+    entry_is_no_object,
+    step_id_missing,
+    history_missing,
+    label_missing,
+    run_is_no_object,
+]
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
+def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench, sound, broken):
+    """Whatever the original raises on zeroes the argument part of the whole file, which still counts as successful."""
+    broken(sound)
+    bench.write("one", sound)
+    found = row(bench, "upstream")
+    assert found["error"] is None
+    assert found["arguments_error"]
+    assert (found["function_name_accuracy"], found["fc_fc"], found["function_call_cases"]) == (0.0, 0, 0)
+    assert found["judge_failed_trials"] == []
+    grades = [grade for _, grade in bench.grades("decision", "upstream")]
+    assert [grade.outcome for grade in grades] == [Outcome.FAILED, Outcome.GRADED]
+    assert grades[0].fault.category == "data"
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
+def test_one_broken_record_costs_documented_no_more_than_its_step(bench, sound, broken):
+    """documented keeps everything else of the file: the second trial is untouched, the rest of the first one too."""
+    broken(sound)
+    bench.write("one", sound)
+    found = row(bench, "documented")
+    assert found["error"] is None
+    assert found["fc_fc"] >= 1
+    assert found["reject_reject"] >= 1
+    assert found["function_name_accuracy"] == 1.0
+    expected = {
+        null_calls: (2, 2, 0, 0),
+        null_content: (2, 1, 0, 0),
+        list_arguments: (2, 2, 0, 0),
+        entry_is_no_object: (2, 2, 1, 0),
+        step_id_missing: (1, 2, 1, 1),
+        history_missing: (1, 1, 0, 2),
+        label_missing: (1, 1, 0, 0),
+        run_is_no_object: (1, 1, 0, 0),
+    }.get(broken, (2, 2, 0, 0))
+    assert tuple(found[name] for name in ("fc_fc", "reject_reject", "steps_faulty", "steps_missing")) == expected
+    assert len(found["faults"]) == (1 if broken in (label_missing, run_is_no_object) else 0)
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
+def test_plans_survive_a_broken_argument_part(bench, sound, broken):
+    """The plan part is graded on its own, in both profiles, unless the run itself or its label is missing."""
+    broken(sound)
+    bench.write("one", sound)
+    lost = broken in (label_missing, run_is_no_object)
+    for profile in PROFILES:
+        found = row(bench, profile)
+        assert found["total_comparison_steps_evaluated"] == (1 if lost else 2)
+        assert found["workflow_evaluation_with_failure"] == 1.0
+
+
+def test_broken_steps_carry_their_reason(bench, sound):
+    """In documented the broken step is a failed item that says what was expected."""
+    entry_is_no_object(sound)
+    bench.write("one", sound)
+    grade = bench.grades("decision")[0][1]
+    assert grade.items[2].outcome is Outcome.FAILED
+    assert "expected an object with a step_id" in grade.items[2].fault.message
+
+
+@pytest.mark.parametrize("history", [None, {}, [], [1], "x"])
+def test_a_file_without_runs(bench, sound, history):
+    """upstream: a successful file of zeros; documented: one failed sample and an error entry."""
+    sound["history"] = history
+    bench.write("one", sound)
+    (upstream,) = bench.figures(profile="upstream")["scenarios"]
+    assert upstream["error"] is None
+    assert upstream["arguments_error"]
+    assert (upstream["workflow_evaluation_with_failure"], upstream["function_name_accuracy"]) == (0.0, 0.0)
+    ((sample, grade),) = bench.grades()
+    assert str(sample.status) == "failed"
+    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "no_runs")
+    figures = bench.figures()
+    assert figures["overall_statistics"]["failed_evaluations"] == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "nothing", "{}", "null", "[]", '"x', b"\xff{}"])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
+    """A file that is no JSON, or holds nothing, fails alone; the others are graded."""
+    bench.write("one", sound)
+    path = bench.write("two", "")
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    graded = bench.grades(profile=profile)
+    assert [str(grade.outcome) for _, grade in graded] == ["graded", "graded", "failed"]
+    assert graded[2][1].fault.code == "unreadable_file"
+    assert graded[2][0].id == "two"
+    statistics = bench.figures(profile=profile)["overall_statistics"]
+    assert (statistics["total_files"], statistics["successful_evaluations"], statistics["failed_evaluations"]) == (2, 1, 1)
+    assert statistics["key_metrics"]["Average"] == 1.0
+
+
+def test_a_byte_order_mark_is_refused_by_upstream_only(bench, sound):
+    """The original reads plain UTF-8 only."""
+    path = bench.write("one", sound)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert [str(grade.outcome) for _, grade in bench.grades()] == ["graded", "graded"]
+    assert [str(grade.outcome) for _, grade in bench.grades(profile="upstream")] == ["failed"]
+
+
+def test_a_list_file_is_a_successful_file_of_zeros_in_upstream(bench):
+    """A non-empty list is read, and then has no runs."""
+    bench.write("one", [1, 2])
+    statistics = bench.figures(profile="upstream")["overall_statistics"]
+    assert (statistics["successful_evaluations"], statistics["key_metrics"]["Average"]) == (1, 0.0)
+
+
+def test_a_gold_call_that_was_not_read(bench, sound):
+    """``N-1`` without tool_calls: a call in the denominator and a rejection in the matrix; documented sets the step aside."""
+    for run in sound["history"].values():
+        del run["label"]["4-1"]["tool_calls"]
+    bench.write("one", sound)
+    upstream, documented = row(bench, "upstream"), row(bench, "documented")
+    assert (upstream["function_call_cases"], upstream["reject_fc"], upstream["fc_fc"]) == (2, 2, 0)
+    assert (documented["function_call_cases"], documented["reject_fc"], documented["steps_faulty"]) == (0, 0, 2)
+    item = bench.grades("decision")[0][1].items[0]
+    assert (item.outcome, item.fault.code) == (Outcome.FAILED, "gold_unreadable")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_empty_list_of_gold_calls_is_a_call_without_names(bench, sound, profile):
+    """``tool_calls: []`` in gold is FC, and its name F1 is 0 against any name."""
+    for run in sound["history"].values():
+        run["label"]["4-1"]["tool_calls"] = []
+    bench.write("one", sound)
+    found = row(bench, profile)
+    assert (found["fc_fc"], found["function_name_accuracy"], found["arguments_key_score"]) == (2, 0.0, 0.0)
+
+
+def test_numeric_step_ids(bench, sound):
+    """A number finds gold calls in both profiles; gold rejections only in documented, else they are general ones."""
+    for run in sound["history"].values():
+        for entry in run["sub_agent_history"]:
+            entry["step_id"] = int(entry["step_id"])
+    bench.write("one", sound)
+    documented, upstream = row(bench, "documented"), row(bench, "upstream")
+    assert (documented["fc_fc"], documented["rejection_type_mismatch"]) == (2, 0)
+    assert (upstream["fc_fc"], upstream["reject_reject"], upstream["rejection_type_mismatch"]) == (2, 2, 2)
+
+
+def test_a_gap_in_run_names(bench, sound):
+    """Both profiles grade the calls of all runs; upstream reads only the plans of runs named without a gap."""
+    sound["history"] = {"run #1": sound["history"]["run #1"], "run #3": sound["history"]["run #2"]}
+    bench.write("one", sound)
+    documented, upstream = row(bench, "documented"), row(bench, "upstream")
+    assert (documented["fc_fc"], documented["total_comparison_steps_evaluated"]) == (2, 2)
+    assert (upstream["fc_fc"], upstream["total_comparison_steps_evaluated"]) == (2, 1)
+    samples = bench.read()
+    assert [sample.run for sample in samples] == [1, 3]
+
+
+def test_arguments_of_other_types(bench, sound):
+    """Gold arguments that are no text and no object fail the step in documented and the file in upstream."""
+    first(sound)["label"]["4-1"]["tool_calls"][0]["function"]["arguments"] = 5
+    bench.write("one", sound)
+    assert row(bench, "upstream")["arguments_error"].startswith("TypeError")
+    documented = row(bench, "documented")
+    assert (documented["steps_faulty"], documented["fc_fc"], documented["function_call_cases"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("calls", [{}, "text", [None], [{"function": None}], [{"name": "f"}], 5])
+def test_odd_call_lists(bench, sound, calls):
+    """documented reads what is a call, and an answer that has none is FAILED; upstream fails the file or calls nothing."""
+    first(sound)["sub_agent_history"][0].update(tool_calls=calls, content="hm")
+    bench.write("one", sound)
+    documented, upstream = row(bench, "documented"), row(bench, "upstream")
+    readable = calls in ([{"function": None}], [{"name": "f"}])
+    assert (documented["fc_fc"], documented["fc_failed"]) == ((2, 0) if readable else (1, 1))
+    assert bool(upstream["arguments_error"]) is (calls != {})
+    if calls == {}:
+        assert upstream["fc_fc"] == 2
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_hostile_values_do_not_raise(bench, sound, profile):
+    """Deep nesting, huge numbers, NaN and lone surrogates are graded."""
+    nested = json.loads("[" * 300 + "]" * 300)
+    values = [nested, 10**400, float("nan"), "\ud800", {"": [None, True]}, ["'\"" * 50] * 20]
+    calls = first(sound)["sub_agent_history"][0]["tool_calls"]
+    calls[0]["function"]["arguments"] = json.dumps({f"k{place}": value for place, value in enumerate(values)})
+    bench.write("one", sound)
+    assert all(grade.outcome is Outcome.GRADED for _, grade in bench.grades("call", profile))

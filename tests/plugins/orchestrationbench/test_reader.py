@@ -1,0 +1,249 @@
+"""The reader of scenario outputs: files, trials, steps, and what other families see of them."""
+
+import json
+
+import pytest
+
+from gradestack import testing
+from gradestack.api import Input, Inputs
+from gradestack.errors import ConfigError, DataError
+from gradestack.model import Status
+from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
+from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
+
+
+@pytest.fixture
+def content(scenario, turns):
+    """A scenario with a plan, a call, two rejections and one step not predicted."""
+    label = turns.label(
+        _2={"role": "user", "content": "please"},
+        _3={"role": "assistant", "content": "workflow_1: {}"},
+        _4=[turns.call("f", {"a": 1}), turns.call("g", {})],
+        _5="AWAITING_USER_INPUT: phone",
+        _6={"role": "user", "content": "555"},
+        _7="TOOL_CONSTRAINT_VIOLATION",
+    )
+    main = [turns.plan(3, '{"workflow_1": {}}')]
+    sub = [turns.answer("4", [turns.call("f", {"a": 2})]), turns.answer("5", [], "wait AWAITING_USER_INPUT")]
+    return scenario(label, main, sub)
+
+
+def test_files_are_found_below_and_sorted(bench, content):
+    """The pattern is looked for at any depth, hidden places aside, and files come sorted by path."""
+    for name in ("b/2", "a", "b/10", ".hidden/x"):
+        bench.write(name, content)
+    (bench.directory / "notes.json").write_text("{}", encoding="utf-8")
+    assert [sample.facets["file"] for sample in bench.read()] == [
+        "out/a_out.json",
+        "out/b/10_out.json",
+        "out/b/2_out.json",
+    ]
+    assert len(bench.read(pattern="*.json")) == 4
+    with pytest.raises(DataError, match=r"out: no file named x\.json"):
+        bench.read(pattern="x.json")
+
+
+def test_one_file_may_be_given(bench, content):
+    """A single file is read by its own name."""
+    path = bench.write("one", content)
+    (sample,) = bench.read(path)
+    assert sample.facets == {"file": "out", "trial": "run #1"}
+
+
+def test_shards_are_one_per_file_with_growing_positions(bench, content):
+    """Positions grow by more than the number of samples, and shards survive pickling."""
+    bench.write("a", content)
+    bench.write("b", "")
+    bench.write("c", content)
+    reader = OrchestrationBenchReader()
+    inputs = Inputs(data=(Input(path=bench.directory, name="out", shown="out"),))
+    shards = list(reader.plan(inputs, None))
+    assert [shard.ordinal for shard in shards] == [0, 1, 2]
+    assert shards[1].position > 1
+    assert shards[2].position > shards[1].position + 1
+
+
+def test_a_trial_as_a_sample(bench, content):
+    """Calls, plans, texts and expectations are there for graders of other families."""
+    bench.write("one", content)
+    (sample,) = bench.read()
+    assert (sample.id, sample.run, sample.status) == ("s", 1, Status.OK)
+    assert sample.input == ("please", "555")
+    assert [(call.name, call.arguments) for call in sample.calls] == [("f", {"a": 2})]
+    assert [(call.name, call.arguments) for call in sample.expected.calls] == [("f", {"a": 1}), ("g", {})]
+    assert sample.plan == {"3": '{"workflow_1": {}}'}
+    assert sample.expected.plan == {"3": "workflow_1: {}"}
+    assert sample.text == "wait AWAITING_USER_INPUT"
+    assert len(sample.turns[0]) == 2
+    assert sample.tools is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"scenario_id": 12}, "12"),
+        ({"scenario_id": ""}, "file"),
+        ({"scenario_id": None}, "file"),
+        ({"scenario_id": ["x"]}, "file"),
+    ],
+)
+def test_scenario_ids(bench, content, changes, expected):
+    """The file's own id is used, else its name without the ending."""
+    bench.write("file", {**content, **changes})
+    assert bench.read()[0].id == expected
+
+
+@pytest.mark.parametrize(("name", "run"), [("run #7", 7), ("run #07", "run #07"), ("first", "first"), ("run #0", "run #0")])
+def test_run_names(bench, content, name, run):
+    """Trials are numbered by their name; other names are kept."""
+    content["history"] = {name: content["history"]["run #1"]}
+    bench.write("one", content)
+    assert bench.read()[0].run == run
+
+
+def test_steps_as_samples(bench, content):
+    """With ``unit: step`` every sub-agent turn and plan is a sample that other families can grade."""
+    bench.write("one", content)
+    samples = bench.read(unit="step")
+    assert [(sample.id, str(sample.status)) for sample in samples] == [
+        ("s/4", "ok"),
+        ("s/5", "ok"),
+        ("s/7", "missing"),
+        ("s/3", "ok"),
+    ]
+    called, waited, missing, planned = samples
+    assert (called.label, called.expected.label, called.agent_id) == ("FC", "FC", "a")
+    assert [call.arguments for call in called.calls] == [{"a": 2}]
+    assert [call.name for call in called.expected.calls] == ["f", "g"]
+    assert (waited.calls, waited.expected.calls, waited.label) == ((), (), "AWAITING_USER_INPUT")
+    assert waited.expected.text == "AWAITING_USER_INPUT: phone"
+    assert (missing.calls, missing.expected.label) == (None, "TOOL_CONSTRAINT_VIOLATION")
+    assert (planned.plan, planned.expected.plan) == ('{"workflow_1": {}}', "workflow_1: {}")
+    assert [sample.source.ordinal for sample in samples] == [0, 1, 2, 3]
+    assert {sample.facets["step"] for sample in samples} == {"3", "4", "5", "7"}
+    assert all(sample.run == 1 for sample in samples)
+
+
+def test_steps_are_graded_by_the_family_too(bench, content):
+    """The family's graders judge single steps through the general fields."""
+    bench.write("one", content)
+    samples = [sample for sample in bench.read(unit="step") if sample.status is Status.OK]
+    decisions = [grade for _, grade in bench.grades("decision", samples=samples)]
+    assert [grade.label for grade in decisions[:2]] == ["FC", "AWAITING_USER_INPUT"]
+    assert [str(grade.outcome) for grade in decisions] == ["graded", "graded", "skipped"]
+    assert [str(grade.outcome) for _, grade in bench.grades("plan", samples=samples)] == ["skipped", "skipped", "graded"]
+
+
+def test_broken_steps_as_samples(bench, content):
+    """A step that cannot be read is a failed sample; the others are fine."""
+    run = content["history"]["run #1"]
+    run["sub_agent_history"].append(7)
+    del run["label"]["4-1"]["tool_calls"]
+    bench.write("one", content)
+    states = {sample.id: str(sample.status) for sample in bench.read(unit="step")}
+    assert states["s/4"] == "failed"
+    assert states["s/entry 2"] == "failed"
+    assert states["s/5"] == "ok"
+
+
+def test_cards_are_flattened_to_tools(tmp_path):
+    """Tools of all cards by file name, a later equal name winning."""
+    for name, tools in {"a": [{"name": "f", "parameters": {}}, {"name": "g"}], "b": [{"name": "f", "description": "2"}]}.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps({"tools": [*tools, {"no": "name"}, 3]}), encoding="utf-8")
+    assert [(tool.name, tool.description, tool.parameters) for tool in read_cards(tmp_path)] == [
+        ("f", "2", None),
+        ("g", "", None),
+    ]
+    assert [tool.name for tool in read_cards(tmp_path / "a.json")] == ["f", "g"]
+
+
+def test_unusable_cards_are_listed(tmp_path):
+    """Every card that cannot be used is named, and so is an empty directory."""
+    with pytest.raises(DataError, match=r"no \*\.json"):
+        read_cards(tmp_path)
+    (tmp_path / "a.json").write_text("{", encoding="utf-8")
+    (tmp_path / "b.json").write_text('{"tools": {}}', encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        read_cards(tmp_path)
+    assert [problem.split(":")[0] for problem in caught.value.problems] == ["a.json", "b.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "agent", "status", "section"),
+    [
+        ("evaluation_params: {agent_change_weight: 1, status_change_weight: 0.2}", 1.0, 0.2, False),
+        ("judge: {model: x, generation_params: {}}\nevaluation_params:", None, None, True),
+        ("judge: {model: x}", None, None, False),
+        ("- 1", None, None, False),
+    ],
+)
+def test_config(tmp_path, text, agent, status, section):
+    """Weights and the presence of the judge section are read; the rest is not needed."""
+    path = tmp_path / "c.yaml"
+    path.write_text(text, encoding="utf-8")
+    setting = read_config(path)
+    assert (setting.agent_weight, setting.status_weight, setting.judge_section) == (agent, status, section)
+
+
+@pytest.mark.parametrize("text", ["evaluation_params: {agent_change_weight: 3}", "a: [", "evaluation_params: {status_change_weight: true}"])
+def test_unusable_config(tmp_path, text):
+    """A config that is no YAML, or whose weights are no numbers from 0 to 2, is refused."""
+    path = tmp_path / "c.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"evaluation config .*c\.yaml"):
+        read_config(path)
+    with pytest.raises(ConfigError):
+        read_config(tmp_path / "absent.yaml")
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '{"f": 1}', '{"f": {"t": {"s": {"a": {"tp_count": -1}}}}}', '{"f": {"t": {"s": {"a": {"tp_count": 1.5}}}}}'],
+)
+def test_unusable_verdicts(bench, tmp_path, content, scenario):
+    """A verdict file of another form is refused, with the place."""
+    bench.write("one", scenario())
+    path = tmp_path / "v.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=r"verdicts .*v\.json"):
+        bench.read(verdicts=path)
+
+
+def test_verdicts_are_found_by_relative_path_or_file_name(bench, tmp_path, scenario):
+    """The path relative to the input comes first, the bare name second."""
+    for name in ("a/x", "b/x"):
+        bench.write(name, scenario())
+    one, two = ({"run #1": {"4": {"k": {"tp_count": number}}}} for number in (1, 2))
+    path = tmp_path / "v.json"
+    path.write_text(json.dumps({"a/x_out.json": one, "x_out.json": two}), encoding="utf-8")
+    assert [sample.native.verdicts["4"]["k"].tp for sample in bench.read(verdicts=path)] == [1, 2]
+    assert all(sample.native.verdicts is None for sample in bench.read())
+
+
+@pytest.mark.parametrize("pattern", ["", "a/b", "a\\b"])
+def test_a_pattern_is_a_file_name(pattern):
+    """Directories are searched anyway, so a pattern with one is refused."""
+    with pytest.raises(ValueError, match="pattern"):
+        OrchestrationBenchReader(pattern=pattern)
+
+
+def test_sniffing(bench, content, tmp_path):
+    """Scenario outputs and directories of them are recognised, other JSON is not."""
+    path = bench.write("deep/one", content)
+    head = path.read_bytes()[:65536]
+    assert OrchestrationBenchReader.sniff(path, head) > 0.9
+    assert OrchestrationBenchReader.sniff(path.with_name("x.json"), head) > 0.5
+    assert OrchestrationBenchReader.sniff(path, b'{"history": []}') == 0.0
+    assert OrchestrationBenchReader.sniff(bench.directory, b"") > 0.5
+    (tmp_path / "empty").mkdir()
+    assert OrchestrationBenchReader.sniff(tmp_path / "empty", b"") == 0.0
+
+
+@pytest.mark.parametrize("unit", ["trial", "step"])
+def test_the_reader_keeps_the_contract(bench, content, tmp_path, unit):
+    """The conformance kit finds nothing, for a directory and for a single file."""
+    bench.write("b/one", content)
+    path = bench.write("two", content)
+    (tmp_path / "scratch").mkdir()
+    testing.check_reader(OrchestrationBenchReader(unit=unit), bench.directory, scratch=tmp_path / "scratch")
+    testing.check_reader(OrchestrationBenchReader(unit=unit), path, scratch=tmp_path / "scratch")

@@ -1,0 +1,191 @@
+"""The four graders of letta-evals, in each profile."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from gradestack import testing
+from gradestack.model import Expectation, Sample
+from gradestack_plugins import text_graders
+from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+COMPONENTS = {component.name: component for component in text_graders.gradestack_components()}
+
+
+def sample(text, truth=None, label=None):
+    return Sample(id="t", text=text, expected=Expectation(text=truth, label=label))
+
+
+def test_components_are_complete():
+    """The plugin offers what its page describes."""
+    assert set(COMPONENTS) == {
+        "exact_match",
+        "contains",
+        "regex_match",
+        "ascii_printable_only",
+        "json_equal",
+        "numeric_close",
+        "one_of",
+        "tool",
+        "python_function",
+        "rubric",
+        "model_judge",
+    }
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_components_are_sound(name):
+    """Every component loads, is documented and has plain options."""
+    testing.check_component(COMPONENTS[name])
+
+
+@PROFILES
+@pytest.mark.parametrize("kind", [ExactMatch, Contains, RegexMatch])
+def test_graders_keep_the_contract(kind, profile):
+    """Graders are deterministic, pure, frugal and never raise."""
+    own = [sample("a", "a"), sample("a", ""), sample("a", "("), sample("a", label="a"), sample("\ud800", "\ud800")]
+    testing.check_grader(kind(profile=profile), own)
+
+
+def test_ascii_grader_keeps_the_contract():
+    """It reads nothing but the submission."""
+    testing.check_grader(AsciiPrintableOnly(), [sample("é"), sample("")])
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("text", "truth", "score"),
+    [
+        ("Oslo", "Oslo", 1.0),
+        (" Oslo\n", "Oslo  ", 1.0),
+        ("oslo", "Oslo", 0.0),
+        ("Os lo", "Oslo", 0.0),
+        ("Oslo", "Oslo, Norway", 0.0),
+        ("", " ", 1.0),
+    ],
+)
+def test_exact_match(profile, text, truth, score):
+    """Equal once both ends are stripped; case and inner space count."""
+    grade = ExactMatch(profile=profile).grade(sample(text, truth))
+    assert grade.score == score
+    assert bool(grade.reasons) is not bool(score)
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("text", "truth", "score"),
+    [
+        ("The capital is OSLO.", "Oslo", 1.0),
+        ("Straße", "STRASSE", 0.0),  # lower case, not case folding
+        ("Bergen", "Oslo", 0.0),
+        ("Oslo", " Oslo", 0.0),  # the reference is not stripped
+        ("", "Oslo", 0.0),
+    ],
+)
+def test_contains(profile, text, truth, score):
+    """A case-insensitive substring."""
+    assert Contains(profile=profile).grade(sample(text, truth)).score == score
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    ("text", "truth", "score"),
+    [
+        ("order 66 is out", r"\d+", 1.0),  # searched, not matched from the start
+        ("order", r"\d+", 0.0),
+        ("Oslo", "oslo", 0.0),
+        ("Oslo", "(?i)oslo", 1.0),
+        ("a\nb", "^b", 0.0),
+        ("a\nb", "(?m)^b$", 1.0),
+    ],
+)
+def test_regex_match(profile, text, truth, score):
+    """The reference is a regular expression, searched case-sensitively."""
+    assert RegexMatch(profile=profile).grade(sample(text, truth)).score == score
+
+
+@pytest.mark.parametrize("truth", ["(", "[", "*a", "a{99999999999999999999}", "(" * 5000 + ")" * 5000])
+def test_invalid_regex(truth):
+    """A broken expression is a data fault in documented and 0.0 in upstream."""
+    documented = RegexMatch().grade(sample("a", truth))
+    assert (documented.outcome, documented.score) == ("failed", None)
+    assert (documented.fault.category, documented.fault.code) == ("data", "invalid_regex")
+    upstream = RegexMatch(profile="upstream").grade(sample("a", truth))
+    assert (upstream.outcome, upstream.score) == ("graded", 0.0)
+    assert "not a regular expression" in upstream.rationale
+
+
+def test_regex_warnings_do_not_escape():
+    """An expression Python warns about is used as it is, without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert RegexMatch().grade(sample("[", "[[a]")).score == 1.0
+
+
+@pytest.mark.parametrize("kind", [ExactMatch, Contains, RegexMatch])
+def test_missing_reference(kind):
+    """Without reference a sample is skipped with a code in documented; upstream gives 0.0 with a rationale."""
+    documented = kind().grade(sample("a"))
+    assert (documented.outcome, documented.score, documented.reasons[0].code) == ("skipped", None, "no_ground_truth")
+    upstream = kind(profile="upstream").grade(sample("a"))
+    assert (upstream.outcome, upstream.score) == ("graded", 0.0)
+    assert upstream.rationale == "the sample has no ground truth"
+
+
+@PROFILES
+@pytest.mark.parametrize("kind", [ExactMatch, Contains, RegexMatch])
+def test_empty_reference(kind, profile):
+    """An empty reference gives 0.0 with a rationale in both profiles, even for an empty submission."""
+    for text in ("a", ""):
+        grade = kind(profile=profile).grade(sample(text, ""))
+        assert (grade.outcome, grade.score, grade.rationale) == ("graded", 0.0, "the ground truth is empty")
+
+
+@pytest.mark.parametrize("kind", [ExactMatch, Contains, RegexMatch, AsciiPrintableOnly])
+def test_no_submission_is_skipped(kind):
+    """A sample nothing was extracted from and that has no answer text is skipped, not zero."""
+    assert kind().grade(sample(None, "a")).reasons[0].code == "no_submission"
+
+
+def test_label_stands_in_for_the_text():
+    """A sample whose reference is a label only is compared with that."""
+    assert ExactMatch().grade(sample("direct", label="direct")).score == 1.0
+    assert ExactMatch().grade(sample("direct", "tool_call", label="direct")).score == 0.0
+
+
+def test_a_reference_per_turn_is_not_one_text():
+    """A list of references belongs to several turns; the grader itself takes one text."""
+    assert ExactMatch().grade(sample("a", ("a", "b"))).reasons[0].code == "reference_per_turn"
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("plain ASCII, all of it: ~!", 1.0),
+        (" ", 1.0),
+        ("line\r\nline\n", 1.0),
+        ("tab\there", 0.0),
+        ("caf\u00e9", 0.0),
+        ("\x7f", 0.0),
+        ("\x1f", 0.0),
+        ("\x00", 0.0),
+        ("", 1.0),
+    ],
+)
+def test_ascii_printable_only(text, score):
+    """Code points 32 to 126 and line ends pass; a tab does not; no reference is needed."""
+    assert AsciiPrintableOnly().grade(sample(text)).score == score
+
+
+def test_ascii_says_what_and_where():
+    """The rationale names the first offending character."""
+    assert AsciiPrintableOnly().grade(sample("ab\u00e9\t")).rationale == "U+00E9 at character 2 is not printable ASCII"
+
+
+def test_long_texts_are_cut_in_reasons():
+    """Reasons show at most 200 characters of a text."""
+    (reason,) = ExactMatch().grade(sample("x" * 500, "y" * 500)).reasons
+    assert (len(reason.expected), len(reason.actual), reason.expected[-1]) == (201, 201, "…")

@@ -1,0 +1,238 @@
+"""The letta-evals form `kind: tool`, Python functions, and model judges."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from gradestack import testing
+from gradestack.model import Expectation, Grade, Sample
+from gradestack.registry import discover
+from gradestack.structure import Problems, structure
+from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade, load
+from gradestack_plugins.text_graders.tool import BUILT_IN, Tool
+
+REGISTRY = discover(limit="")
+
+
+def sample(text, truth=None, **fields):
+    return Sample(id="t", text=text, expected=Expectation(text=truth), **fields)
+
+
+def run(suite, tmp_path, *options):
+    """Run a suite through the real command line."""
+    path = tmp_path / "suite.yaml"
+    path.write_text(suite, encoding="utf-8")
+    command = [sys.executable, "-m", "gradestack.cli", "run", str(path), "-o", str(tmp_path / "out"), *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("function", BUILT_IN)
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_tool_is_the_grader_it_names(function, profile):
+    """`kind: tool` gives the grades of the grader of that name, in the same profile."""
+    own = REGISTRY.load("grader", function)
+    fields = {"profile": profile} if "profile" in {field.name for field in own.__attrs_attrs__} else {}
+    tool = structure({"function": function, "profile": profile}, Tool)
+    for case in (sample("a", "a"), sample("a"), sample("7", "7"), sample("a", ""), sample("\t", "(")):
+        assert tool.grade(case) == own(**fields).grade(case)
+
+
+def test_tool_keeps_the_contract():
+    """It is deterministic, pure, frugal and never raises."""
+    for profile in ("documented", "upstream"):
+        testing.check_grader(Tool(function="regex_match", profile=profile), [sample("a", "(")])
+    testing.check_hash_seeds("gradestack_plugins.text_graders.tool:Tool", "function='one_of'")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"function": "exact_mach"}, r"no text grader is called 'exact_mach' \(did you mean 'exact_match'\?\)"),
+        ({"function": "zzz"}, "there are: exact_match, contains, regex_match"),
+        ({"function": "graders.py:score"}, "needs --allow-code"),
+        ({}, "missing"),
+    ],
+)
+def test_tool_refuses_unknown_functions(options, message):
+    """An unknown function is refused with the ones there are; Python code with what it takes."""
+    with pytest.raises(Problems, match=message):
+        structure(options, Tool)
+
+
+@pytest.mark.parametrize("kind", ["rubric", "model_judge"])
+@pytest.mark.parametrize(
+    "options", [{}, {"prompt_path": "rubric.txt", "model": "m", "temperature": 0.0, "rubric_vars": ["a"], "timeout": 9}]
+)
+def test_model_judges_are_refused_with_advice(kind, options):
+    """A model judge is refused when the suite is loaded, and the message says what to write instead."""
+    with pytest.raises(Problems, match="kind: recorded") as refused:
+        structure(options, REGISTRY.load("grader", kind))
+    assert len(refused.value.found) == 1
+
+
+FUNCTIONS = """
+import dataclasses
+
+@dataclasses.dataclass
+class Result:
+    score: float
+    rationale: str = "as an object"
+    metadata: dict = None
+
+def number(sample, submission):
+    return 0.25
+
+def truth(sample, submission):
+    return submission == sample.ground_truth
+
+def mapping(sample, submission):
+    return {"score": 1, "rationale": f"{sample.id}: {sample.input}", "metadata": {"a": 1}}
+
+def result(sample, submission):
+    return Result(0.5)
+
+def broken(sample, submission):
+    raise RuntimeError("no idea")
+
+async def later(sample, submission):
+    return 1.0
+
+VALUE = 7
+"""
+
+
+@pytest.fixture
+def functions(tmp_path):
+    path = tmp_path / "graders.py"
+    path.write_text(FUNCTIONS, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "score", "rationale"),
+    [("number", 0.25, ""), ("truth", 1.0, ""), ("mapping", 1.0, "t: where?"), ("result", 0.5, "as an object")],
+)
+def test_functions_of_a_file(functions, name, score, rationale):
+    """A function's number, truth value, mapping or object becomes a grade."""
+    grade = load(functions, name).grade(sample("Oslo", "Oslo", input="where?"))
+    assert (grade.score, grade.rationale) == (score, rationale)
+
+
+def test_functions_see_the_reference_as_letta_writes_it(functions):
+    """ground_truth is the text, a list of texts per turn, the label, or None."""
+    seen = []
+    grader = load(str(functions), "number")
+    object.__setattr__(grader, "function", lambda sample, _: seen.append(sample.ground_truth) or 1.0)
+    for expected in (Expectation(text="a"), Expectation(text=("a", "b")), Expectation(label="l"), Expectation()):
+        grader.grade(Sample(id="t", text="x", expected=expected))
+    assert seen == ["a", ["a", "b"], "l", None]
+
+
+def test_functions_survive_pickling(functions):
+    """A grader sent to another process imports its function again."""
+    grader = load(functions, "truth")
+    again = pickle.loads(pickle.dumps(grader))  # noqa: S301
+    assert again == grader
+    assert again.grade(sample("a", "b")).score == 0.0
+
+
+def test_functions_of_a_module():
+    """A function may live in an importable module."""
+    grader = load("operator", "eq")
+    assert grader == PythonFunction(module="operator", name="eq")
+    assert grader.grade(sample("a")).score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [(True, 1.0), (False, 0.0), (1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Grade(score=0.3), 0.3)],
+)
+def test_returns_that_are_understood(said, score):
+    """Numbers in [0, 1], truth values, mappings and grades."""
+    assert as_grade(said).score == score
+
+
+@pytest.mark.parametrize(
+    "said", [None, "1", [], {}, {"score": "1"}, 1.5, -0.1, float("nan"), {"score": 2}, SimpleNamespace(score=None)]
+)
+def test_returns_that_are_not(said):
+    """Anything else, and a score outside [0, 1], is a failed grade."""
+    grade = as_grade(said)
+    assert (grade.outcome, grade.fault.category, grade.fault.code) == ("failed", "grading", "bad_return")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("numbr", r"has no function 'numbr' \(did you mean 'number'\?\)"),
+        ("VALUE", "is int, not a function"),
+        ("later", "is asynchronous"),
+    ],
+)
+def test_functions_that_cannot_be_used(functions, name, message):
+    """A missing, wrong or asynchronous function is refused with its place."""
+    with pytest.raises(ValueError, match=message):
+        load(functions, name)
+
+
+def test_code_that_cannot_be_imported(tmp_path):
+    """A missing file, a broken file and an unknown module are refused with the reason."""
+    with pytest.raises(ValueError, match="no such Python file"):
+        load(tmp_path / "none.py", "f")
+    broken = tmp_path / "broken.py"
+    broken.write_text("import nothing_of_that_name", encoding="utf-8")
+    with pytest.raises(ValueError, match="cannot be imported: ModuleNotFoundError"):
+        load(broken, "f")
+    broken.write_text("raise SystemExit(0)", encoding="utf-8")
+    with pytest.raises(ValueError, match="cannot be imported: SystemExit"):
+        load(broken, "f")
+    with pytest.raises(ValueError, match="module 'nothing_of_that_name' cannot be imported"):
+        load("nothing_of_that_name", "f")
+    with pytest.raises(ValueError, match="either a file or a module"):
+        PythonFunction(name="f")
+    with pytest.raises(ValueError, match="either a file or a module"):
+        PythonFunction(name="f", file=broken, module="operator")
+
+
+SUITE = """
+name: code
+target: {paths: [runs.jsonl]}
+graders: {own: {kind: tool, function: "graders.py:FUNCTION"}}
+reports: []
+"""
+RUNS = '{"id": "a", "expected": "x", "predicted": "x"}\n{"id": "b", "expected": "x", "predicted": "y"}\n'
+
+
+def test_code_needs_the_flag(tmp_path, functions):
+    """A suite's Python code is imported only with --allow-code; without, the run is refused with exit code 2."""
+    (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
+    suite = SUITE.replace("FUNCTION", "truth")
+    refused = run(suite, tmp_path)
+    assert refused.returncode == 2
+    assert "--allow-code" in refused.stderr
+    done = run(suite, tmp_path, "--allow-code")
+    assert done.returncode == 0, done.stderr
+    assert "Avg score: 0.50" in done.stdout
+
+
+def test_a_raising_function_is_a_failed_grade(tmp_path, functions):
+    """An exception in the user's function fails that grade, with its type and text, and the run goes on."""
+    (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
+    done = run(SUITE.replace("FUNCTION", "broken"), tmp_path, "--allow-code")
+    assert done.returncode == 0, done.stderr
+    assert "RuntimeError" in (tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_suite_with_a_model_judge_is_refused(tmp_path):
+    """The real command line refuses a rubric with exit code 2 and the advice, naming the grader's place."""
+    (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
+    suite = "target: {paths: [runs.jsonl]}\ngraders:\n  quality: {kind: rubric, prompt: Is it good, model: m}\n"
+    refused = run(suite, tmp_path)
+    assert refused.returncode == 2
+    assert "graders.quality" in refused.stderr
+    assert "kind: recorded" in refused.stderr

@@ -161,7 +161,8 @@ def _cut(line: bytes) -> float:
     """Judge a line longer than what was read of it."""
     if len(line) < _CUT or not line.lstrip().startswith(b"{"):
         return 0.0
-    signs = (b'"sample"' in line or b'"sample_id"' in line) and b'"trajectory"' in line
+    named = b'"sample"' in line or b'"sample_id"' in line
+    signs = named and (b'"trajectory"' in line or b'"submission"' in line)
     own = line.lstrip().startswith(_OWN_START) and b'"agent_usage"' in line
     return 0.7 if signs or own else 0.0
 

@@ -141,8 +141,9 @@ def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
 
 def test_long_lines_are_recognised_by_their_beginning(letta, tmp_path):
     """A first line longer than the part that is looked at is recognised by its keys."""
-    file = letta.write(tmp_path / "results.jsonl", [letta.result(1, "x" * 200_000)])
-    assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == 0.7
+    for record in (letta.result(1, "x" * 200_000), letta.wrapped(letta.result(1, sample={"input": "x" * 50_000}))):
+        file = letta.write(tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}])
+        assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == 0.7
     other = letta.write(tmp_path / "other.jsonl", [{"text": "x" * 200_000}])
     assert Letta.sniff(other, other.read_bytes()[: 64 * 1024]) == 0.0
 

@@ -1,0 +1,146 @@
+"""Reports: what a finished run says of itself, in memory and read back."""
+
+import json
+import shutil
+
+import pytest
+
+import gradestack
+from gradestack.errors import DataError
+from gradestack.pages import rewrite_pages
+from gradestack.report import load_report
+
+
+@pytest.fixture
+def finished(run_lines, record):
+    """A small finished run with pages."""
+    records = [record("a", 1.0), record("b", 0.25), record("c", recorded={"do": "skip"})]
+    graders = {"zeta": "toy", "alpha": {"kind": "toy", "factor": 0.5}}
+    return run_lines(records, graders=graders, gate={"op": "gte", "value": 0.9}, reports=["dump", "html", "markdown"])
+
+
+def test_figures_are_at_hand(finished):
+    """Name, metrics, states, aggregates, gates and verdict, without opening files."""
+    assert finished.name == "toys"
+    assert finished.metrics["total"] == 3
+    assert finished.states["zeta"]["skipped"] == 1
+    assert finished.aggregates["alpha"]["toy_count"]["sum"] == 0.625
+    assert (finished.gates[0]["actual"], finished.passed, finished.exit_code) == (0.625, False, 1)
+    assert [page.name for page in finished.pages] == ["dump.json", "report.html", "report.md"]
+    assert all(page.is_file() for page in finished.pages)
+
+
+def test_rows_are_read_one_at_a_time(finished):
+    """In input order, from disk."""
+    rows = finished.rows()
+    assert next(rows)["sample"]["id"] == "a"
+    (finished.path / "results.jsonl").write_text("")
+    assert [row["sample"]["id"] for row in rows] in (["b", "c"], [])
+
+
+@pytest.mark.parametrize(
+    ("summary", "code"),
+    [
+        ({}, 0),
+        ({"gates_passed": True}, 0),
+        ({"gates_passed": False}, 1),
+        ({"gates_passed": False, "broken": {"x": "y"}}, 4),
+        ({"gates_passed": True, "broken": {"x": "y"}}, 4),
+        ({"gates_passed": False, "broken": {"x": "y"}, "incomplete": "interrupted"}, 130),
+    ],
+)
+def test_exit_codes(tmp_path, summary, code):
+    """Interrupted beats broken, broken beats the gate."""
+    found = gradestack.Report(path=tmp_path, header={}, summary={"gates_passed": None} | summary)
+    assert found.exit_code == code
+
+
+def test_a_run_reads_back_equal(finished):
+    """The report of the directory is the report of the run."""
+    loaded = load_report(finished.path)
+    assert (loaded.summary, loaded.header) == (finished.summary, finished.header)
+    assert list(loaded.rows()) == list(finished.rows())
+    assert (loaded.passed, loaded.exit_code) == (False, 1)
+
+
+def test_pages_written_again_are_the_same(finished, tmp_path, registry, toys):
+    """Reporters see the same report, order of keys included; by default those the run had."""
+    pages = rewrite_pages(load_report(finished.path), registry, (), tmp_path / "pages")
+    assert [page.name for page in pages] == ["dump.json", "report.html", "report.md"]
+    for page in pages:
+        assert page.read_bytes() == (finished.path / page.name).read_bytes(), page.name
+
+
+def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_path):
+    """A page written again has the title the suite gave it; a format that is named has its defaults."""
+    run = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "title": "mine"}])
+    loaded = load_report(run.path)
+    (again,) = rewrite_pages(loaded, registry, (), tmp_path / "again")
+    assert json.loads(again.read_text())[0] == "mine"
+    (named,) = rewrite_pages(loaded, registry, ("dump",), tmp_path / "named")
+    assert json.loads(named.read_text())[0] == "dump"
+
+
+def test_a_run_without_pages_gets_the_usual_ones(run_lines, record, registry, tmp_path):
+    """html and markdown."""
+    run = run_lines([record("a", 1.0)])
+    pages = rewrite_pages(load_report(run.path), registry, (), tmp_path / "pages")
+    assert [page.name for page in pages] == ["report.html", "report.md"]
+
+
+def test_a_temporary_run_is_removed_when_closed(registry):
+    """Others are left alone."""
+    with gradestack.grade([{"id": "a", "predicted": "x"}], ["toy"], registry=registry) as report:
+        assert report.path.is_dir()
+        assert [row["sample"]["id"] for row in report.rows()] == ["a"]
+    assert not report.path.exists()
+
+
+def test_a_kept_run_is_not_removed(finished):
+    """close() is for temporary ones."""
+    finished.close()
+    assert finished.path.is_dir()
+
+
+# directories that are no runs
+
+
+def test_what_is_no_run_directory(tmp_path, finished):
+    """Missing, a file, somebody's directory: each says so."""
+    (tmp_path / "file").touch()
+    (tmp_path / "theirs").mkdir()
+    for name, message in [("gone", "no such directory"), ("file", "not a directory"), ("theirs", "not a gradestack run directory")]:
+        with pytest.raises(DataError, match=f"{name}: {message}"):
+            load_report(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("summary.json", None, "summary.json: cannot be read"),
+        ("summary.json", "{", "summary.json: cannot be read: not JSON"),
+        ("summary.json", "[" * 10_000, "summary.json: cannot be read: nested too deeply"),
+        ("summary.json", "[]", "summary.json: not the summary of a gradestack run"),
+        ("summary.json", "{}", "summary.json: not the summary of a gradestack run"),
+        ("results.jsonl", None, "results.jsonl: no such file"),
+        ("header.json", "{}", "not a gradestack run directory"),
+    ],
+)
+def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
+    """The file is named."""
+    place = shutil.copytree(finished.path, tmp_path / "copy")
+    if text is None:
+        (place / name).unlink()
+    else:
+        (place / name).write_text(text)
+    with pytest.raises(DataError) as caught:
+        load_report(place)
+    assert message in str(caught.value)
+
+
+def test_a_damaged_row_is_told_with_its_line(finished):
+    """Cut off by a full disk, say."""
+    path = finished.path / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(DataError, match=r"results\.jsonl:3: not JSON"):
+        list(finished.rows())

@@ -1,0 +1,143 @@
+"""gradestack's own run directories are read back without loss of what their rows hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+
+import gradestack
+from gradestack.inputs import recognise
+from gradestack.model import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec
+from gradestack.registry import discover
+from gradestack_plugins.letta.reader import Letta
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+CALL = ToolCall(name="f", arguments={"x": 1}, id="1", raw_arguments='{"x":  1}')
+SAMPLES = [
+    Sample(
+        id="whole",
+        model="m",
+        run=3,
+        input=("a", "b"),
+        turns=(
+            (
+                Message(role="user", content="a"),
+                Message(role="assistant", content=None, tool_calls=(CALL,)),
+                Message(role="tool", content="one", tool_call_id="1", name="f"),
+            ),
+            (Message(role="assistant", content=[{"type": "text", "text": "done"}]),),
+        ),
+        calls=(attrs.evolve(CALL, result="one"),),
+        text="done",
+        plan={"p": [1]},
+        tools=(ToolSpec(name="f"), ToolSpec(name="g")),
+        expected=Expectation(calls=(ToolCall(name="f", arguments={"x": 1}),), text=("x", "y"), plan=[None]),
+        recorded={"reward": 0.5},
+        agent_id="agent",
+        usage={"n": 1},
+        facets={"tags": ["t"], "domain": "d"},
+    ),
+    Sample(id="calls only", run="a/1", calls=(ToolCall(name="f", arguments=None, raw_arguments="{"),)),
+    Sample(id="made none", calls=(), expected=Expectation(calls=())),
+    Sample(id="labels", label="direct", text="direct", expected=Expectation(label="tool_call")),
+    Sample(id="error", calls=(ToolCall(name="f", arguments={}, error="broke"),), text="said"),
+    Sample(id="", model="", run=None, text="x", expected=Expectation(text="x")),
+    Sample(
+        id="failed",
+        status=Status.FAILED,
+        error=Fault(category="target", code="run_error", message="no", type="E", component="c 1"),
+    ),
+]
+
+
+def written(samples, out):
+    """Grade samples and return the run directory."""
+    graders = {"calls": "tau_partial", "text": "exact_match"}
+    gradestack.grade(samples, graders, output=out)
+    return out
+
+
+def shared(sample):
+    """Return what rows hold of a sample, for comparing."""
+    bare = attrs.evolve(sample, source=None, native=None, recorded={})
+    calls = bare.calls and tuple(attrs.evolve(call, requestor="assistant") for call in bare.calls)
+    return attrs.evolve(bare, calls=calls)
+
+
+def test_samples_come_back(letta, tmp_path):
+    """Identity, conversation, calls, references, plan, tools, facets, status and error are those of the first run."""
+    out = written(SAMPLES, tmp_path / "out")
+    assert recognise([out], discover(limit=""), None).reader == "letta"
+    found = letta.read(out)
+    for mine, theirs in zip(found, SAMPLES, strict=True):
+        assert shared(mine) == shared(theirs), theirs.id
+    assert found[0].recorded["reward"] == 0.5
+    assert set(found[0].recorded["grades"]) == {"calls", "text"}
+
+
+@pytest.mark.parametrize("name", ["quickstart", "airline"])
+def test_grading_again_gives_the_same_scores(tmp_path, name):
+    """A run directory of any format graded again with the same graders gives the same rows, order of keys aside."""
+    data = next(path for path in (EXAMPLES / name).iterdir() if path.suffix in (".jsonl", ".json"))
+    suite = {"name": "s", "graders": {"partial": {"kind": "tau_partial"}}, "reports": []}
+    first = gradestack.run({**suite, "target": {"paths": [str(data)]}}, output=tmp_path / "one")
+    second = gradestack.run({**suite, "target": {"paths": [str(first.path)]}}, output=tmp_path / "two")
+    kept = ("sample", "submission", "trajectory", "model_name", "run", "facets", "status", "error", "expected")
+    for one, two in zip(first.rows(), second.rows(), strict=True):
+        assert {key: one[key] for key in (*kept, "predicted", "tools")} == {
+            key: two[key] for key in (*kept, "predicted", "tools")
+        }
+        assert (one["grade"]["score"], one["state"]) == (two["grade"]["score"], two["state"])
+    assert first.metrics["by_metric"] == second.metrics["by_metric"]
+
+
+def test_recorded_grades_of_a_run_come_back(tmp_path):
+    """The stack for recorded results reproduces a run's own grades, skipped and failed ones included."""
+    out = written(SAMPLES, tmp_path / "out")
+    suite = {"graders": {"calls": {"kind": "recorded", "metric": "calls"}}, "target": {"paths": [str(out)]}}
+    report = gradestack.run({**suite, "reports": []}, output=tmp_path / "again")
+    before = [json.loads(line) for line in (out / "results.jsonl").read_text(encoding="utf-8").splitlines()]
+    for old, new in zip(before, report.rows(), strict=True):
+        assert new["grade"] == old["grades"]["calls"], old["sample"]["id"]
+
+
+def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
+    """results.jsonl holds all runs; run_N beside it is not read again, a run_N given alone is."""
+    (tmp_path / "run_1").mkdir()
+    samples = [Sample(id="a", run=run, text="x") for run in (0, 1)]
+    out = written(samples, tmp_path / "out")
+    for number in (1, 2):
+        letta.write(out / f"run_{number}" / "results.jsonl", [letta.rows(out)[number - 1]])
+    assert [sample.run for sample in letta.read(out)] == [0, 1]
+    assert [sample.run for sample in letta.read(out / "run_2")] == [1]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"predicted": {"calls": 3, "label": [], "plan": None}},
+        {"predicted": {"calls": [None, {"name": 7, "arguments": [1]}]}},
+        {"expected": {"calls": "x", "label": 7, "text": {"a": 1}}},
+        {"expected": {"text": [1, "a"]}},
+        {"status": "no such", "error": {"category": 7, "nonsense": 1}},
+        {"status": None, "error": "x", "tools": [None, "f"], "facets": 3, "recorded": [1], "run": [1]},
+        {"submissions": 3, "submission": 7, "trajectory": 3},
+    ],
+)
+def test_odd_rows_give_a_sample(letta, tmp_path, changes):
+    """Rows somebody has edited are read leniently."""
+    (row,) = letta.rows(written(SAMPLES[:1], tmp_path / "out"))
+    (sample,) = letta.read(letta.write(tmp_path / "results.jsonl", [row | changes]))
+    assert sample.id == "whole"
+
+
+def test_long_rows_are_recognised(letta, tmp_path):
+    """A first row longer than the part that is looked at is recognised by how rows begin."""
+    plan = {"text": "x" * 200_000}
+    out = written([Sample(id="a", text="x", expected=Expectation(plan=plan))], tmp_path / "out")
+    head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
+    assert b'"trajectory"' not in head
+    assert Letta.sniff(out / "results.jsonl", head) == 0.7

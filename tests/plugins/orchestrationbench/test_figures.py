@@ -1,0 +1,362 @@
+"""Directory figures, the original's result file, and the laws of the aggregators."""
+
+import json
+import random
+
+import pytest
+
+from gradestack import testing
+from gradestack.model import Grade, Key, Outcome
+from gradestack_plugins.orchestrationbench.aggregators import (
+    OrchestrationBenchFigures,
+    OrchestrationCalls,
+    OrchestrationDecisions,
+    OrchestrationPlans,
+)
+from gradestack_plugins.orchestrationbench.stack import orchestrationbench
+
+PROFILES = ["documented", "upstream"]
+AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
+
+
+@pytest.fixture
+def write(bench, scenario, turns):
+    """Write a file whose steps are (gold, answer) pairs: ``f`` calls, other texts reject."""
+
+    def calls(said):
+        return [turns.call("f", {"a": 1})] if said == "f" else said
+
+    def run(name, *pairs, main=(), gold_plan=None, runs=None):
+        label = turns.label(**{f"_{number}": calls(gold) for number, (gold, _) in enumerate(pairs, start=2)})
+        if gold_plan:
+            label["90"] = {"role": "assistant", "content": gold_plan}
+        answers = []
+        for number, (_, said) in enumerate(pairs, start=2):
+            if said is not None:
+                answers.append(turns.answer(str(number), *((calls(said),) if said == "f" else ((), said))))
+        bench.write(name, scenario(label, main, answers, runs))
+
+    return run
+
+
+def test_rates_in_each_profile(bench, write):
+    """Matrix, rates and the two losses of the original on the way from file to directory, by hand."""
+    write("one", ("f", "f"), ("f", "f"), ("f", AWAIT), (AWAIT, AWAIT), (AWAIT, VIOLATE), (VIOLATE, "f"), ("f", "hm"))
+    documented, upstream = (bench.figures("decision", profile) for profile in PROFILES)
+    assert documented["decision_matrix"] == {
+        "FC": {"FC": 2, "Reject": 1, "FAILED": 1},
+        "Reject": {"FC": 1, "Reject": 2, "FAILED": 0},
+    }
+    # Reject: TP 2, FP 1, FN 1, TN 2; FC: TP 2, FP 1, FN 2, TN 2.
+    assert documented["reject_decision_performance"] == {"precision": 2 / 3, "recall": 2 / 3, "f1": 2 / 3, "accuracy": 4 / 6}
+    f1 = 2 * (2 / 3 * 0.5) / (2 / 3 + 0.5)
+    assert documented["fc_decision_performance"] == {"precision": 2 / 3, "recall": 0.5, "f1": f1, "accuracy": 4 / 7}
+    assert documented["error_patterns"] == {
+        "overaction_rate": 1 / 3,
+        "underaction_rate": 1 / 3,
+        "type_mismatch_rate": 1 / 3,
+    }
+    assert documented["rejection_type_accuracy"] == 0.5
+    assert (documented["rejection_type_mismatch"], documented["failed_generation"]) == (1, 1)
+    assert documented["overall_function_call_failed_rate"] == 0.5
+    assert documented["call_rejection_accuracy"] == round((2 / 3 + f1) / 2, 4)
+    # Upstream: the answer without marker is a call, mismatches and failures are lost.
+    assert upstream["decision_matrix"]["FC"] == {"FC": 3, "Reject": 1, "FAILED": 0}
+    assert upstream["error_patterns"] == {"overaction_rate": 0.5, "underaction_rate": 0.5, "type_mismatch_rate": 0.0}
+    assert upstream["rejection_type_accuracy"] == 1.0
+    assert (upstream["rejection_type_mismatch"], upstream["failed_generation"]) == (0, 0)
+    assert upstream["overall_function_call_failed_rate"] == 0.25
+
+
+def test_undefined_rates(bench, write):
+    """0/0 is None in documented, counted as 0 in composites, and 0 in upstream."""
+    write("one", ("f", "f"))
+    documented, upstream = (bench.figures("decision", profile) for profile in PROFILES)
+    assert documented["reject_decision_performance"] == {"precision": None, "recall": None, "f1": None, "accuracy": 1.0}
+    assert upstream["reject_decision_performance"] == {"precision": 0, "recall": 0, "f1": 0, "accuracy": 1.0}
+    assert documented["error_patterns"]["overaction_rate"] is None
+    assert upstream["error_patterns"]["overaction_rate"] == 0
+    assert (documented["rejection_type_accuracy"], upstream["rejection_type_accuracy"]) == (None, 0.0)
+    assert documented["call_rejection_accuracy"] == upstream["call_rejection_accuracy"] == 0.5
+    whole = bench.figures()
+    assert whole["undefined"]["rejection_type_accuracy"] == "no rejection met a rejection"
+    assert whole["undefined"]["workflow_evaluation_with_failure"] == "no gold plan"
+
+
+def test_failed_rate_may_be_negative(bench, scenario, turns):
+    """A step predicted twice counts two successes against one case."""
+    label = turns.label(_2=[turns.call("f", {})])
+    bench.write("one", scenario(label, sub=[turns.answer("2", [turns.call("f", {})])] * 2))
+    for profile in PROFILES:
+        assert bench.figures("decision", profile)["overall_function_call_failed_rate"] == -1.0
+
+
+def test_calls_are_averaged_over_files(bench, write):
+    """FC is macro: the mean over files, of those with a graded pair in documented, of all in upstream."""
+    write("one", ("f", "f"), ("f", "f"), ("f", "f"))
+    write("two", ("f", "f"))
+    write("three", (AWAIT, AWAIT))
+    documented, upstream = (bench.figures("call", profile) for profile in PROFILES)
+    assert (documented["fc"], documented["files"], documented["files_with_pairs"]) == (1.0, 3, 2)
+    assert upstream["fc"] == 0.6667
+    assert upstream["function_name_accuracy"] == 2 / 3
+
+
+def test_trials_of_a_file_are_averaged_and_rounded(bench, scenario, turns):
+    """File figure = mean over trials, four digits; documented leaves out trials without a graded pair."""
+    label = turns.label(_2=[turns.call("f", {"a": 1, "b": 2, "c": 3})], _3="AWAITING_USER_INPUT")
+
+    def run(*answers):
+        return {"label": label, "main_agent_history": [], "sub_agent_history": list(answers)}
+
+    right = turns.answer("2", [turns.call("f", {"a": 1, "b": 2, "c": 3})])
+    less = turns.answer("2", [turns.call("f", {"a": 1})])
+    runs = {"run #1": run(right), "run #2": run(less), "run #3": run(turns.answer("3", [], AWAIT))}
+    bench.write("one", scenario(runs=runs))
+    (documented,), (upstream,) = (bench.figures("call", profile)["scenarios"] for profile in PROFILES)
+    half = 2 * (1 * (1 / 3)) / (1 + 1 / 3)
+    assert documented["arguments_key_score"] == round((1 + round(half, 4)) / 2, 4)
+    assert documented["arguments_value_score_not_count_rejection"] == round((1 + half) / 2, 4)
+    assert upstream["arguments_key_score"] == round((1 + round(half, 4)) / 3, 4)
+    assert upstream["arguments_value_score_not_count_rejection"] == round((1 + half) / 3, 4)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_average_is_of_rounded_figures(bench, generator, tmp_path, profile):
+    """Average = mean of the three key metrics after rounding, rounded again."""
+    directory, cards = generator.write_suite(tmp_path / "suite", 31, seed=3)
+    bench.directory = directory
+    figures = bench.figures(profile=profile, reader={"agent_cards": cards}, solver="exact")
+    three = figures["call_rejection_accuracy"], figures["fc"], figures["plan"]
+    assert all(value == round(value, 4) for value in three)
+    assert figures["average"] == round((three[0] + three[1] + three[2]) / 3, 4)
+    single = {kind: bench.figures(kind, profile, reader={"agent_cards": cards}) for kind in ("decision", "call")}
+    assert (single["decision"]["call_rejection_accuracy"], single["call"]["fc"]) == three[:2]
+    plans = bench.figures("plan", profile, solver="exact")
+    assert plans["plan"] == three[2]
+    assert figures["fc_upper_bound"] >= figures["fc"]
+
+
+OVERALL = {
+    "total_files",
+    "successful_evaluations",
+    "failed_evaluations",
+    "total_failed_workflow_generation",
+    "total_comparison_steps_evaluated",
+    "key_metrics",
+    "score_details",
+}
+MATRIX = {f"total_{truth}_{sign}_{side}" for truth in ("true", "false") for sign in ("positive", "negative") for side in ("reject", "fc")}
+WORKFLOW = {
+    "workflow_evaluation_with_failure",
+    "workflow_evaluation_without_failure",
+    "average_structural_GED",
+    "average_component_GED",
+}
+CALLS = {
+    "function_name_accuracy",
+    "arguments_key_score",
+    "arguments_value_score_not_count_rejection",
+    "overall_function_call_failed_rate",
+    "total_fc_successful_calls",
+    "total_function_call_cases",
+}
+REJECTIONS = {
+    "total_rejection_cases",
+    "reject_decision_performance",
+    "fc_decision_performance",
+    "error_patterns",
+    "rejection_type_accuracy",
+    "total_rejection_type_mismatch",
+    "total_failed_generation",
+}
+PERFORMANCE = {"precision", "recall", "f1", "accuracy"}
+DETAILED = (
+    WORKFLOW
+    | MATRIX
+    | {
+        "file_path",
+        "failed_workflow_generation",
+        "total_comparison_steps_evaluated",
+        "arguments_key_score",
+        "arguments_value_score_not_count_rejection",
+        "total_fc_successful_calls",
+        "total_rejection_cases",
+        "total_function_call_cases",
+        "function_name_accuracy",
+        "detail",
+    }
+)
+ARGUMENTS = MATRIX | {
+    "total_perfect_function_calls",
+    "total_fc_successful_calls",
+    "key_score",
+    "value_score_not_count_rejection",
+    "function_name_score",
+    "total_rejection_cases",
+    "total_rejection_type_mismatch",
+    "total_failed_generation",
+    "llm_failed_trials",
+    "total_function_call_cases",
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_result_file_has_every_field(bench, write, turns, profile):
+    """All fields of the original's result file, and in documented the upper bounds beside them."""
+    plan = "workflow_1: {steps: [{name: a}]}"
+    write("b", ("f", "f"), (AWAIT, VIOLATE), ("f", "hm"), gold_plan=plan, main=[turns.plan(90, plan)])
+    write("a", (AWAIT, AWAIT))
+    extra = profile == "documented"
+    tree = bench.native(profile)
+    assert list(tree) == ["directory", "overall_statistics", "detailed_results"]
+    assert tree["directory"] == "out"
+    overall = tree["overall_statistics"]
+    assert set(overall) == OVERALL
+    assert list(overall["key_metrics"]) == ["Average", "Call Rejection Classification Accuracy", "FC", "Plan"]
+    details = overall["score_details"]
+    assert list(details) == ["workflow_scores", "function_call_scores", "call_rejection_scores", "raw_confusion_matrix"]
+    assert set(details["workflow_scores"]) == WORKFLOW
+    assert set(details["function_call_scores"]) == CALLS | ({"arguments_value_score_upper_bound"} if extra else set())
+    rejections = details["call_rejection_scores"]
+    assert set(rejections) == REJECTIONS
+    assert set(rejections["reject_decision_performance"]) == set(rejections["fc_decision_performance"]) == PERFORMANCE
+    assert set(rejections["error_patterns"]) == {"overaction_rate", "underaction_rate", "type_mismatch_rate"}
+    assert set(details["raw_confusion_matrix"]) == MATRIX
+    assert [entry["file_path"] for entry in tree["detailed_results"]] == ["out/a_out.json", "out/b_out.json"]
+    entry = tree["detailed_results"][1]
+    assert set(entry) == DETAILED
+    assert set(entry["detail"]["workflow_detail"]) == {
+        "total_score_with_failure",
+        "total_score_without_failure",
+        "average_structural_GED",
+        "average_component_GED",
+        "failed_workflow_generation",
+        "total_comparison_steps_evaluated",
+    }
+    arguments = entry["detail"]["arguments_detail"]
+    assert set(arguments) == ARGUMENTS | ({"value_score_upper_bound"} if extra else set())
+    assert arguments["total_rejection_type_mismatch"] == 1
+    assert arguments["total_failed_generation"] == (1 if extra else 0)
+    assert rejections["total_rejection_type_mismatch"] == (1 if extra else 0)
+    assert entry["function_name_accuracy"] == arguments["function_name_score"]["f1-score"] == (1.0 if extra else 0.5)
+    assert tree["detailed_results"][0]["function_name_accuracy"] == (None if extra else 0.0)
+
+
+def test_the_result_file_of_a_broken_argument_part(bench, write):
+    """upstream writes zeros, an empty trial list and the error; the entry has the original's shorter set of fields."""
+    write("one", ("f", "f"), runs={"run #1": {"label": {}, "sub_agent_history": []}})
+    arguments = bench.native("upstream")["detailed_results"][0]["detail"]["arguments_detail"]
+    gone = {"total_perfect_function_calls", "total_fc_successful_calls", "total_rejection_type_mismatch", "total_failed_generation"}
+    assert set(arguments) == (ARGUMENTS - gone) | {"error"}
+    assert arguments["error"].startswith("KeyError")
+
+
+def test_failed_trials_are_named_in_documented(bench, scenario, turns):
+    """A trial that cannot be graded is listed, and its file's figures come from the others."""
+    label = turns.label(_2=[turns.call("f", {"a": 1})])
+    run = {"label": label, "main_agent_history": [], "sub_agent_history": [turns.answer("2", [turns.call("f", {"a": 1})])]}
+    bench.write("one", scenario(runs={"run #1": run, "run #2": 7}))
+    arguments = bench.native()["detailed_results"][0]["detail"]["arguments_detail"]
+    assert arguments["failed_trials"] == [["run #2", "run #2: the run is not an object"]]
+    assert arguments["function_name_score"]["f1-score"] == 1.0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_result_file_without_readable_files(bench, profile):
+    """Only errors: upstream's tree lacks the fields the original lacks then, documented keeps them as null."""
+    bench.write("one", "{")
+    tree = bench.native(profile)
+    overall = tree["overall_statistics"]
+    assert (overall["total_files"], overall["successful_evaluations"], overall["failed_evaluations"]) == (1, 0, 1)
+    assert overall["key_metrics"]["Average"] == 0.0
+    rejections = overall["score_details"]["call_rejection_scores"]
+    if profile == "upstream":
+        assert set(rejections) == REJECTIONS - {
+            "rejection_type_accuracy",
+            "total_rejection_type_mismatch",
+            "total_failed_generation",
+        }
+        assert set(rejections["reject_decision_performance"]) == PERFORMANCE - {"accuracy"}
+        assert set(rejections["error_patterns"]) == {"overaction_rate", "underaction_rate"}
+        assert tree["detailed_results"] == [{"error": "Failed to load data from out/one_out.json"}]
+    else:
+        assert set(rejections) == REJECTIONS
+        assert overall["score_details"]["function_call_scores"]["function_name_accuracy"] is None
+        assert tree["detailed_results"][0]["file_path"] == "out/one_out.json"
+
+
+def test_counters_have_the_types_of_the_original(bench, write):
+    """upstream writes some counters as floats, as the original does; documented writes whole numbers."""
+    write("one", ("f", "f"))
+    for profile, kind in (("documented", int), ("upstream", float)):
+        raw = bench.native(profile)["overall_statistics"]["score_details"]["raw_confusion_matrix"]
+        assert type(raw["total_true_negative_reject"]) is kind
+        assert type(raw["total_true_positive_fc"]) is int
+
+
+def test_the_result_file_survives_odd_paths(bench, write, monkeypatch):
+    """A lone surrogate in a text is escaped, so that the file can be written."""
+    from gradestack_plugins.orchestrationbench import exporter
+
+    assert exporter._text({"a": "\ud800é"}) == '{\n  "a": "\\ud800\\u00e9"\n}'
+    assert "é" in exporter._text({"a": "é"})
+
+
+AGGREGATORS = [OrchestrationBenchFigures, OrchestrationDecisions, OrchestrationCalls, OrchestrationPlans]
+
+
+@pytest.mark.parametrize("kind", AGGREGATORS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_aggregators_keep_the_laws_on_real_grades(bench, generator, tmp_path, kind, profile):
+    """Any split of the trials, merged in order through JSON, gives the same figures with ``==``."""
+    directory, cards = generator.write_suite(tmp_path / "suite", 40, seed=9, trouble=0.3)
+    bench.directory = directory
+    graded = [
+        (Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
+        for sample, grade in bench.grades(profile=profile, reader={"agent_cards": cards})
+    ]
+    aggregator = kind(profile=profile)
+    whole = aggregator.finish(testing.fold(aggregator, graded))
+    rng = random.Random(4)
+    for _ in range(6):
+        cuts = sorted(rng.sample(range(len(graded)), 4))
+        state = aggregator.start()
+        for begin, end in zip([0, *cuts], [*cuts, len(graded)], strict=True):
+            part = json.loads(json.dumps(testing.fold(aggregator, graded[begin:end])))
+            state = aggregator.merge(state, part)
+        assert aggregator.finish(state) == whole
+        assert aggregator.finish(state) == whole
+    testing.check_aggregator(aggregator, graded)
+
+
+def test_missing_trials_are_no_trials():
+    """A dataset row without a run leaves no trace in the figures."""
+    aggregator = OrchestrationBenchFigures()
+    state = aggregator.add(aggregator.start(), Key(id="x"), Grade(outcome=Outcome.MISSING))
+    assert aggregator.finish(state)["scenarios"] == []
+
+
+def test_a_grade_without_file_is_grouped_by_task():
+    """Samples of other readers are grouped by id, so that k runs of a task are its trials."""
+    aggregator = OrchestrationPlans()
+    state = aggregator.start()
+    for run, score in ((1, 1.0), (2, 0.0)):
+        grade = Grade(score=score, counts={"plans": 1, "plans_parsed": 1}, metadata={"plan_scores": [score]})
+        state = aggregator.add(state, Key(id="x", run=run), grade)
+    (row,) = aggregator.finish(state)["scenarios"]
+    assert (row["file"], row["trials"], row["workflow_evaluation_with_failure"]) == ("x", 2, 0.5)
+
+
+def test_the_stack_names_its_graders():
+    """The first grader of the default stack gives the headline score."""
+    assert list(orchestrationbench()["graders"]) == ["orchestrationbench", "decision", "call", "plan"]
+
+
+def test_the_trial_score_is_the_mean_of_what_is_defined(bench, write):
+    """A trial without plan is scored by its decisions and calls."""
+    write("one", ("f", "f"), ("f", AWAIT))
+    ((_, grade),) = bench.grades()
+    assert grade.score == (0.5 + 1.0) / 2
+    assert grade.parts["plan"] is None
+    assert grade.items == ()

@@ -1,0 +1,132 @@
+"""Scenario YAML as a dataset of gold calls and plans."""
+
+import pytest
+import yaml
+
+from gradestack import testing
+from gradestack.api import Input, Inputs
+from gradestack.errors import DataError
+from gradestack.model import BadRecord
+from gradestack_plugins.orchestrationbench.scenario import ScenarioReader, label_of
+
+STEPS = [
+    ("system", 1, "main", "main", "Today is Monday"),
+    (None, 2, "user", "user", "Find me a ferry"),
+    (None, 3, "main", "main", "workflow_1:\n  steps: [{name: ferry_agent, status: pending}]\n"),
+    ("workflow_1", 4, "ferry_agent", "agent", "tool: find\narguments: {from: A, n: 2}\ntool_call_result: {ok: true}"),
+    ("workflow_1", 5, "ferry_agent", "agent", "tool: book\nparameters: {id: 7}"),
+    ("workflow_1", 6, "ferry_agent", "agent", "tool_call:\n- {tool: a, arguments: {x: 1}}\n- {tool: b}\ntool_call_result: 5"),
+    (None, 7, "ferry_agent", "agent", "status: AWAITING_USER_INPUT\nrequired_info: phone"),
+    (None, 8, "main", "main", "Which phone?"),
+    (None, 9, "ferry_agent", "agent", "- tool: find\n  arguments: {from: A}"),
+    (None, 10, "ferry_agent", "agent", "tool: find\narguments: {on: 2031-03-05}"),
+    (None, 11, "ferry_agent", "agent", "tool: idle"),
+    (None, 12, "main", "main", "workflow_1: [oops"),
+    (None, 13, "observer", "main", "unheard"),
+]
+
+
+def steps():
+    return [
+        {"workflow_id": flow, "step_id": number, "agent": agent, "agent_type": kind, "data": {"content": content}}
+        for flow, number, agent, kind, content in STEPS
+    ]
+
+
+@pytest.fixture
+def directory(tmp_path):
+    """A directory of two scenarios and one file that is none."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("10", "9"):
+        text = yaml.safe_dump({"metadata": {}, "steps": steps()}, sort_keys=False)
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
+    (folder / "bad.yaml").write_text("steps: [{step_id: 1}]", encoding="utf-8")
+    return folder
+
+
+def read(path, **options):
+    reader = ScenarioReader(**options)
+    inputs = Inputs(data=(Input(path=path, name="data", shown="data"),))
+    return [sample for shard in reader.plan(inputs, None) for sample in reader.read(shard, None)]
+
+
+def test_label_of_scenario_steps():
+    """System, user, plan, main and sub-agent turns become label entries, calls and results get their own."""
+    label = label_of(steps())
+    assert label["1"] == {"role": "system", "content": "Today is Monday"}
+    assert label["2"]["role"] == "user"
+    assert "agent_id" not in label["3"]
+    assert label["4"]["agent_id"] == "ferry_agent"
+    assert label["4-1"]["tool_calls"][0]["function"] == {"name": "find", "arguments": '{"from": "A", "n": 2}'}
+    assert label["4-2"]["content"] == {"ok": True}
+    assert label["5-1"]["tool_calls"][0]["function"]["arguments"] == '{"id": 7}'
+    assert [call["function"]["name"] for call in label["6-1"]["tool_calls"]] == ["a", "b"]
+    assert label["6-1"]["tool_calls"][1]["function"]["arguments"] == "{}"
+    assert "7-1" not in label
+    assert label["11-1"]["tool_calls"][0]["function"] == {"name": "idle", "arguments": "{}"}
+    assert "13" not in label
+
+
+def test_text_that_does_not_parse_into_calls():
+    """A YAML list, or arguments that JSON cannot write, leave ``N-1`` without tool_calls."""
+    label = label_of(steps())
+    for key in ("9-1", "10-1"):
+        assert "tool_calls" not in label[key]
+        assert "-".join([key[:-2], "2"]) not in label
+
+
+def test_a_scenario_as_a_sample(directory):
+    """Gold calls, gold plans and what could not be read, by scenario."""
+    ten, nine, bad = read(directory)
+    assert (ten.id, nine.id) == ("10", "9")
+    assert ten.input == "Find me a ferry"
+    assert [call.name for call in ten.expected.calls] == ["find", "book", "a", "b", "idle"]
+    assert list(ten.expected.plan) == ["3", "12"]
+    assert ten.recorded == {"unreadable_steps": ["9", "10", "12"]}
+    assert ten.calls is None
+    assert ten.facets == {"file": "data/10.yaml"}
+    assert isinstance(bad, BadRecord)
+    assert "step 1: expected an object with a step_id" in bad.reason
+
+
+def test_steps_as_samples(directory):
+    """With ``unit: step`` ids meet those of the output reader; unreadable steps carry no expectation."""
+    samples = [sample for sample in read(directory, unit="step") if not isinstance(sample, BadRecord)]
+    ten = {sample.id: sample.expected for sample in samples[: len(samples) // 2]}
+    assert list(ten) == ["10/3", "10/4", "10/5", "10/6", "10/7", "10/11"]
+    assert ten["10/7"].label == "AWAITING_USER_INPUT"
+    assert ten["10/7"].calls == ()
+    assert [call.name for call in ten["10/6"].calls] == ["a", "b"]
+    assert ten["10/3"].plan.startswith("workflow_1")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "steps:", "steps: {}", "steps: [7]", "a: [", "steps: [{step_id: true, data: {content: x}}]"])
+def test_files_that_are_no_scenario(tmp_path, text):
+    """A file of another form is a bad record with its reason."""
+    path = tmp_path / "x.yaml"
+    path.write_text(text, encoding="utf-8")
+    (found,) = read(path)
+    assert isinstance(found, BadRecord)
+    assert found.reason.startswith("not a scenario:")
+
+
+def test_an_empty_directory_is_an_error(tmp_path):
+    """A directory without the pattern cannot be used."""
+    with pytest.raises(DataError, match=r"no file named \*\.yaml"):
+        read(tmp_path)
+
+
+def test_sniffing(directory, tmp_path):
+    """Scenario YAML and directories of it are recognised."""
+    head = (directory / "9.yaml").read_bytes()
+    assert ScenarioReader.sniff(directory / "9.yaml", head) > 0.5
+    assert ScenarioReader.sniff(directory / "9.json", head) == 0.0
+    assert ScenarioReader.sniff(directory, b"") > 0.5
+    assert ScenarioReader.sniff(tmp_path, b"") == 0.0
+
+
+def test_the_reader_keeps_the_contract(directory, tmp_path):
+    """The conformance kit finds nothing."""
+    (tmp_path / "scratch").mkdir()
+    testing.check_reader(ScenarioReader(), directory / "9.yaml", scratch=tmp_path / "scratch")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, printable
 
 if TYPE_CHECKING:
     from gradestack.report import Report
@@ -65,7 +65,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
             click.echo(console.verdict(report.passed))
     if quiet:
         for name, text in sorted(report.summary.get("broken", {}).items()):
-            click.echo(f"error: {name} is broken: {text}", err=True)
+            click.echo(printable(f"error: {name} is broken: {text}"), err=True)
     if "incomplete" in report.summary:
         click.echo("interrupted: partial results were kept", err=True)
     sys.exit(report.exit_code)
@@ -275,13 +275,13 @@ def _explain(error: Exception, *, debug: bool) -> int:
 
         traceback.print_exception(error)
     if isinstance(error, GradestackError):
-        click.echo(f"error: {error}", err=True)
+        click.echo(printable(f"error: {error}"), err=True)
         return error.exit_code
     if isinstance(error, OSError):
         click.echo(f"error: {error.filename or 'output'}: {error.strerror or error}", err=True)
         return DataError.exit_code
     advice = "" if debug else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
-    click.echo(f"error: unexpected {type(error).__name__}: {error}{advice}", err=True)
+    click.echo(printable(f"error: unexpected {type(error).__name__}: {error}{advice}"), err=True)
     return PluginError.exit_code
 
 

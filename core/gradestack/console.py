@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from gradestack.errors import printable
 from gradestack.report import Report
 
 _BAR = 40
@@ -134,7 +135,7 @@ def results(report: Report) -> str:
     lines += [f"Warning: {text}" for text in report.summary["warnings"]]
     if "incomplete" in report.summary:
         lines.append(f"Incomplete: {report.summary['incomplete']}")
-    return "\n".join(lines)
+    return printable("\n".join(lines))
 
 
 def files(report: Report) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 import attrs
 
 from gradestack.api import Kind
+from gradestack.composite import LogicalSpec, SimpleGate, WeightedGate
 from gradestack.errors import PluginError
+from gradestack.gate import GateSpec
 from gradestack.registry import Registry
 from gradestack.suitespec import SuiteSpec
 
@@ -81,9 +83,11 @@ def class_schema(kind: type) -> dict[str, Any]:
     return {**found, "required": required} if required else found
 
 
-def _component(registry: Registry, kind: Kind, more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a component reference: its name alone, or ``kind`` with that kind's options."""
-    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}]
+def _component(
+    registry: Registry, kind: Kind, more: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return the schema of a component reference: its name alone, ``kind`` with that kind's options, or ``others``."""
+    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, *map(dict, others)]
     for name in registry.names(kind):
         try:
             target = registry.load(kind, name)
@@ -96,14 +100,38 @@ def _component(registry: Registry, kind: Kind, more: Mapping[str, Any]) -> dict[
     return {"anyOf": choices}
 
 
+_PATHS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_TEXT_GRADER: dict[str, Any] = {
+    "extractor": {"description": "for graders that judge one text: where it comes from"},
+    "extractor_config": {"type": ["object", "null"]},
+    "display_name": {"type": ["string", "null"]},
+}
+_EXTENDS_STACK = {"type": "object", "not": {"required": ["kind"]}, "description": "options for the stack's entry"}
+_CODE = {
+    "type": "object",
+    "properties": {"kind": {"const": "tool"}, "function": {"type": "string", "pattern": ":"}},
+    "required": ["kind", "function"],
+}
+
+
+def _with_kind(gate: type) -> dict[str, Any]:
+    schema = class_schema(gate)
+    return {**schema, "required": ["kind", *schema["required"]]}
+
+
 def suite_schema(registry: Registry) -> dict[str, Any]:
     """Return the JSON Schema of a suite file, with the options of every installed component."""
     schema = class_schema(SuiteSpec)
     properties = schema["properties"]
+    graders = _component(registry, "grader", _TEXT_GRADER, (_EXTENDS_STACK, _CODE))
+    properties["graders"] = {"type": "object", "additionalProperties": graders}
     of = {"of": {"type": "string", "description": "grader key"}}
-    sections: list[tuple[str, Kind, dict[str, Any]]] = [("graders", "grader", {}), ("metrics", "aggregator", of)]
-    for section, kind, more in sections:
-        properties[section] = {"type": "object", "additionalProperties": _component(registry, kind, more)}
+    metrics = _component(registry, "aggregator", of, (_EXTENDS_STACK,))
+    properties["metrics"] = {"type": "object", "additionalProperties": metrics}
+    gates = [class_schema(GateSpec), *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec))]
+    properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
+    properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
+    properties["target"]["properties"]["paths"] = {"anyOf": [{"type": "string"}, _PATHS]}
     properties["reader"] = _component(registry, "reader", {})
     properties["target"]["properties"]["reader"] = {"$ref": "#/properties/reader"}
     properties["reports"] = {"type": "array", "items": _component(registry, "reporter", {})}

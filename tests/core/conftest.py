@@ -113,7 +113,12 @@ class Count(Aggregator[dict[str, Any]]):
         self._stumble("finish")
         order = [identifier for _, _, identifier in sorted(state["ids"], key=lambda each: each[0])]
         odd = {"odd": {1}} if self.fail == "json" else {}
-        return {"outcomes": dict(sorted(state["outcomes"].items())), "sum": exact_value(state["sum"]), "ids": order, **odd}
+        return {
+            "outcomes": dict(sorted(state["outcomes"].items())),
+            "sum": exact_value(state["sum"]),
+            "ids": order,
+            **odd,
+        }
 
 
 @attrs.frozen(kw_only=True)
@@ -228,7 +233,7 @@ def numbers_stack() -> dict[str, Any]:
 
 def raising_stack() -> dict[str, Any]:
     """Raise instead of returning a stack."""
-    raise LookupError("no stack here")  # noqa: TRY003
+    raise LookupError("no stack here")
 
 
 def listed_stack() -> list[str]:
@@ -328,7 +333,9 @@ def record():
 def run_lines(tmp_path, write_lines, registry):
     """Return a function that runs a suite of the toy grader over records."""
 
-    def run(records: Iterable[Any], *, output: str = "out", strict: bool = False, using: Any = None, **suite: Any) -> Any:
+    def run(
+        records: Iterable[Any], *, output: str = "out", strict: bool = False, using: Any = None, **suite: Any
+    ) -> Any:
         path = write_lines(records) if not isinstance(records, Path) else records
         content = {"name": "toys", "graders": {"quality": "toy"}, "reports": [], "reader": "jsonl"} | suite
         content.setdefault("target", {"paths": [str(path)]})

@@ -77,7 +77,7 @@ def test_states_survive_json(values):
 
 def test_shuffled_thousands_of_values_agree():
     """Order does not matter, whatever the magnitudes."""
-    rng = random.Random(1)
+    rng = random.Random(1)  # noqa: S311 - test data
     values = [rng.random() * 10.0 ** rng.randrange(-12, 12) for _ in range(2000)]
     expected = exact_value(summed(values))
     for _ in range(5):

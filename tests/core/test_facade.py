@@ -195,7 +195,9 @@ def test_files_are_graded_with_their_formats_stack(write_lines, record, registry
     """One path, or several, as text or Path."""
     path = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
     for number, paths in enumerate((path, str(path), [path])):
-        report = gradestack.grade_files(paths, output=tmp_path / f"out{number}", overrides=["reports=[]"], registry=registry)
+        report = gradestack.grade_files(
+            paths, output=tmp_path / f"out{number}", overrides=["reports=[]"], registry=registry
+        )
         assert (report.metrics["avg_score_attempted"], report.name) == (1.0, "runs")
 
 

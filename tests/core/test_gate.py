@@ -16,7 +16,9 @@ def figures(attempted=4, avg=0.75, rate=50.0):
 def test_operators(op, below, equal, above):
     """Plain comparisons, no tolerance anywhere."""
     gate = GateSpec(op=op, value=0.5)
-    found = [evaluate(gate, "q", figures(avg=value), "documented")["passed"] for value in (0.5 - 1e-16, 0.5, 0.5 + 2e-16)]
+    found = [
+        evaluate(gate, "q", figures(avg=value), "documented")["passed"] for value in (0.5 - 1e-16, 0.5, 0.5 + 2e-16)
+    ]
     assert found == [bool(below), bool(equal), bool(above)]
 
 
@@ -59,7 +61,7 @@ def test_accuracy_is_a_percentage():
     ],
 )
 def test_the_rule_per_sample(options, score, expected):
-    """accuracy without pass_value: 1.0 and pass_op ignored; otherwise pass_op or op against pass_value or value."""
+    """For accuracy without pass_value: 1.0 and pass_op ignored; otherwise pass_op or op against pass_value or value."""
     assert passes(GateSpec(**options), score) is expected
 
 

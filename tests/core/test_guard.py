@@ -51,7 +51,11 @@ def test_a_reader_that_stumbles_is_named(tmp_path, toys, where, message):
     path.write_text("numbers\n1\n2\n")
     reader = toys.Numbers(where=where)
     inputs = Inputs(data=(Input(path=path, name="x", shown="x.numbers"),))
-    with pytest.raises(PluginError) as caught:
+
+    def read():
         (shard,), index = shards_of(reader, inputs)
-        list(records_of(reader, shard, index))
+        return list(records_of(reader, shard, index))
+
+    with pytest.raises(PluginError) as caught:
+        read()
     assert str(caught.value) == message

@@ -26,7 +26,9 @@ from gradestack.model import (
 )
 
 
-@pytest.mark.parametrize("kind", [Expectation, Fault, Grade, Item, Key, Message, Reason, Sample, Source, ToolCall, ToolSpec])
+@pytest.mark.parametrize(
+    "kind", [Expectation, Fault, Grade, Item, Key, Message, Reason, Sample, Source, ToolCall, ToolSpec]
+)
 def test_data_is_frozen_and_named(kind):
     """Objects cannot be changed, have no dict, and are made by keyword only."""
     made = kind(**{field.name: "x" for field in attrs.fields(kind) if field.default is attrs.NOTHING})

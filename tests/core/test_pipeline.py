@@ -49,7 +49,9 @@ def test_a_shard_comes_to_rows_states_and_counts(make_worker):
     result = make_worker().process(SHARD, iter([sample("a"), sample("b", 0.5, model="m", run=1)]))
     assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (3, "in", 2, 0, False)
     assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
-    assert result.states == {"quality/toy_count": {"outcomes": {"graded": 2}, "sum": [1.5], "ids": [[100, None, "a"], [101, "m", "b"]]}}
+    assert result.states == {
+        "quality/toy_count": {"outcomes": {"graded": 2}, "sum": [1.5], "ids": [[100, None, "a"], [101, "m", "b"]]}
+    }
     assert list(result.tally) == ["", "m"]
     assert len({digest for digest, _ in result.keys}) == 2
     assert result.seen == set()
@@ -123,7 +125,12 @@ def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field
     value = odd if field in ("plan", "usage") else {"x": odd, "score": 1.0}
     result = make_worker().process(SHARD, iter([attrs.evolve(sample(), **{field: value}), sample("b")]))
     first, second = rows(result)
-    assert (first["state"], first["status"], first["error"]["code"], second["state"]) == ("failed", "failed", code, "graded")
+    assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (
+        "failed",
+        "failed",
+        code,
+        "graded",
+    )
     assert result.states["quality/toy_count"]["outcomes"] == {"failed": 1, "graded": 1}
     assert result.tally[""]["quality"]["states"][Outcome.FAILED] == 1
 
@@ -159,7 +166,9 @@ def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
 def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
     """Bad records reach the exporter too, so that it loses nothing."""
     bad = BadRecord(source=Source(file="f"), reason="x")
-    result = make_worker(exporters=(("echo", toys.Echo()),)).process(SHARD, iter([sample("é\ud800"), bad, sample("b", 0.0)]))
+    result = make_worker(exporters=(("echo", toys.Echo()),)).process(
+        SHARD, iter([sample("é\ud800"), bad, sample("b", 0.0)])
+    )
     assert list(result.native) == ["echo/echo.json"]
     text = result.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
     assert text == '"é\ud800=1.0",\n"bad",\n"b=0.0"'

@@ -14,7 +14,10 @@ HOOK = "from gradestack.api import Component\nfrom gradestack.hooks import hooki
 
 def module(**components):
     """Return the text of a plugin module; names map to targets."""
-    lines = [f"Component(kind='grader', name={name!r}, target={target!r}, summary='s')" for name, target in components.items()]
+    lines = [
+        f"Component(kind='grader', name={name!r}, target={target!r}, summary='s')"
+        for name, target in components.items()
+    ]
     return f"{HOOK}\n@hookimpl\ndef gradestack_components():\n    return [{', '.join(lines)}]\n"
 
 
@@ -234,7 +237,11 @@ def test_stacks_are_made_by_functions(make_registry_, toys):
 
 @pytest.mark.parametrize(
     ("word", "known", "answer"),
-    [("grdaers", ["graders", "gate"], " (did you mean 'graders'?)"), ("xyz", ["graders"], ""), (5, ["5x"], " (did you mean '5x'?)")],
+    [
+        ("grdaers", ["graders", "gate"], " (did you mean 'graders'?)"),
+        ("xyz", ["graders"], ""),
+        (5, ["5x"], " (did you mean '5x'?)"),
+    ],
 )
 def test_suggestions(word, known, answer):
     """The closest known word, or nothing."""
@@ -246,7 +253,9 @@ def test_suggestions(word, known, answer):
 
 def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution):
     """One entry point in the group is all it takes."""
-    site = distribution("acme-graders", {"acme": "acme_graders"}, {"acme_graders": module(shiny="acme_graders:X")}, "3.2")
+    site = distribution(
+        "acme-graders", {"acme": "acme_graders"}, {"acme_graders": module(shiny="acme_graders:X")}, "3.2"
+    )
     out = plugins_of(spawn, site)
     assert "shiny" in out
     assert "[acme-graders 3.2]" in out
@@ -255,7 +264,11 @@ def test_an_installed_plugin_is_found_with_its_distribution(spawn, distribution)
 @pytest.mark.parametrize(
     ("entry_points", "modules", "message"),
     [
-        ({"sick": "sick_one"}, {"sick_one": "import no_such_thing"}, "ModuleNotFoundError: No module named 'no_such_thing'"),
+        (
+            {"sick": "sick_one"},
+            {"sick_one": "import no_such_thing"},
+            "ModuleNotFoundError: No module named 'no_such_thing'",
+        ),
         ({"sick": "sick_one"}, {"sick_one": "raise SystemExit('bye')"}, "SystemExit: bye"),
         ({"sick": "sick_one"}, {"sick_one": "x = ("}, "SyntaxError"),
         ({"sick": "sick_gone"}, {}, "ModuleNotFoundError"),
@@ -324,7 +337,12 @@ def test_plugins_can_be_limited(spawn, distribution):
     first = distribution("dist-one", {"one": "one_mod"}, {"one_mod": module(alpha="a:B")})
     second = distribution("dist-two", {"two": "two_mod"}, {"two_mod": module(beta="a:B")})
     names = {"alpha", "beta", "tau_partial"}
-    for limit, expected in [(None, names), ("one", {"alpha", "tau_partial"}), ("", {"tau_partial"}), (" two , x", {"beta", "tau_partial"})]:
+    for limit, expected in [
+        (None, names),
+        ("one", {"alpha", "tau_partial"}),
+        ("", {"tau_partial"}),
+        (" two , x", {"beta", "tau_partial"}),
+    ]:
         out = plugins_of(spawn, first, second, **({} if limit is None else {"GRADESTACK_PLUGINS": limit}))
         assert {name for name in names if f" {name} " in out} == expected
 

@@ -46,7 +46,10 @@ RICH = Grade(
         ),
         Item(id="1", outcome=Outcome.SKIPPED),
     ),
-    reasons=(Reason(code="wrong_argument", pointer="/a/0", expected=None, actual=[1], subject="f", message="m"), Reason(code="x")),
+    reasons=(
+        Reason(code="wrong_argument", pointer="/a/0", expected=None, actual=[1], subject="f", message="m"),
+        Reason(code="x"),
+    ),
     rationale="why",
     metadata={"note": {"a": 1}},
 )
@@ -56,7 +59,9 @@ def through_json(grade):
     return grade_from_json(json.loads(dumps(grade_to_json(grade))))
 
 
-@pytest.mark.parametrize("grade", [Grade(score=1.0), Grade(score=0), RICH, skipped("no_tools", "none"), Grade(outcome=Outcome.MISSING)])
+@pytest.mark.parametrize(
+    "grade", [Grade(score=1.0), Grade(score=0), RICH, skipped("no_tools", "none"), Grade(outcome=Outcome.MISSING)]
+)
 def test_grades_read_back_equal(grade):
     """Everything a grade says survives the file, absent apart from null."""
     assert through_json(grade) == grade
@@ -71,7 +76,7 @@ def test_a_failed_grade_reads_back_with_its_fault():
 
 
 def test_an_ungraded_score_is_written_as_the_document_says_beside_its_state():
-    """score 0.0 is for readers of the letta form; ours read the state."""
+    """The 0.0 is for readers of the letta form; ours read the state."""
     row = grade_to_json(skipped("no_tools", "none"))
     assert (row["score"], row["state"], row["rationale"]) == (0.0, "skipped", "none")
     assert through_json(skipped("no_tools", "none")).score is None
@@ -79,7 +84,10 @@ def test_an_ungraded_score_is_written_as_the_document_says_beside_its_state():
 
 def test_the_error_type_of_a_fault_without_exception_is_its_code():
     """So that the field is never empty."""
-    assert grade_to_json(failed(Fault(category="data", code="cut_off")))["metadata"] == {"error": "", "error_type": "cut_off"}
+    assert grade_to_json(failed(Fault(category="data", code="cut_off")))["metadata"] == {
+        "error": "",
+        "error_type": "cut_off",
+    }
 
 
 def call(**fields):
@@ -91,7 +99,10 @@ SAMPLE = Sample(
     model="m",
     run=2,
     input=("one", "two"),
-    turns=((Message(role="user", content="hi"), Message(role="assistant", tool_calls=(call(id="c1", raw_arguments="{"),))), ()),
+    turns=(
+        (Message(role="user", content="hi"), Message(role="assistant", tool_calls=(call(id="c1", raw_arguments="{"),))),
+        (),
+    ),
     calls=(call(), call(arguments=None, raw_arguments="{", error="no")),
     label="direct",
     text="done",
@@ -157,7 +168,12 @@ def test_nothing_known_is_written_as_null():
     """Not recorded calls are null, not an empty list; the state of the headline is the row's."""
     row = sample_row(Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None)
     assert (row["predicted"]["calls"], row["expected"]["calls"], row["tools"]) == (None, None, None)
-    assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == ("failed", "failed", "ValueError", "")
+    assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == (
+        "failed",
+        "failed",
+        "ValueError",
+        "",
+    )
 
 
 @pytest.mark.parametrize(

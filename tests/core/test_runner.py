@@ -1,4 +1,4 @@
-"""The run loop: from a suite to a run directory, the same bytes whatever the split, and results kept whatever breaks."""
+"""The run loop: from suite to run directory, the same bytes whatever the split, results kept whatever breaks."""
 
 import functools
 import json
@@ -15,7 +15,11 @@ from gradestack.rows import grade_from_json, key_from_row
 from gradestack.store import is_run
 from gradestack_plugins.readers import jsonl
 
-DO_SKIP, DO_RAISE, DO_STOP = {"recorded": {"do": "skip"}}, {"recorded": {"do": "raise"}}, {"recorded": {"do": "interrupt"}}
+DO_SKIP, DO_RAISE, DO_STOP = (
+    {"recorded": {"do": "skip"}},
+    {"recorded": {"do": "raise"}},
+    {"recorded": {"do": "interrupt"}},
+)
 
 
 @pytest.fixture
@@ -110,7 +114,12 @@ def test_states_are_never_zeros(run_lines, record):
     report = run_lines([record("a", **DO_SKIP), record("b", **DO_RAISE)], gate={"op": "lte", "value": 1})
     assert report.metrics["avg_score_attempted"] is None
     assert report.metrics["by_metric"]["quality"]["pass_rate"] is None
-    assert (report.gates[0]["outcome"], report.gates[0]["actual"], report.passed, report.exit_code) == ("no_data", None, False, 1)
+    assert (report.gates[0]["outcome"], report.gates[0]["actual"], report.passed, report.exit_code) == (
+        "no_data",
+        None,
+        False,
+        1,
+    )
     upstream = run_lines([record("a", **DO_SKIP)], gate={"op": "lte", "value": 1}, profile="upstream")
     assert (upstream.metrics["avg_score_attempted"], upstream.gates[0]["actual"], upstream.passed) == (0.0, 0.0, True)
 
@@ -133,7 +142,10 @@ def test_several_graders(run_lines, record):
     graders = {"zeta": {"kind": "toy", "factor": 0.5}, "alpha": "toy"}
     report = run_lines([record("a", 1.0)], graders=graders)
     assert report.metrics["avg_score_attempted"] == 0.5
-    assert {key: each["avg_score_attempted"] for key, each in report.metrics["by_metric"].items()} == {"zeta": 0.5, "alpha": 1.0}
+    assert {key: each["avg_score_attempted"] for key, each in report.metrics["by_metric"].items()} == {
+        "zeta": 0.5,
+        "alpha": 1.0,
+    }
     (row,) = report.rows()
     assert (row["grade"]["score"], row["grades"]["alpha"]["score"]) == (0.5, 1.0)
     gated = run_lines([record("a", 1.0)], graders=graders, gate={"metric_key": "alpha", "op": "gte", "value": 1})
@@ -144,7 +156,11 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
     """Versions, options, fingerprints of the inputs; the one file that may differ between runs."""
     report = run_lines([record("a", 1.0)], graders={"q": {"kind": "toy", "factor": 2, "names": ["x"]}})
     header = report.header
-    assert (header["generator"], header["suite_name"], header["version"]) == ("gradestack", "toys", gradestack.__version__)
+    assert (header["generator"], header["suite_name"], header["version"]) == (
+        "gradestack",
+        "toys",
+        gradestack.__version__,
+    )
     assert header["timestamp"].endswith("+00:00")
     (grader,) = [each for each in header["components"] if each["kind"] == "grader"]
     assert grader == {
@@ -159,21 +175,38 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
     import hashlib
 
     data = (tmp_path / "runs.jsonl").read_bytes()
-    assert given == {"path": str(tmp_path / "runs.jsonl"), "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    assert given == {
+        "path": str(tmp_path / "runs.jsonl"),
+        "bytes": len(data),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
 
 
 # the same bytes
 
 
 MIXED = [
-    {"id": f"t{number % 40}", "run": number // 40, "model": "ab"[number % 2], "predicted": "é", "recorded": {"score": score}}
-    for number, score in enumerate(random.Random(5).choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120))
+    {
+        "id": f"t{number % 40}",
+        "run": number // 40,
+        "model": "ab"[number % 2],
+        "predicted": "é",
+        "recorded": {"score": score},
+    }
+    for number, score in enumerate(random.Random(5).choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120))  # noqa: S311 - test data
 ]
 for _position in (3, 50, 119):
     MIXED[_position]["recorded"] = {"do": "raise"}
 for _position in (7, 60):
     MIXED[_position]["recorded"] = {"do": "skip"}
-LINES = [*map(json.dumps, MIXED[:30]), "not json", "", '{"id": 5.5}', *map(json.dumps, MIXED[30:]), json.dumps(MIXED[0])]
+LINES = [
+    *map(json.dumps, MIXED[:30]),
+    "not json",
+    "",
+    '{"id": 5.5}',
+    *map(json.dumps, MIXED[30:]),
+    json.dumps(MIXED[0]),
+]
 RICH = {
     "graders": {"quality": "toy", "other": {"kind": "toy", "factor": 0.3}},
     "metrics": {
@@ -277,7 +310,10 @@ def test_native_files_of_several_inputs(run_lines, write_lines, record, with_ech
     two = write_lines([record("c", 0.25), record("d", 0.125)], "two.jsonl")
     report = run_lines([], using=with_echo, target={"paths": [str(one), str(two)]})
     found = {name: read(report, f"native/{name}/figures.json") for name in ("one", "two")}
-    assert {name: (each["ids"], each["sum"]) for name, each in found.items()} == {"one": (["a", "b"], 1.5), "two": (["c", "d"], 0.375)}
+    assert {name: (each["ids"], each["sum"]) for name, each in found.items()} == {
+        "one": (["a", "b"], 1.5),
+        "two": (["c", "d"], 0.375),
+    }
     assert report.aggregates["quality"]["toy_count"]["sum"] == 1.875
     assert report.aggregates["quality"]["toy_count"]["ids"] == ["a", "b", "c", "d"]
 
@@ -375,7 +411,9 @@ def test_the_last_duplicate_can_win(run_lines, record, small_shards, size):
 def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_path):
     """With the place of the first and what to do; nothing is written."""
     small_shards(size)
-    with pytest.raises(DataError, match=r"runs\.jsonl:3: repeats an \(id, model, run\) .* `duplicates: keep` or `last`"):
+    with pytest.raises(
+        DataError, match=r"runs\.jsonl:3: repeats an \(id, model, run\) .* `duplicates: keep` or `last`"
+    ):
         run_lines(twice(record), duplicates="error")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
 
@@ -389,7 +427,12 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
     assert report.summary["bad_records"] == {
         "count": 2,
         "listed": [
-            {"file": "runs.jsonl", "line": 2, "ordinal": 1, "reason": report.summary["bad_records"]["listed"][0]["reason"]},
+            {
+                "file": "runs.jsonl",
+                "line": 2,
+                "ordinal": 1,
+                "reason": report.summary["bad_records"]["listed"][0]["reason"],
+            },
             {"file": "runs.jsonl", "line": 3, "ordinal": 2, "reason": "record: expected an object, got [1]"},
         ],
     }
@@ -431,7 +474,9 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_records_do_not_end_a_run(run_lines, record, name, toys):
     """Each is graded, failed or listed as bad, and the next record is graded; pages are written."""
-    report = run_lines([record("before", 1.0), HOSTILE[name], record("after", 1.0)], reports=["html", "markdown", "dump"])
+    report = run_lines(
+        [record("before", 1.0), HOSTILE[name], record("after", 1.0)], reports=["html", "markdown", "dump"]
+    )
     assert "broken" not in report.summary
     scores = {row["sample"]["id"]: row["grade"]["state"] for row in report.rows()}
     assert scores["before"] == scores["after"] == "graded"
@@ -444,7 +489,12 @@ def test_hostile_records_do_not_end_a_run(run_lines, record, name, toys):
 def test_every_depth_is_read_or_refused(run_lines, record, depth):
     """At the edge of what the interpreter can nest, reader, rows and pages all hold."""
     value = "[" * depth + "]" * depth
-    places = [f'"usage": {value}', f'"expected": {{"plan": {value}}}', f'"facets": {{"x": {value}}}', f'"model": {value}']
+    places = [
+        f'"usage": {value}',
+        f'"expected": {{"plan": {value}}}',
+        f'"facets": {{"x": {value}}}',
+        f'"model": {value}',
+    ]
     lines = [f'{{"id": "x", "predicted": "y", {place}}}' for place in places]
     report = run_lines([record("before", 1.0), *lines], reports=["html", "markdown"])
     assert "broken" not in report.summary
@@ -482,7 +532,9 @@ def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, sa
     assert read(report)["broken"] == {"quality/sick": said}
 
 
-@pytest.mark.parametrize(("target", "said"), [("BreaksAtRow", "RuntimeError: no row"), ("BreaksAtEnd", "RuntimeError: no end")])
+@pytest.mark.parametrize(
+    ("target", "said"), [("BreaksAtRow", "RuntimeError: no row"), ("BreaksAtEnd", "RuntimeError: no end")]
+)
 def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, said):
     """The results are kept, the other exporter's file too."""
     using = toys.make_registry(toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo"))
@@ -497,7 +549,9 @@ def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
     assert report.summary["broken"] == {"reporter dump": "RuntimeError: no page in somewhere"}
     assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
-    assert report.summary["warnings"] == ["reporter dump is broken, its page is missing: RuntimeError: no page in somewhere"]
+    assert report.summary["warnings"] == [
+        "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere"
+    ]
     assert read(report) == dict(report.summary)
 
 

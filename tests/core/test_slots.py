@@ -30,7 +30,11 @@ def test_a_raising_grader_gives_a_failed_grade(slot):
     grade, _ = grade_sample(slot, sample("raise"))
     assert (grade.outcome, grade.score) == (Outcome.FAILED, None)
     assert grade.fault == Fault(
-        category="grading", code="raised", message="cannot grade <object object>", type="ZeroDivisionError", component="toy 7"
+        category="grading",
+        code="raised",
+        message="cannot grade <object object>",
+        type="ZeroDivisionError",
+        component="toy 7",
     )
 
 

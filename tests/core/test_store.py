@@ -31,7 +31,14 @@ def test_only_our_own_directories_are_runs(tmp_path, header):
 
 @pytest.mark.parametrize(
     ("name", "folder"),
-    [("airline", "airline"), ("a b/c:d", "a-b-c-d"), ("../..", "run"), ("", "run"), ("été", "été"), ("x" * 300, "x" * 100)],
+    [
+        ("airline", "airline"),
+        ("a b/c:d", "a-b-c-d"),
+        ("../..", "run"),
+        ("", "run"),
+        ("été", "été"),
+        ("x" * 300, "x" * 100),
+    ],
 )
 def test_the_default_place_is_safe(tmp_path, monkeypatch, name, folder):
     """Below gradestack-runs whatever the suite is called, by UTC time."""

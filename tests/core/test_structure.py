@@ -81,7 +81,12 @@ def test_right_values_are_taken_as_they_are():
     assert made.inner == Inner(share=1.0, names=("x",))
     assert made.inners == (Inner(), Inner(share=0.0))
     assert made.named == {"x": Inner()}
-    assert (made.texts, made.weights, made.either, made.anything) == (("a", "b"), {"a": 1.0, "b": 0.5}, {"a": [1]}, {"deep": [None]})
+    assert (made.texts, made.weights, made.either, made.anything) == (
+        ("a", "b"),
+        {"a": 1.0, "b": 0.5},
+        {"a": [1]},
+        {"deep": [None]},
+    )
     assert structure({}, Options) == Options()
 
 
@@ -129,7 +134,14 @@ def test_wrong_values_are_refused_with_their_place(data, place, message):
 def test_everything_wrong_is_told_at_once():
     """Unknown keys with a suggestion, nested mistakes with their full place."""
     found = problems({"numbr": 1, "ratio": "x", "texts": [1, "a", 2], "inner": {"share": "y"}, "zzz": 0})
-    assert {place for place, _ in found} == {("numbr",), ("zzz",), ("ratio",), ("texts", 0), ("texts", 2), ("inner", "share")}
+    assert {place for place, _ in found} == {
+        ("numbr",),
+        ("zzz",),
+        ("ratio",),
+        ("texts", 0),
+        ("texts", 2),
+        ("inner", "share"),
+    }
     told = dict(found)
     assert told["numbr",] == "unknown key (did you mean 'number'?)"
     assert told["zzz",].startswith("unknown key; known: flag, number")

@@ -82,7 +82,11 @@ def test_an_own_metric_replaces_the_default_of_its_name(load):
           late: {kind: mean, of: two, confidence: 0.5}
         """.replace("demanding_not", "tau_partial")
     )
-    found = [(metric.of, metric.stage.key, metric.stage.name) for metric in suite.metrics if metric.stage.name != "partial_statistics"]
+    found = [
+        (metric.of, metric.stage.key, metric.stage.name)
+        for metric in suite.metrics
+        if metric.stage.name != "partial_statistics"
+    ]
     assert ("two", "toy_count", "toy_count") in found
     assert ("one", "average", "mean") in found
     assert ("two", "late", "mean") in found
@@ -185,7 +189,10 @@ def test_no_grader_and_no_default_stack(load, tmp_path, toys, make_registry_):
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     suite = load("target: {paths: [x.numbers]}")
     assert [stage.key for stage in suite.graders] == ["number"]
-    assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [("number", "toy_count"), ("number", "average")]
+    assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [
+        ("number", "toy_count"),
+        ("number", "average"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +227,9 @@ def test_a_broken_plugin_is_told_with_the_place_that_uses_it(load, make_registry
     """Alone it is a plugin error; beside mistakes of the suite, a configuration error that lists it too."""
     using = make_registry_(toys.component("grader", "sick", "Missing"))
     (found,) = refused(load, BASE + "", "graders.quality=sick", using=using, error=PluginError)
-    assert found.startswith("--set graders.quality: grader 'sick' of plugin toys (local 0) cannot be loaded: AttributeError")
+    assert found.startswith(
+        "--set graders.quality: grader 'sick' of plugin toys (local 0) cannot be loaded: AttributeError"
+    )
     both = refused(load, BASE + "nmae: y\n", "graders.quality=sick", using=using)
     assert len(both) == 2
     with_broken = Registry([*using.plugins, Plugin(name="p", distribution="d", version="1", error="boom")])
@@ -262,7 +271,7 @@ def test_a_stack_is_the_ground_a_suite_stands_on(load, tmp_path):
 def test_a_broken_stack_is_its_plugins_fault(load, make_registry_, toys):
     """A function that raises is no traceback."""
     using = make_registry_(toys.component("stack", "raising", "raising_stack"))
-    with pytest.raises(PluginError, match="stack 'raising' of plugin toys .* raised LookupError: no stack here"):
+    with pytest.raises(PluginError, match=r"stack 'raising' of plugin toys .* raised LookupError: no stack here"):
         load("target: {paths: [runs.jsonl]}\nstack: raising\n", using=using)
 
 
@@ -284,7 +293,9 @@ def test_overrides_reach_every_part(load):
 
 def test_a_mistaken_override_is_placed_on_the_command_line(load):
     """Not at a line of the file."""
-    assert refused(load, BASE, "graders.quality.facter=1") == ["--set graders.quality.facter: unknown key (did you mean 'factor'?)"]
+    assert refused(load, BASE, "graders.quality.facter=1") == [
+        "--set graders.quality.facter: unknown key (did you mean 'factor'?)"
+    ]
     assert refused(load, BASE, "reader.odd=1") == ["--set reader.odd: unknown key; known: none"]
 
 
@@ -363,6 +374,10 @@ def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
     (tmp_path / "gold.jsonl").write_text('{"id": "0", "expected": "x"}\n')
     (tmp_path / "x.numbers").write_text("numbers\n1\n")
     suite = load("target: {paths: [x.numbers]}\ndataset: gold.jsonl\n")
-    assert (suite.reader.name, suite.dataset_reader.name, suite.inputs.dataset.shown) == ("numbers", "jsonl", "gold.jsonl")
+    assert (suite.reader.name, suite.dataset_reader.name, suite.inputs.dataset.shown) == (
+        "numbers",
+        "jsonl",
+        "gold.jsonl",
+    )
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         load("target: {paths: [x.numbers]}\ndataset: gone.jsonl\n")

@@ -96,7 +96,11 @@ def test_a_key_given_twice_is_refused():
 def test_files_that_cannot_be_read(tmp_path):
     """Missing, a directory, not UTF-8: each says so."""
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
-    for name, message in [("gone.yaml", "no such file"), (".", "cannot be read: Is a directory"), ("latin.yaml", "utf-8")]:
+    for name, message in [
+        ("gone.yaml", "no such file"),
+        (".", "cannot be read: Is a directory"),
+        ("latin.yaml", "utf-8"),
+    ]:
         with pytest.raises(ConfigError, match=message):
             read_yaml(tmp_path / name)
 

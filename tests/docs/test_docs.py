@@ -6,23 +6,28 @@ of its files, ``results.json`` and ``runs.jsonl``:
 - ``console``: lines starting with ``$`` are run by one shell (``>`` continues one), the rest is what they print,
   standard error included. ``...`` stands for any text, also for any lines; blank lines do not matter.
 - ``python run``: run as a script; what it prints must equal the texts after ``# =>`` where there are any.
-- ``yaml`` whose first line is ``# suite``: loaded as a suite file.
+- ``yaml`` whose first line is ``# suite``: loaded as a suite file, and held against the published schema.
 - any block whose info string has a file name (``jsonl calls.jsonl``, ``yaml suite.yaml``, ``python pkg/mod.py``):
   written to that file first.
 """
 
+import ast
 import inspect
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
 import attrs
 import click
+import jsonschema
 import pytest
+import yaml
 
 import gradestack
 from gradestack.api import KINDS
@@ -38,6 +43,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MEANT_TO_BE_BROKEN = ("some.jsonl",)
 MARK = "--8<-- next command --8<--"
 
 
@@ -151,6 +157,7 @@ def _check_suite(block, place, registry):
     path = place / "checked-suite.yaml"
     path.write_text(block.text, encoding="utf-8")
     gradestack.load_suite(path, registry=registry)
+    jsonschema.validate(yaml.safe_load(block.text), suite_schema(registry))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id)
@@ -175,6 +182,21 @@ def test_examples_are_checked_at_all():
     assert sum((block.language, block.word) == ("python", "run") for block in blocks) > 10
     assert sum(block.text.startswith("# suite\n") for block in blocks) > 5
     assert any(block.language == "console" for block in _blocks(ROOT / "README.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_page_id)
+def test_blocks_are_of_their_language(page):
+    """Blocks that are not run are at least well-formed: YAML, TOML, JSON and Python can be read."""
+    readers = {
+        "yaml": yaml.safe_load,
+        "toml": tomllib.loads,
+        "json": json.loads,
+        "jsonl": lambda text: [json.loads(line) for line in text.splitlines()],
+        "python": ast.parse,
+    }
+    for block in _blocks(page):
+        if block.language in readers and block.file not in MEANT_TO_BE_BROKEN:
+            readers[block.language](block.text)
 
 
 def test_a_wrong_output_is_noticed(stage):

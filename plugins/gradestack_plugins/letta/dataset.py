@@ -51,10 +51,7 @@ class LettaDataset(Reader):
             return 0.0
         first = next((line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()), b"")
         if path.suffix.lower() == ".csv":
-            try:
-                names = next(csv.reader([first.decode("utf-8", errors="replace")]), [])
-            except csv.Error:
-                return 0.0
+            names = next(csv.reader([first.decode("utf-8", errors="replace")]), [])
             return 0.8 if set(_INPUTS) & set(names) else 0.0
         return _certainty(first)
 

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import attrs
 
 from gradestack.api import Grader, Profile
 from gradestack.jsontext import compact
-from gradestack.model import JSON, Fault, Grade, Item, Outcome, Sample, check_grade, failed, skipped
+from gradestack.model import (
+    JSON,
+    LARGEST_SCORE,
+    Fault,
+    Grade,
+    Item,
+    Outcome,
+    Sample,
+    Status,
+    check_grade,
+    failed,
+    skipped,
+)
 from gradestack.rows import grade_from_json, grade_to_json
 from gradestack_plugins.letta.records import recorded_fault
 from gradestack_plugins.letta.references import as_text
@@ -28,7 +39,8 @@ class Recorded(Grader):
     it stands (and so attempted) in ``upstream``; so it is with an ``error`` record. A score that is no finite number is
     a failed grade.
 
-    Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons.
+    Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons, those of failed runs
+    too.
 
     Attributes:
         metric: Key of a grader of the recorded suite; default the gate's.
@@ -38,6 +50,7 @@ class Recorded(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
 
     metric: str | None = None
@@ -46,14 +59,18 @@ class Recorded(Grader):
     def grade(self, sample: Sample) -> Grade:
         """Return the recorded grade."""
         recorded = sample.recorded
-        if recorded.get("error") is not None and self.profile == "documented":
-            return failed(recorded_fault(recorded["error"]))
         grades = recorded.get("grades")
         grades = grades if isinstance(grades, Mapping) else {}
         if self.metric is None:
             found = _gate_grade(recorded, grades)
         else:
             found = grades.get(self.metric, recorded.get(self.metric))
+        if isinstance(found, Mapping) and isinstance(found.get("state"), str):
+            return _own(found)
+        if sample.status is Status.FAILED:
+            return failed(sample.error or Fault(category="target", code="target_error", message="the run failed"))
+        if recorded.get("error") is not None and self.profile == "documented":
+            return failed(recorded_fault(recorded["error"]))
         if found is None:
             return self._absent(grades)
         return self._grade(found)
@@ -66,8 +83,6 @@ class Recorded(Grader):
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
             found = {"score": found}
-        if isinstance(found.get("state"), str):
-            return _own(found)
         rationale, metadata = found.get("rationale"), found.get("metadata")
         metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
         if metadata.get("error") and self.profile == "documented":
@@ -76,10 +91,10 @@ class Recorded(Grader):
             fault = Fault(category="grading", code="recorded_error", message=said, type=kind)
             return attrs.evolve(failed(fault), metadata=metadata)
         score = found.get("score")
-        if not isinstance(score, bool | int | float) or not math.isfinite(score):
+        if not _sound(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
         return Grade(
-            score=score if isinstance(score, float) else float(score),
+            score=float(score),
             rationale=rationale if isinstance(rationale, str) else "",
             items=_turns(found.get("per_turn_grades")),
             metadata=metadata,
@@ -94,6 +109,11 @@ def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
     return next(iter(grades.values())) if len(grades) == 1 else None
 
 
+def _sound(score: JSON) -> TypeGuard[float]:
+    """Return whether a recorded score is a number that can be averaged; truth values are."""
+    return isinstance(score, bool | int | float) and -LARGEST_SCORE <= score <= LARGEST_SCORE
+
+
 def _bad(message: str) -> Grade:
     return failed(Fault(category="data", code="bad_recorded_grade", message=message))
 
@@ -104,7 +124,7 @@ def _own(found: Mapping[str, Any]) -> Grade:
         grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **found})
         grade_to_json(grade)
         problem = check_grade(grade)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         problem = f"the recorded grade is not understood: {compact(dict(found))[:60]}"
     if problem is not None:
         return _bad(problem)
@@ -115,18 +135,13 @@ def _own(found: Mapping[str, Any]) -> Grade:
 
 def _turns(raw: JSON) -> tuple[Item, ...]:
     """Return the grades of single turns as items."""
-    items = []
-    for number, entry in enumerate(raw if isinstance(raw, list) else [], 1):
-        score = entry.get("score") if isinstance(entry, Mapping) else None
-        sound = isinstance(score, int | float) and math.isfinite(score)
-        if isinstance(entry, Mapping):
-            kept = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
-            items.append(
-                Item(
-                    id=f"turn {number}",
-                    outcome=Outcome.GRADED if sound else Outcome.FAILED,
-                    score=float(score) if sound and score is not None else None,
-                    metadata=kept,
-                )
-            )
-    return tuple(items)
+    entries = enumerate(raw if isinstance(raw, list) else [], 1)
+    return tuple(_turn(number, entry) for number, entry in entries if isinstance(entry, Mapping))
+
+
+def _turn(number: int, entry: Mapping[str, Any]) -> Item:
+    kept = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
+    score = entry.get("score")
+    if not _sound(score):
+        return Item(id=f"turn {number}", outcome=Outcome.FAILED, metadata=kept)
+    return Item(id=f"turn {number}", score=float(score), metadata=kept)

@@ -60,6 +60,8 @@ def identity(result: Any) -> str | None:
 
 def model_of(result: Mapping[str, Any], context: Context) -> str | None:
     """Return the model a result names, else its file's."""
+    if own_rows.is_own(result) and isinstance(result.get("model_name"), str):
+        return str(result["model_name"])
     named = (result.get(name) for name in ("model_name", "model_handle"))
     return next((name for name in named if isinstance(name, str) and name), context.model)
 

@@ -1,7 +1,8 @@
 """Lenient reading of chat-completion shapes, shared by the readers: messages, tool calls and tool schemas.
 
 Understood tool calls: ``{"id", "type", "function": {"name", "arguments"}}`` with arguments as JSON text or object, and
-the flat ``{"name", "arguments"}`` form. Nothing here raises on odd data; what cannot be understood is left out or kept raw.
+the flat ``{"name", "arguments"}`` form. Nothing here raises on odd data; what cannot be understood is left out or
+kept raw.
 """
 
 from __future__ import annotations

@@ -172,8 +172,8 @@ class JsonLines(Reader):
 
     ``expected`` and ``predicted`` are a list of calls, a text (taken as label and as answer text), or an object with
     ``calls``, ``label``, ``text``, ``plan``. Calls are ``{"name", "arguments"}`` or in OpenAI's form; arguments are an
-    object or JSON text. Without ``predicted``, calls and answer are taken from ``messages``. The form has a version; the key
-    ``version`` is optional and means 1 when absent. The JSON Schema is printed by ``gradestack schema sample``.
+    object or JSON text. Without ``predicted``, calls and answer are taken from ``messages``. The form has a version;
+    the key ``version`` is optional and means 1 when absent. The JSON Schema is printed by ``gradestack schema sample``.
     """
 
     provides = frozenset(

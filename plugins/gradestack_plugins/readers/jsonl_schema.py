@@ -44,7 +44,7 @@ _CALLS: dict[str, Any] = {"type": "array", "items": {"$ref": "#/$defs/call"}}
 
 def _side(what: str) -> dict[str, Any]:
     return {
-        "description": f"{what}: a list of calls (an empty one: calling nothing), a text (label and answer), or an object.",
+        "description": f"{what}: a list of calls (empty: calling nothing), a text (label and answer), or an object.",
         "anyOf": [
             {"type": "null"},
             {"type": "string"},

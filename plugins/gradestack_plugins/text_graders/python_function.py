@@ -6,7 +6,6 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import math
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -150,7 +149,7 @@ def as_grade(said: Any) -> Grade:
         score, rationale, metadata = (getattr(said, name, None) for name in ("score", "rationale", "metadata"))
     if not isinstance(score, bool | int | float):
         return _bad(f"the function returned {type(said).__name__} without a number as score")
-    if not (math.isfinite(score) and 0 <= score <= 1):
+    if not 0 <= score <= 1:
         return _bad(f"the function returned a score outside 0 to 1: {score}")
     return Grade(
         score=float(score),

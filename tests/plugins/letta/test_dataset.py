@@ -7,8 +7,9 @@ import json
 import pytest
 
 from gradestack import testing
+from gradestack.api import Inputs
 from gradestack.errors import DataError
-from gradestack.inputs import recognise
+from gradestack.inputs import name_inputs, recognise
 from gradestack.model import BadRecord
 from gradestack.registry import discover
 from gradestack_plugins.letta.dataset import LettaDataset
@@ -168,6 +169,17 @@ def test_bad_json_rows(letta, tmp_path, profile, line, reason):
     assert good.input == "good"
     assert isinstance(bad, BadRecord)
     assert (bad.source.line, reason in bad.reason) == (2, True)
+
+
+def test_a_file_that_goes_away_is_told(letta, tmp_path):
+    """A file removed before or after planning is an input that cannot be used, named by its path."""
+    path = letta.write(tmp_path / "d.jsonl", [{"input": "a"}])
+    inputs = Inputs(data=name_inputs([path]))
+    (shard,) = LettaDataset().plan(inputs, None)
+    path.unlink()
+    for reading in (LettaDataset().plan(inputs, None), LettaDataset().read(shard, None)):
+        with pytest.raises(DataError, match=r"d\.jsonl: cannot be read"):
+            list(reading)
 
 
 def test_ids_of_other_types_are_refused(letta, tmp_path):

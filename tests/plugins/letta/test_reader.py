@@ -7,9 +7,10 @@ import json
 import pytest
 
 from gradestack import testing
+from gradestack.api import Inputs
 from gradestack.errors import DataError
-from gradestack.inputs import recognise
-from gradestack.model import BadRecord
+from gradestack.inputs import name_inputs, recognise
+from gradestack.model import BadRecord, Sample
 from gradestack.registry import discover
 from gradestack_plugins import letta as family
 from gradestack_plugins.letta.reader import Letta
@@ -122,9 +123,6 @@ def test_directories_without_results_are_not_recognised(tmp_path):
 
 
 def recognise_and_plan(path):
-    from gradestack.api import Inputs
-    from gradestack.inputs import name_inputs
-
     inputs = Inputs(data=name_inputs([path]))
     reader = Letta()
     return list(reader.plan(inputs, reader.index(inputs)))
@@ -170,8 +168,8 @@ def test_runs_given_one_by_one(letta, tmp_path):
 def test_several_recordings_of_the_same_run_are_told_apart(letta, tmp_path):
     """Inputs that repeat each other's results get the input's name as run; nothing is dropped as a duplicate."""
     for name in ("monday", "tuesday"):
-        letta.write(tmp_path / name / "results.jsonl", [letta.result(0), letta.result(1)])
-    found = letta.read(tmp_path / "monday", tmp_path / "tuesday")
+        letta.write(tmp_path / name / "results.jsonl", [letta.result(0), "{", {"sample": {}}, letta.result(1)])
+    found = [each for each in letta.read(tmp_path / "monday", tmp_path / "tuesday") if isinstance(each, Sample)]
     assert [sample.run for sample in found] == ["monday", "monday", "tuesday", "tuesday"]
     for name in ("a", "b"):
         letta.write(tmp_path / name / "run_2" / "results.jsonl", [letta.result(0)])
@@ -356,6 +354,19 @@ def test_a_broken_suite_json_ends_the_run(letta, tmp_path):
     with pytest.raises(DataError, match=r"suite\.json: cannot be read"):
         letta.read(tmp_path)
     assert len(letta.read(tmp_path / "m.jsonl")) == 1
+
+
+def test_a_file_that_goes_away_is_told(letta, tmp_path):
+    """A file removed between planning and reading is an input that cannot be used, named by its path."""
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(0)])
+    (shard,) = recognise_and_plan(file)
+    reader = Letta()
+    index = reader.index(Inputs(data=(shard.input,)))
+    file.unlink()
+    with pytest.raises(DataError, match=r"results\.jsonl: cannot be read"):
+        list(reader.read(shard, index))
+    with pytest.raises(DataError, match=r"results\.jsonl: cannot be read"):
+        list(reader.plan(Inputs(data=(shard.input,)), index))
 
 
 def test_duplicates_keep_the_last():

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gradestack import testing
-from gradestack.model import Fault, Grade, Item, Reason, Sample
+from gradestack.model import Fault, Grade, Item, Reason, Sample, Status
 from gradestack.rows import grade_to_json
 from gradestack_plugins.letta.recorded import Recorded
 
@@ -78,7 +78,7 @@ def test_scores_recorded_under_a_name():
     assert Recorded(metric="accuracy").grade(sample(accuracy=True)).score == 1.0
 
 
-@pytest.mark.parametrize("score", [None, "1", float("nan"), float("inf"), [1]])
+@pytest.mark.parametrize("score", [None, "1", float("nan"), float("inf"), 10**400, [1]])
 @PROFILES
 def test_scores_that_are_no_number(score, profile):
     """A score that is no finite number is a failed grade, never a zero."""
@@ -145,6 +145,17 @@ def test_grades_of_gradestack_come_back_whole(grade):
     found = taken(written, metric="a")
     assert grade_to_json(found) == written
     assert found.outcome == grade.outcome
+
+
+def test_a_failed_run_is_failed(letta):
+    """The 0.0 that stands beside a failed run is not taken for a grade; what gradestack said of it is."""
+    error = Fault(category="target", code="target_error", message="ReadTimeout")
+    recorded = {"grade": letta.grade(0.0, "Error: ReadTimeout")}
+    grade = Recorded().grade(Sample(id="t", status=Status.FAILED, error=error, recorded=recorded))
+    assert (grade.outcome, grade.score, grade.fault) == ("failed", None, error)
+    assert Recorded().grade(Sample(id="t", status=Status.FAILED)).fault.category == "target"
+    own = {"grade": grade_to_json(Grade(score=0.0, rationale="run_error"))}
+    assert Recorded().grade(Sample(id="t", status=Status.FAILED, error=error, recorded=own)).score == 0.0
 
 
 def test_a_missing_row_of_gradestack_is_skipped():

@@ -158,7 +158,8 @@ def test_returns_that_are_understood(said, score):
 
 
 @pytest.mark.parametrize(
-    "said", [None, "1", [], {}, {"score": "1"}, 1.5, -0.1, float("nan"), {"score": 2}, SimpleNamespace(score=None)]
+    "said",
+    [None, "1", [], {}, {"score": "1"}, 1.5, -0.1, 10**400, float("nan"), {"score": 2}, SimpleNamespace(score=None)],
 )
 def test_returns_that_are_not(said):
     """Anything else, and a score outside [0, 1], is a failed grade."""

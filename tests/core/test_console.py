@@ -1,0 +1,129 @@
+"""What the command line prints of a run."""
+
+import pytest
+
+from gradestack import console
+from gradestack.report import Report
+
+METRICS = {
+    "total": 4,
+    "total_attempted": 3,
+    "avg_score_attempted": 0.8333,
+    "avg_score_total": 0.625,
+    "passed_attempts": 2,
+    "by_metric": {"quality": {"avg_score_attempted": 0.8333}},
+    "states": {"quality": {"graded": 3, "skipped": 1, "failed": 0, "missing": 0}},
+    "per_model": None,
+}
+SUMMARY = {
+    "metrics": METRICS,
+    "gates": [],
+    "bad_records": {"count": 0, "listed": []},
+    "warnings": [],
+    "gates_passed": None,
+}
+GATE = {"text": "quality >= 0.75", "outcome": "passed", "actual": 0.8333}
+
+
+def shown(tmp_path, **changes):
+    return console.results(Report(path=tmp_path, header={}, summary=SUMMARY | changes)).splitlines()
+
+
+def test_the_results_block(tmp_path):
+    """In the form of the letta document, line by line."""
+    assert shown(tmp_path, gates=[GATE]) == [
+        "━" * 40 + " 4/4 100%",
+        "",
+        "Results:",
+        "  Total samples: 4",
+        "  Attempted: 3",
+        "  Avg score: 0.62 (attempted: 0.83)",
+        "  Passed: 2 (66.7%)",
+        "",
+        "Gate (quality >= 0.75): PASSED",
+    ]
+
+
+def test_nothing_attempted_is_not_zero(tmp_path):
+    """n/a, and no percentage of nothing."""
+    empty = METRICS | {"total_attempted": 0, "avg_score_attempted": None, "avg_score_total": None, "passed_attempts": 0}
+    lines = shown(tmp_path, metrics=empty)
+    assert "  Avg score: n/a (attempted: n/a)" in lines
+    assert "  Passed: 0" in lines
+
+
+@pytest.mark.parametrize(
+    ("gate", "line"),
+    [
+        (GATE | {"outcome": "failed", "actual": 0.5}, "Gate (quality >= 0.75): FAILED (actual: 0.50)"),
+        (GATE | {"outcome": "no_data", "actual": None}, "Gate (quality >= 0.75): NO DATA (actual: n/a)"),
+    ],
+)
+def test_gates_that_do_not_pass_show_the_figure(tmp_path, gate, line):
+    """So that one need not look it up."""
+    assert line in shown(tmp_path, gates=[gate])
+
+
+def test_several_graders_have_a_line_each(tmp_path):
+    """With their states."""
+    metrics = METRICS | {
+        "by_metric": {"quality": {"avg_score_attempted": 0.8333}, "b": {"avg_score_attempted": None}},
+        "states": METRICS["states"] | {"b": {"graded": 0, "skipped": 1, "failed": 2, "missing": 1}},
+    }
+    lines = shown(tmp_path, metrics=metrics)
+    assert "  quality  avg 0.83  graded 3, 1 skipped" in lines
+    assert "  b        avg n/a  graded 0, 1 skipped, 2 failed, 1 missing" in lines
+
+
+def test_what_needs_attention_is_told(tmp_path):
+    """Bad records (the first three), warnings, an interruption; control characters cannot reach the terminal."""
+    listed = [{"file": "f", "line": number or None, "ordinal": number, "reason": "bad\x1b[2J"} for number in range(5)]
+    lines = shown(
+        tmp_path, bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x"
+    )
+    assert lines[-6:] == [
+        "5 bad records left out:",
+        "  f:record 0: bad\\x1b[2J",
+        "  f:1: bad\\x1b[2J",
+        "  f:2: bad\\x1b[2J",
+        "Warning: mind this",
+        "Incomplete: interrupted: x",
+    ]
+
+
+def test_where_the_files_are(tmp_path):
+    """Run directory and pages."""
+    report = Report(path=tmp_path, header={}, summary=SUMMARY, pages=(tmp_path / "report.html",))
+    assert console.files(report) == f"Results: {tmp_path}\nReport:  {tmp_path}/report.html"
+
+
+def test_progress_away_from_a_terminal(capsys, monkeypatch):
+    """One line at the start, and a plain line now and then on standard error."""
+    monkeypatch.setattr(console, "_PLAIN_EVERY", -1.0)
+    with console.progress("airline", quiet=False) as tick:
+        tick(64)
+        tick(3)
+    said = capsys.readouterr()
+    assert said.out == "Running evaluation: airline\n"
+    assert said.err == "  64 samples graded\n  67 samples graded\n"
+
+
+def test_progress_when_quiet(capsys):
+    """Nothing at all."""
+    with console.progress("airline", quiet=True) as tick:
+        tick(64)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_on_a_terminal(capsys, monkeypatch):
+    """A live line on standard error, gone at the end; standard output stays clean."""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with console.progress("airline", quiet=False) as tick:
+        tick(64)
+    assert capsys.readouterr().out == "Running evaluation: airline\n"
+
+
+def test_verdicts():
+    """One mark and one word."""
+    assert (console.verdict(passed=True), console.verdict(passed=False)) == ("✓ PASSED", "✗ FAILED")

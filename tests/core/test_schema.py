@@ -1,0 +1,132 @@
+"""JSON Schemas: of options, and of suites."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+import jsonschema
+import pytest
+import yaml
+
+from gradestack.schema import class_schema, default_of, options, suite_schema, type_schema
+
+SUITE = """\
+name: x
+profile: upstream
+target: {kind: recorded, paths: [a.jsonl], reader: jsonl}
+graders:
+  q: {kind: toy, factor: 0.5, weights: {a: 1}, names: [b], mode: loud, limit: null}
+  r: toy
+metrics:
+  average: {kind: mean, of: q, confidence: 0.9}
+  count: toy_count
+gate: {op: gte, value: 0.5, metric_key: q}
+reports: [html, {kind: dump, title: t}]
+engine: serial
+duplicates: last
+"""
+
+
+@pytest.fixture(scope="module")
+def schema(registry):
+    """The schema of suites with the toys installed."""
+    found = suite_schema(registry)
+    jsonschema.Draft202012Validator.check_schema(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (bool, {"type": "boolean"}),
+        (float, {"type": "number"}),
+        (Path, {"type": "string"}),
+        (Any, {}),
+        (Literal["a", 3], {"enum": ["a", 3]}),
+        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        (tuple[str, ...], {"type": "array", "items": {"type": "string"}}),
+        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
+        (Mapping[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (object, {}),
+    ],
+)
+def test_types(kind, expected):
+    """Every supported form of annotation; what is not known allows anything."""
+    assert type_schema(kind) == expected
+
+
+def test_classes(toys):
+    """Fields are the only properties, with their defaults; those without are required."""
+
+    @attrs.frozen(kw_only=True)
+    class Needy:
+        wanted: str
+        inner: toys.Dump = attrs.field(factory=toys.Dump)
+        places: tuple[Path, ...] = (Path("a"),)
+        names: frozenset[str] = frozenset({"b", "a"})
+        place: Path = Path("x/y")
+
+    found = class_schema(Needy)
+    assert found["required"] == ["wanted"]
+    assert found["additionalProperties"] is False
+    assert found["properties"]["inner"]["default"] == {"title": "dump", "breaks": False}
+    assert found["properties"]["names"]["default"] == ["a", "b"]
+    assert found["properties"]["place"]["default"] == "x/y"
+    assert default_of(attrs.fields(Needy).wanted) is attrs.NOTHING
+    assert options(int) == []
+
+
+def test_a_sound_suite_is_valid(schema):
+    """With options of components in it."""
+    jsonschema.validate(yaml.safe_load(SUITE), schema)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gate: {kind: simple, metric_key: q, aggregation: p95, op: gte, value: 0.5}",
+        "gate: {kind: weighted_average, aggregation: avg_score, weights: {q: 1, r: 2}, op: lt, value: 1}",
+        "gate: {kind: logical, operator: and, conditions: [{metric_key: q, aggregation: min, op: gt, value: 0}]}",
+        "gate: null",
+        "gates: [{op: gte, value: 0.5}, {kind: simple, metric_key: q, op: gte, value: 0.5, per: model}]",
+        "target: {paths: runs.jsonl}",
+        "stack: numbers\ngraders: {number: {factor: 2}}",
+        "graders: {q: {kind: tool, function: 'mine.py:grade', extractor: last_turn}}",
+        "metrics: {mean: {of: q}}",
+        "num_runs: 4\nruns_must_pass: 3",
+    ],
+)
+def test_every_other_form_is_valid_too(schema, line):
+    """Gates of every kind, one path, options on top of a stack, code, several runs."""
+    jsonschema.validate(yaml.safe_load(line), schema)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("profile: upstream", "profile: original"),
+        ("kind: toy,", "kind: toi,"),
+        ("factor: 0.5", "factor: high"),
+        ("factor: 0.5", "facter: 0.5"),
+        ("confidence: 0.9", "confidence: x"),
+        ("op: gte", "op: ge"),
+        ("value: 0.5", "valeu: 0.5"),
+        ("title: t", "titel: t"),
+        ("engine: serial", "engine: seriel"),
+        ("duplicates: last", "duplicates: first"),
+        ("name: x", "nmae: x"),
+        ("reader: jsonl", "reader: jsonk"),
+    ],
+)
+def test_mistakes_are_not(schema, old, new):
+    """An editor marks what the loader would refuse."""
+    assert SUITE.count(old) == 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(yaml.safe_load(SUITE.replace(old, new)), schema)
+
+
+def test_a_component_that_cannot_be_loaded_is_left_to_the_loader(make_registry_, toys):
+    """Its name is known, its options are not; the schema is there all the same."""
+    found = suite_schema(make_registry_(toys.component("grader", "sick", "Missing")))
+    jsonschema.validate({"target": {"paths": ["a"]}, "graders": {"q": "sick"}}, found)

@@ -1,0 +1,36 @@
+"""Reading records of the jsonl form in tests."""
+
+import json
+
+import pytest
+
+from gradestack.api import Input, Inputs
+from gradestack_plugins.readers.jsonl import JsonLines
+
+
+@pytest.fixture
+def parse():
+    """Return a function that makes a sample (or bad record) of one record."""
+    return lambda **record: JsonLines().record(record, file="f.jsonl", ordinal=0)
+
+
+@pytest.fixture
+def read_all(tmp_path):
+    """Return a function that writes lines to files and reads them, shard by shard."""
+
+    def read(*files):
+        given = []
+        for number, lines in enumerate(files):
+            path = tmp_path / f"runs{number}.jsonl"
+            if isinstance(lines, bytes):
+                path.write_bytes(lines)
+            else:
+                texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+                path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+            given.append(Input(path=path, name=path.stem, shown=path.name))
+        reader, inputs = JsonLines(), Inputs(data=tuple(given))
+        index = reader.index(inputs)
+        shards = list(reader.plan(inputs, index))
+        return shards, [list(reader.read(shard, index)) for shard in shards]
+
+    return read

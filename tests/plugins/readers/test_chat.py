@@ -1,0 +1,127 @@
+"""Lenient reading of chat shapes: nothing raises, what cannot be understood is left out or kept raw."""
+
+import pytest
+
+from gradestack.model import Message, ToolCall, ToolSpec
+from gradestack_plugins.readers import chat
+
+ODD = [None, True, 5, 1.5, "text", [], {}, [None], {"function": None}, {"function": []}, {"name": []}, float("nan")]
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (None, ({}, None)),
+        ({"a": 1}, ({"a": 1}, None)),
+        ('{"a": 1}', ({"a": 1}, '{"a": 1}')),
+        ("{}", ({}, "{}")),
+        ("", (None, "")),
+        ('{"a": ', (None, '{"a": ')),
+        ("[1]", (None, "[1]")),
+        ("null", (None, "null")),
+        ('"x"', (None, '"x"')),
+        ("[" * 10_000, (None, "[" * 10_000)),
+        ('{"n": NaN}', None),
+        (5, (None, None)),
+        ([1], (None, None)),
+        (True, (None, None)),
+    ],
+)
+def test_arguments(raw, expected):
+    """An object, or None beside the raw text; missing ones are no arguments."""
+    arguments, text = chat.parse_arguments(raw)
+    if expected is None:
+        assert (list(arguments), text) == (["n"], raw)
+        assert arguments["n"] != arguments["n"]
+    else:
+        assert (arguments, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (
+            {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}},
+            ToolCall(name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="c"),
+        ),
+        ({"name": "f", "arguments": {"x": 1}}, ToolCall(name="f", arguments={"x": 1})),
+        (
+            {"name": "f", "kwargs": {"x": 1}, "requestor": "user"},
+            ToolCall(name="f", arguments={"x": 1}, requestor="user"),
+        ),
+        ({"name": "f"}, ToolCall(name="f")),
+        ({"name": None, "id": 5, "requestor": None}, ToolCall(name="")),
+        ({"function": "f", "name": "g"}, ToolCall(name="g")),
+        ({}, ToolCall(name="")),
+    ],
+)
+def test_calls(raw, expected):
+    """OpenAI's form, the flat one, and what is left of broken ones."""
+    assert chat.tool_call(raw) == expected
+
+
+def test_the_requestor_can_be_told():
+    """Where a format says who calls by place."""
+    assert chat.tool_call({"name": "f"}, default_requestor="user").requestor == "user"
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_values_never_raise(odd):
+    """Whatever stands where a message, a call or a tool should be."""
+    chat.parse_arguments(odd)
+    chat.tool_call({"function": odd, "name": odd, "id": odd, "arguments": odd, "requestor": odd})
+    assert isinstance(chat.tool_calls(odd), tuple)
+    assert isinstance(chat.messages(odd), tuple)
+    assert isinstance(chat.text_of(odd), str)
+    chat.message({"role": odd, "content": odd, "tool_calls": odd, "name": odd, "tool_call_id": odd})
+    chat.tool_spec({"name": odd, "description": odd, "parameters": odd, "function": odd})
+    chat.tool_spec(odd)
+    chat.tool_call(odd)
+
+
+def test_messages():
+    """Entries that are no objects are left out; content is kept as it is."""
+    found = chat.messages(
+        [
+            {"role": "user", "content": "hi"},
+            None,
+            "text",
+            {"role": "assistant", "content": None, "tool_calls": [{"name": "f"}, 5]},
+            {"role": "tool", "content": [{"type": "text"}], "tool_call_id": "c", "name": "f"},
+            {"role": 3},
+        ]
+    )
+    assert found == (
+        Message(role="user", content="hi"),
+        Message(role="assistant", tool_calls=(ToolCall(name="f"),)),
+        Message(role="tool", content=[{"type": "text"}], tool_call_id="c", name="f"),
+        Message(role=""),
+    )
+    assert chat.made_calls(found) == (ToolCall(name="f"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("x", "x"),
+        (None, ""),
+        ([{"text": "a"}, "b", {"text": None}, {"image": 1}, 5], "a b"),
+        ({"text": "a"}, ""),
+        (5, ""),
+    ],
+)
+def test_content_as_text(content, text):
+    """Text parts joined by a space."""
+    assert chat.text_of(content) == text
+
+
+def test_tools():
+    """With or without the function wrapper; one without a name is none."""
+    schema = {"type": "object"}
+    inner = {"name": "f", "description": "d", "parameters": schema}
+    assert chat.tool_spec({"type": "function", "function": inner}) == ToolSpec(
+        name="f", description="d", parameters=schema
+    )
+    assert chat.tool_spec(inner) == chat.tool_spec({"function": inner})
+    assert chat.tool_spec({"name": "f", "description": None, "parameters": []}) == ToolSpec(name="f")
+    assert chat.tool_spec({"parameters": schema}) is None

@@ -1,0 +1,158 @@
+"""The mean with error bars: figures by hand, the clustered formula by independent code, Student's t by tables."""
+
+import math
+import random
+import statistics
+from collections import defaultdict
+
+import pytest
+
+from gradestack import testing
+from gradestack.model import Fault, Grade, Key, failed, skipped
+from gradestack_plugins.statistics.mean import Mean
+from gradestack_plugins.statistics.student import t_quantile
+
+
+def finished(*pairs, **options):
+    mean = Mean(**options)
+    state = mean.start()
+    for ordinal, (key, grade) in enumerate(pairs):
+        name, model = key if isinstance(key, tuple) else (key, None)
+        state = mean.add(state, Key(id=name, model=model, ordinal=ordinal), grade)
+    return mean.finish(state)
+
+
+def scores(*values):
+    return [(str(number), Grade(score=value)) for number, value in enumerate(values)]
+
+
+# Student's t
+
+
+@pytest.mark.parametrize(
+    ("confidence", "df", "expected"),
+    [
+        (0.95, 1, 12.7062047364),
+        (0.95, 2, 4.30265272991),
+        (0.95, 3, 3.18244630528),
+        (0.95, 4, 2.7764451052),
+        (0.95, 9, 2.26215716274),
+        (0.95, 10, 2.22813885199),
+        (0.95, 30, 2.04227245630),
+        (0.95, 100, 1.98397151845),
+        (0.99, 5, 4.03214298356),
+        (0.90, 7, 1.89457860509),
+        (0.50, 1, 1.0),
+        (0.999, 2, 31.599054577),
+    ],
+)
+def test_quantiles_are_those_of_the_tables(confidence, df, expected):
+    """Two-sided, to ten digits."""
+    assert t_quantile(confidence, df) == pytest.approx(expected, rel=1e-10)
+
+
+def test_many_degrees_are_the_normal_distribution():
+    """1.96 at 95 %, and no jump of more than a thousandth where the formula changes."""
+    assert t_quantile(0.95, 5000) == pytest.approx(1.95996398454, rel=1e-10)
+    assert t_quantile(0.95, 1999) == pytest.approx(t_quantile(0.95, 2000), rel=1e-3)
+    assert t_quantile(0.95, 1999) > t_quantile(0.95, 2000)
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 8, 33])
+def test_quantiles_grow_with_confidence_and_shrink_with_degrees(df):
+    """Monotone in both."""
+    found = [t_quantile(confidence, df) for confidence in (0.1, 0.5, 0.9, 0.95, 0.99, 0.9999)]
+    assert found == sorted(found)
+    assert len(set(found)) == len(found)
+    assert t_quantile(0.95, df + 1) < t_quantile(0.95, df)
+
+
+# the mean
+
+
+def test_one_run_per_task_is_the_usual_standard_error():
+    """0, 1, 1, 0: mean 0.5, deviation sqrt(1/3), error sqrt(1/3)/2 = 0.288675…, t(3) = 3.18244630528."""
+    found = finished(*scores(0.0, 1.0, 1.0, 0.0))
+    assert found["mean"] == 0.5
+    assert found["stderr"] == pytest.approx(math.sqrt(1 / 12), rel=1e-15)
+    half = 3.18244630528 * math.sqrt(1 / 12)
+    assert found["ci95"] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-10)
+    assert (found["n"], found["total"], found["clusters"]) == (4, 4, 4)
+    values = [0.1, 0.7, 0.35, 0.9, 0.2]
+    assert finished(*scores(*values))["stderr"] == pytest.approx(statistics.stdev(values) / math.sqrt(5), rel=1e-14)
+
+
+def test_runs_of_a_task_depend_on_each_other():
+    """Tasks (1, 1), (0, 0): mean 0.5, sums of deviations 1 and -1, error sqrt(2/1 x 2)/4 = 0.5, t(1) = 12.7062."""
+    found = finished(("a", Grade(score=1.0)), ("b", Grade(score=0.0)), ("a", Grade(score=1.0)), ("b", Grade(score=0.0)))
+    assert (found["mean"], found["stderr"], found["clusters"], found["n"]) == (0.5, 0.5, 2, 4)
+    assert found["ci95"] == pytest.approx([0.5 - 0.5 * 12.7062047364, 0.5 + 0.5 * 12.7062047364], rel=1e-10)
+
+
+def test_unequal_clusters_by_independent_code():
+    """The sandwich formula, written out in floats, with models as clusters of their own."""
+    rng = random.Random(4)  # noqa: S311 - test data
+    pairs = [((f"t{rng.randrange(6)}", rng.choice([None, "m"])), Grade(score=rng.random())) for _ in range(50)]
+    found = finished(*pairs)
+    groups = defaultdict(list)
+    for key, grade in pairs:
+        groups[key].append(grade.score)
+    everything = [score for group in groups.values() for score in group]
+    mean = sum(everything) / 50
+    squares = sum(sum(score - mean for score in group) ** 2 for group in groups.values())
+    count = len(groups)
+    assert found["clusters"] == count
+    assert found["mean"] == pytest.approx(mean, rel=1e-14)
+    assert found["stderr"] == pytest.approx(math.sqrt(count / (count - 1) * squares) / 50, rel=1e-12)
+
+
+def test_only_graded_samples_have_a_score():
+    """The others are in the total."""
+    fault = Fault(category="data", code="x")
+    found = finished(*scores(1.0, 0.0), ("s", skipped("x", "y")), ("f", failed(fault)))
+    assert (found["n"], found["total"], found["mean"]) == (2, 4, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "mean"),
+    [
+        ([], None),
+        ([("a", skipped("x", "y"))], None),
+        (scores(0.25), 0.25),
+        ([("a", Grade(score=0.0)), ("a", Grade(score=1.0))], 0.5),
+    ],
+)
+def test_fewer_than_two_tasks_have_no_error_bar(pairs, mean):
+    """Undefined is null, not zero."""
+    found = finished(*pairs)
+    assert (found["mean"], found["stderr"], found["ci95"]) == (mean, None, None)
+
+
+def test_equal_scores_have_no_spread():
+    """Exactly none, whatever the number's binary form."""
+    found = finished(*scores(0.1, 0.1, 0.1))
+    assert (found["mean"], found["stderr"], found["ci95"]) == (0.1, 0.0, [0.1, 0.1])
+
+
+def test_the_confidence_can_be_chosen():
+    """Another one is called ci, so that nobody takes it for 95 %."""
+    found = finished(*scores(0.0, 1.0), confidence=0.5)
+    assert found["ci"] == pytest.approx([0.0, 1.0], abs=1e-12)
+    assert "ci95" not in found
+    for wrong in (0.0, 1.0, 95.0, -1.0):
+        with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
+            Mean(confidence=wrong)
+
+
+def test_names_that_look_like_others_stay_apart():
+    """A model and an id are told apart whatever characters they hold."""
+    found = finished(
+        (("c", "a\tb"), Grade(score=1.0)), (("b\tc", "a"), Grade(score=0.0)), (("c", None), Grade(score=0.0))
+    )
+    assert found["clusters"] == 3
+
+
+def test_the_laws_of_merging():
+    """Identity, associativity, any split, JSON round trips, with ==."""
+    testing.check_aggregator(Mean())
+    testing.check_aggregator(Mean(confidence=0.9), seed=3)

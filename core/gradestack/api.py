@@ -135,6 +135,7 @@ class Grader(abc.ABC):
         aggregators: Names of the aggregators that run on its grades by default.
         submission: True when it judges one text: the suite's ``extractor`` (default ``last_assistant``) takes it out of
             the trajectory, and it is handed over as ``Sample.text``.
+        alternatives: True when a list of reference texts holds accepted alternatives; otherwise it holds one per turn.
         runs_code: True when its options name Python code to import; refused without ``--allow-code``.
     """
 
@@ -144,6 +145,7 @@ class Grader(abc.ABC):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK})
     aggregators: ClassVar[tuple[str, ...]] = ()
     submission: ClassVar[bool] = False
+    alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
 
     @abc.abstractmethod

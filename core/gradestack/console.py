@@ -120,7 +120,8 @@ def results(report: Report) -> str:
             average = _number(figures["avg_score_attempted"])
             lines.append(f"  {key:<{width}}  avg {average}  graded {states['graded']}{f', {other}' if other else ''}")
     lines += _models(metrics["per_model"] or [])
-    lines.append("")
+    if report.gates or report.summary.get("runs"):
+        lines.append("")
     lines += _runs(report.summary.get("runs"))
     for gate in report.gates:
         outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]

@@ -19,7 +19,7 @@ def _gate(resolver: Resolver, written: Mapping[str, Any], place: Place) -> Gate 
     """Return one gate of any form; without ``kind`` it is the flat form."""
     kind = written.get("kind")
     forms: dict[object, type] = {"simple": SimpleGate, "weighted_average": WeightedGate, "logical": LogicalSpec}
-    if kind is not None and kind not in forms:
+    if kind is not None and (not isinstance(kind, str) or kind not in forms):
         resolver.say(
             (*place, "kind"),
             f"unknown gate {kind!r}{suggest(kind, map(str, forms))}; there are: {', '.join(map(str, forms))}",
@@ -35,6 +35,9 @@ def _gate(resolver: Resolver, written: Mapping[str, Any], place: Place) -> Gate 
         part = _gate(resolver, filled, (*place, "conditions", position))
         if isinstance(part, WeightedGate):
             resolver.say((*place, "conditions", position), "a condition is a simple or a logical gate")
+        elif part is not None and part.per is not None:
+            below = (*place, "conditions", position, "per")
+            resolver.say(below, "stands beside `conditions`, for the gate as a whole")
         elif part is not None:
             parts.append(part)
     return LogicalGate(operator=found.operator, conditions=tuple(parts), on_no_data=found.on_no_data, per=found.per)

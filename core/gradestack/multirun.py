@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from gradestack.runner import Merged, Run
 
 AGGREGATE = "aggregate_stats.json"
+_LONG = 1000
+"""Digits no run number has; the interpreter refuses to read some thousands of them."""
 
 
 def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
@@ -37,37 +39,44 @@ class RowSeries:
     def __init__(self, path: Path, run: Any = ...) -> None:
         self._path, self._run = path, run
 
-    def _graded(self) -> Iterator[tuple[Row, str, float]]:
+    def _rows(self) -> Iterator[Row]:
         for _, row in iter_rows(self._path):
             if self._run is ... or row["run"] == self._run:
-                for key, grade in row["grades"].items():
-                    if grade["state"] == Outcome.GRADED:
-                        yield row, key, grade["score"]
+                yield row
 
     @cached_property
     def everything(self) -> Series:
         """Scores by grader key, in input order."""
         found: dict[str, list[float]] = {}
-        for _, key, score in self._graded():
-            found.setdefault(key, []).append(score)
+        for row in self._rows():
+            _add_scores(found, row)
         return found
 
     def groups(self, per: str) -> Mapping[str, Series]:
-        """Return group name -> series, by model or by a facet, in order of first appearance."""
+        """Return group name -> series, by model or by a facet, in order of first appearance.
+
+        A group in which nothing could be graded is there too, with no scores: a gate has no data about it.
+        """
         found: dict[str, dict[str, list[float]]] = {}
-        for row, key, score in self._graded():
+        for row in self._rows():
             value = row["model_name"] if per == "model" else row["facets"].get(per)
             name = value if isinstance(value, str) else "none" if value is None else str(value)
-            found.setdefault(name, {}).setdefault(key, []).append(score)
+            _add_scores(found.setdefault(name, {}), row)
         return found
 
 
-def _order(run: Any) -> tuple[int, float, str]:
+def _add_scores(into: dict[str, list[float]], row: Row) -> None:
+    for key, grade in row["grades"].items():
+        if grade["state"] == Outcome.GRADED:
+            into.setdefault(key, []).append(grade["score"])
+
+
+def _order(run: Any) -> tuple[int, int, str]:
     """Sort runs by number where they are numbers or text of digits, others after them by text."""
     text = str(run)
-    if isinstance(run, int) or text.isdigit():
-        return (0, float(int(run)), text)
-    return (1, 0.0, text)
+    if isinstance(run, int) or (text.isdecimal() and len(text) < _LONG):
+        return (0, int(run), text)
+    return (1, 0, text)
 
 
 def _found_runs(path: Path) -> dict[str, list[Any]]:
@@ -123,7 +132,7 @@ def _split(run: Run, path: Path, runs: list[Any], staging: Staging) -> list[Merg
 
 def _add(run: Run, into: Merged, row: Row, ordinal: int) -> None:
     grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
-    tally.add(into.tally, row["model_name"] or "", grades, run.suite.rule)
+    tally.add(into.tally, row["model_name"] or "", grades, run.suite.rule, ran=row["status"] == Status.OK)
     key = key_from_row(row, ordinal)
     for metric in run.suite.metrics:
         name, aggregator = f"{metric.of}/{metric.stage.key}", metric.stage.component

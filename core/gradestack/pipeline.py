@@ -60,6 +60,8 @@ class ShardResult:
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     keys: list[tuple[int, str]] = attrs.field(factory=list)
     """Digest of (id, model, run) and the place, per sample, for finding duplicates."""
+    superseded: list[str] = attrs.field(factory=list)
+    """Places of records left out because a later one of the same (id, model, run) counts."""
     seen: set[tuple[str, str]] = attrs.field(factory=set)
     """(model, id) pairs, only kept when a dataset is joined."""
     broken: dict[str, str] = attrs.field(factory=dict)
@@ -143,6 +145,8 @@ class Worker:
                         self._bad(record, result, sinks, shard)
                         continue
                     if self.selection is not None and not self.selection.takes(record, (shard.ordinal, position)):
+                        if self.selection.superseded(record, (shard.ordinal, position)):
+                            result.superseded.append(f"{record.source or record.id}")
                         position += 1
                         continue
                     self._sample(record, shard, position, result, states, out, sinks)
@@ -194,7 +198,7 @@ class Worker:
                 states[number] = metric.aggregator.add(states[number], key, grades[metric.of])
             except Exception as error:  # noqa: BLE001 - the rows and the other metrics must not be lost with it
                 self._broken(f"{metric.of}/{metric.key}", error, result)
-        tally.add(result.tally, sample.model or "", grades, self.gate)
+        tally.add(result.tally, sample.model or "", grades, self.gate, ran=sample.status is Status.OK)
         if self.exporters:
             by_component = {slot.component: grades[slot.key] for slot in reversed(self.graders)}
             self._export(sample, by_component, shard, result, sinks)

@@ -159,7 +159,12 @@ def sample_row(
             "text": _plain(expected.text),
             "plan": expected.plan,
         },
-        "predicted": {"calls": _calls(sample.calls), "label": sample.label, "plan": sample.plan},
+        "predicted": {
+            "calls": _calls(sample.calls),
+            "label": sample.label,
+            "plan": sample.plan,
+            "text": sample.text,
+        },
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -20,7 +20,7 @@ from gradestack.gate import GateSpec, evaluate
 from gradestack.guard import records_of, said, shards_of
 from gradestack.header import header
 from gradestack.jsontext import dumps, loads
-from gradestack.model import BadRecord, Sample, Status
+from gradestack.model import BadRecord, Outcome, Sample, Source, Status
 from gradestack.multirun import RowSeries, write_runs
 from gradestack.native import write_native
 from gradestack.pages import Pages, write_pages
@@ -148,11 +148,13 @@ class Run:
             except KeyboardInterrupt:
                 self.merged.interrupted = True
         if not self.merged.samples and not self.merged.interrupted:
-            first = self.merged.bad_listed[0] if self.merged.bad_listed else None
-            names = ", ".join(str(each.path) for each in suite.inputs.data[:3])
+            names = ", ".join(str(each.path) for each in suite.inputs.data[:3]) or suite.name
             msg = f"{names}: no record could be read"
-            advice = [f"{first['file']}:{first['line'] or first['ordinal']}: {first['reason']}"] if first else []
-            raise DataError(msg, *(advice or ["the input holds no record"]))
+            chosen = (
+                "the input holds no record" if worker.selection is None else "none is left after the suite's limits"
+            )
+            first = [f"{Source(**_place(each))}: {each['reason']}" for each in self.merged.bad_listed[:1]]
+            raise DataError(msg, *(first or [chosen]))
 
     def _merge(self, result: ShardResult, rows: Any) -> None:
         merged = self.merged
@@ -174,6 +176,8 @@ class Run:
         merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
         merged.seen |= result.seen
         merged.interrupted |= result.interrupted
+        merged.duplicates += len(result.superseded)
+        merged.duplicates_listed += result.superseded[: LISTED - len(merged.duplicates_listed)]
         for identity, place in result.keys:
             if identity in merged.digests:
                 merged.duplicates += 1
@@ -309,8 +313,16 @@ class Run:
             first = merged.duplicates_listed[0]
             what = {"keep": "all are kept", "last": "the last is kept"}[self.suite.duplicates]
             said.append(f"{merged.duplicates} record(s) repeat an (id, model, run), the first at {first}; {what}")
+        for key, count in tally.overall(merged.tally, [stage.key for stage in self.suite.graders]).items():
+            if merged.samples and not count["states"][Outcome.GRADED]:
+                others = ", ".join(f"{number} {state}" for state, number in count["states"].items() if number)
+                said.append(f"grader {key!r} graded no sample ({others}); the rows say why")
         said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
         return said
+
+
+def _place(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in ("file", "ordinal", "line")}
 
 
 def run_suite(

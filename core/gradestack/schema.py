@@ -133,6 +133,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
     properties["target"]["properties"]["paths"] = {"anyOf": [{"type": "string"}, _PATHS]}
     properties["reader"] = _component(registry, "reader", {})
+    properties["reader"]["anyOf"].append({"type": "object", "not": {"required": ["kind"]}})  # options, format sniffed
     properties["target"]["properties"]["reader"] = {"$ref": "#/properties/reader"}
     properties["reports"] = {"type": "array", "items": _component(registry, "reporter", {})}
     properties["engine"] = _component(registry, "engine", {})

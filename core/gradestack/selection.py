@@ -35,7 +35,11 @@ class Selection:
             return False
         if self.tags and not self.tags & tags_of(sample):
             return False
-        return self.last is None or self.last.get(digest(sample)) in (None, place)
+        return not self.superseded(sample, place)
+
+    def superseded(self, sample: Sample, place: tuple[int, int]) -> bool:
+        """Return whether a later record of the same (id, model, run) takes this one's place."""
+        return self.last is not None and self.last.get(digest(sample)) not in (None, place)
 
 
 def tags_of(sample: Sample) -> set[str]:

@@ -31,16 +31,18 @@ def grade_sample(slot: GraderSlot, sample: Sample, *, strict: bool = False) -> t
     """Return a grader's grade and the submission it judged (None for graders that take none).
 
     Whatever a component raises becomes a failed grade that names it. A sample whose reference is a list of texts is
-    graded turn by turn, see :func:`_per_turn`.
+    graded turn by turn, see :func:`_per_turn`. In ``upstream``, text graders judge failed runs too (what they said,
+    mostly nothing), as letta-evals does when it re-grades a recording.
 
     Raises:
         PluginError: A component raised or broke the contract, and ``strict`` is set.
     """
-    if sample.status not in slot.grader.handles:
+    regrade = slot.extractor is not None and slot.profile == "upstream" and sample.status is Status.FAILED
+    if sample.status not in slot.grader.handles and not regrade:
         return _unhandled(sample), None
     if slot.extractor is None:
         return _guarded(slot, sample, strict=strict), None
-    if isinstance(sample.expected.text, tuple):
+    if isinstance(sample.expected.text, tuple) and not slot.grader.alternatives:
         return _per_turn(slot, sample, sample.expected.text, strict=strict)
     return _submitted(slot, sample, strict=strict)
 

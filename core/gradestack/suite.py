@@ -176,8 +176,13 @@ def resolve_samples(
     document.data["graders"] = {key: dict(each) if isinstance(each, Mapping) else each for key, each in named.items()}
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
-    found = {key: resolver.stage("grader", key, each, ("graders", key)) for key, each in spec.graders.items()}
-    stages = {key: stage for key in graders if (stage := ready.get(key) or found.get(key)) is not None}
+    found = {
+        key: resolver.stage("grader", key, each, ("graders", key), reserved=_TEXT_KEYS)
+        for key, each in spec.graders.items()
+    }
+    chosen = {key: stage for key in graders if (stage := ready.get(key) or found.get(key)) is not None}
+    written = {key: each if isinstance(each, Mapping) else {} for key, each in graders.items()}
+    stages = {key: _with_extractor(resolver, stage, written[key]) for key, stage in chosen.items()}
     full = attrs.evolve(spec, graders={key: {} for key in graders})
     metrics = _metrics(resolver, full, stages)
     gates, headline = resolve_gates(resolver, full, stages)

@@ -17,6 +17,10 @@ class Count(TypedDict):
     states: dict[str, int]
     sum: Partials
     passed: int
+    ran: int
+    """Samples whose recorded run did not fail, whatever the grade."""
+    passed_ran: int
+    """Those of them that pass."""
 
 
 Tally = dict[str, dict[str, Count]]
@@ -24,27 +28,31 @@ Tally = dict[str, dict[str, Count]]
 
 
 def _new() -> Count:
-    return {"states": {str(outcome): 0 for outcome in Outcome}, "sum": [], "passed": 0}
+    return {"states": {str(outcome): 0 for outcome in Outcome}, "sum": [], "passed": 0, "ran": 0, "passed_ran": 0}
 
 
-def add(tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule | None) -> None:
-    """Count the grades of one sample, in place."""
+def add(tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule | None, *, ran: bool = True) -> None:
+    """Count the grades of one sample, in place; ``ran`` says whether its recorded run did not fail."""
     counts = tally.get(model)
     if counts is None:
         counts = tally[model] = {key: _new() for key in grades}
     for key, grade in grades.items():
         count = counts[key]
         count["states"][grade.outcome] += 1
+        count["ran"] += ran
         if grade.score is not None:
+            passed = passes(gate, grade.score)
             add_exact(count["sum"], grade.score)
-            count["passed"] += passes(gate, grade.score)
+            count["passed"] += passed
+            count["passed_ran"] += passed and ran
 
 
 def _merge_count(left: Count, right: Count) -> None:
     for state, number in right["states"].items():
         left["states"][state] += number
     merge_exact(left["sum"], right["sum"])
-    left["passed"] += right["passed"]
+    for name in ("passed", "ran", "passed_ran"):
+        left[name] += right[name]
 
 
 def merge(left: Tally, right: Tally) -> Tally:
@@ -70,18 +78,23 @@ def figures(count: Count, profile: Profile) -> dict[str, JSON]:
 
     ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / total``;
     ``pass_rate = 100 x passed / attempted``. Attempted means graded: skipped, failed and missing samples are in the
-    total only. 0/0 is None in ``documented`` and 0.0 in ``upstream``.
+    total only. 0/0 is None.
+
+    ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
+    are those of them that pass, while the average is over the graded ones, failed runs included; 0/0 is 0.0.
     """
-    total, attempted = sum(count["states"].values()), count["states"][Outcome.GRADED]
-    nothing = 0.0 if profile == "upstream" else None
-    mean = exact_mean(count["sum"], attempted)
+    total, graded = sum(count["states"].values()), count["states"][Outcome.GRADED]
+    upstream = profile == "upstream"
+    attempted, passed = (count["ran"], count["passed_ran"]) if upstream else (graded, count["passed"])
+    nothing = 0.0 if upstream else None
+    mean = exact_mean(count["sum"], graded)
     over_all = exact_mean(count["sum"], total)
     return {
         "total": total,
         "total_attempted": attempted,
         "avg_score_attempted": nothing if mean is None else mean,
         "avg_score_total": nothing if over_all is None else over_all,
-        "passed_attempts": count["passed"],
-        "failed_attempts": attempted - count["passed"],
-        "pass_rate": 100.0 * count["passed"] / attempted if attempted else nothing,
+        "passed_attempts": passed,
+        "failed_attempts": attempted - passed,
+        "pass_rate": 100.0 * passed / attempted if attempted else nothing,
     }

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import gradestack
-from gradestack.errors import DataError
+from gradestack.errors import DataError, PluginError
 from gradestack.pages import rewrite_pages
 from gradestack.report import load_report
 
@@ -83,6 +83,16 @@ def test_reporters_keep_the_options_of_the_run(run_lines, record, registry, tmp_
     assert json.loads(again.read_text())[0] == "mine"
     (named,) = rewrite_pages(loaded, registry, ("dump",), tmp_path / "named")
     assert json.loads(named.read_text())[0] == "dump"
+
+
+def test_options_a_reporter_does_not_know_any_more(run_lines, record, registry, tmp_path):
+    """A run of another version is told with what to do."""
+    run = run_lines([record("a", 1.0)], reports=["dump"])
+    loaded = load_report(run.path)
+    (reporter,) = [each for each in loaded.header["components"] if each["kind"] == "reporter"]
+    reporter["options"] = {"gone": 1}
+    with pytest.raises(PluginError, match="does not take the options of this run; name it with --format"):
+        rewrite_pages(loaded, registry, (), tmp_path / "pages")
 
 
 def test_a_run_without_pages_gets_the_usual_ones(run_lines, record, registry, tmp_path):

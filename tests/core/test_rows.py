@@ -159,6 +159,7 @@ def test_a_row_holds_the_letta_form_and_more():
             ],
             "label": "direct",
             "plan": {"w": 1},
+            "text": "done",
         },
     }
     json.dumps(row)

@@ -4,6 +4,7 @@ import functools
 import json
 import random
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -652,3 +653,45 @@ def test_progress_is_told(run_lines, write_lines, record, registry, tmp_path):
     suite = {"target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": []}
     gradestack.run(suite, output=tmp_path / "out", registry=registry, tick=told.append)
     assert sum(told) == 100
+
+
+# the file system
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, tmp_path):
+    """Whatever the system says, with the file it said it about."""
+
+    def full(self, name, value):
+        raise OSError(28, "No space left on device", str(self.path / name))
+
+    monkeypatch.setattr("gradestack.store.Staging.write_json", full)
+    with pytest.raises(DataError, match=r"summary\.json: No space left on device"):
+        run_lines([record("a", 1.0)])
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_an_input_that_may_not_be_read(run_lines, record, monkeypatch, write_lines):
+    """Said with its name (root may read anything, so the refusal is simulated)."""
+    path = write_lines([record("a")])
+    opened = Path.open
+
+    def refuse(self, *arguments, **options):
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    for reader in ({"reader": None}, {}):
+        with pytest.raises(DataError, match=r"runs\.jsonl: (cannot be read: )?Permission denied"):
+            run_lines(path, **reader)
+
+
+def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
+    """All rows are there, the run says it is incomplete."""
+
+    def stop(self, summary):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(toys.Echo, "finish", stop)
+    report = run_lines([record("a", 1.0)], using=with_echo)
+    assert (report.exit_code, ids(report)) == (130, ["a"])

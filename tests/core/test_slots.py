@@ -1,10 +1,11 @@
 """One grader at work: whatever it does, there is a grade."""
 
+import attrs
 import pytest
 
-from gradestack.api import Grader
+from gradestack.api import Extractor, Grader
 from gradestack.errors import PluginError
-from gradestack.model import Fault, Grade, Outcome, Sample, Source, Status
+from gradestack.model import Expectation, Fault, Grade, Message, Outcome, Sample, Source, Status
 from gradestack.slots import GraderSlot, grade_sample
 
 
@@ -102,3 +103,91 @@ def test_a_grader_may_handle_failed_runs_itself():
 
     grade, _ = grade_sample(GraderSlot(key="q", component="t", grader=Tolerant()), sample(status=Status.FAILED))
     assert grade.score == 0.0
+
+
+# graders that judge one text
+
+
+@attrs.frozen(kw_only=True)
+class Length(Grader):
+    """Scores a text by its length over ten, or as the reference says."""
+
+    needs = frozenset({"text", "expected"})
+    submission = True
+
+    def grade(self, sample):
+        if sample.text == "boom":
+            msg = "boom"
+            raise RuntimeError(msg)
+        exact = sample.expected.text == sample.text
+        return Grade(score=1.0 if exact else len(sample.text) / 10, rationale=f"{sample.text!r}")
+
+
+@attrs.frozen(kw_only=True)
+class LastMessage(Extractor):
+    """The last message's content."""
+
+    def extract(self, sample):
+        contents = [message.content for turn in sample.turns for message in turn]
+        if contents and contents[-1] == "raise":
+            raise LookupError("no text")
+        return contents[-1] if contents else ""
+
+
+def text_slot(profile="documented"):
+    return GraderSlot(key="q", component="length", grader=Length(), extractor=LastMessage(), profile=profile)
+
+
+def talk(*turns, truth=None, **fields):
+    made = tuple(tuple(Message(role="assistant", content=text) for text in turn) for turn in turns)
+    return Sample(id="a", turns=made, expected=Expectation(text=truth), **fields)
+
+
+def test_the_extracted_text_is_graded():
+    """And handed back as the submission; the sample's own text does not matter."""
+    grade, submission = grade_sample(text_slot(), talk(["one", "four"], text="other"))
+    assert (grade.score, submission) == (0.4, "four")
+
+
+@pytest.mark.parametrize(("profile", "outcome"), [("documented", Outcome.FAILED), ("upstream", Outcome.GRADED)])
+def test_an_empty_submission(profile, outcome):
+    """Documented: a failed extraction, not a wrong answer; upstream grades it like any text."""
+    grade, submission = grade_sample(text_slot(profile), talk())
+    assert (grade.outcome, submission) == (outcome, "")
+    if grade.fault:
+        assert (grade.fault.category, grade.fault.code) == ("extraction", "empty_submission")
+
+
+def test_a_raising_extractor_is_a_failed_extraction():
+    """With type and message; under strict it ends the run."""
+    grade, submission = grade_sample(text_slot(), talk(["raise"]))
+    assert (grade.fault.category, grade.fault.type, submission) == ("extraction", "LookupError", "")
+    with pytest.raises(PluginError, match="the extractor of 'q' raised on a"):
+        grade_sample(text_slot(), talk(["raise"]), strict=True)
+
+
+def test_a_list_of_references_is_graded_turn_by_turn():
+    """Scores 1 (exact), 0.3 and 0 for the absent third turn, over three references."""
+    sample = talk(["yes"], ["abc"], truth=("yes", "no", "maybe"), input=("a", "b", "c"))
+    grade, submission = grade_sample(text_slot(), sample)
+    assert grade.score == (1.0 + 0.3 + 0.0) / 3
+    assert [(item.id, item.outcome, item.score) for item in grade.items] == [
+        ("turn 1", Outcome.GRADED, 1.0),
+        ("turn 2", Outcome.GRADED, 0.3),
+        ("turn 3", Outcome.FAILED, None),
+    ]
+    assert grade.counts == {"turns_passed": 1, "turns_total": 3}
+    assert submission == "[Turn 1] yes | [Turn 2] abc | [Turn 3] "
+
+
+@pytest.mark.parametrize("given", [None, "one", ("one",), ("1", "2", "3")])
+def test_references_need_as_many_turns(given):
+    """Two references for another number of user turns is broken data, told as such."""
+    grade, _ = grade_sample(text_slot(), talk(["x"], ["y"], truth=("a", "b"), input=given))
+    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "turn_mismatch")
+
+
+def test_turns_of_which_none_could_be_graded():
+    """Fail as a whole, with the first turn's fault."""
+    grade, _ = grade_sample(text_slot(), talk(["boom"], ["boom"], truth=("a", "b"), input=("1", "2")))
+    assert (grade.outcome, grade.fault.type, grade.fault.component) == (Outcome.FAILED, "RuntimeError", "length 1")

@@ -48,11 +48,24 @@ def test_states_are_counted_one_by_one():
 def test_nothing_attempted(profile, nothing):
     """Documented: the average of no score is undefined; upstream says 0.0."""
     found = figures(of(SKIP, FAIL), profile)
-    assert (found["total"], found["total_attempted"]) == (2, 0)
+    assert (found["total"], found["total_attempted"]) == (2, 0 if profile == "documented" else 2)
     assert (found["avg_score_attempted"], found["pass_rate"]) == (nothing, nothing)
     assert found["avg_score_total"] == 0.0
     empty = figures({}, profile)
     assert (empty["total"], empty["avg_score_total"]) == (0, nothing)
+
+
+def test_upstream_counts_runs_that_did_not_fail():
+    """Era A: attempted and passed leave out failed runs, the average holds whatever was graded."""
+    found: tally.Tally = {}
+    tally.add(found, "", {"q": Grade(score=1.0)}, None)
+    tally.add(found, "", {"q": Grade(score=0.0)}, None, ran=False)
+    tally.add(found, "", {"q": SKIP}, None)
+    upstream = tally.figures(found[""]["q"], "upstream")
+    assert (upstream["total"], upstream["total_attempted"], upstream["avg_score_attempted"]) == (3, 2, 0.5)
+    assert (upstream["passed_attempts"], upstream["failed_attempts"], upstream["pass_rate"]) == (1, 1, 50.0)
+    documented = tally.figures(found[""]["q"], "documented")
+    assert (documented["total_attempted"], documented["failed_attempts"]) == (2, 1)
 
 
 def test_passing_follows_the_gate():

@@ -7,6 +7,7 @@ possible mappings are never handed to it.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
@@ -24,13 +25,8 @@ NODES = 24
 
 @lru_cache(maxsize=1)
 def available() -> bool:
-    """Return whether networkx and the scipy solver its search calls can be imported."""
-    try:
-        import networkx as nx  # noqa: F401, PLC0415 - optional and slow to import
-        import scipy.optimize  # type: ignore[import-untyped] # noqa: F401, PLC0415
-    except ImportError:
-        return False
-    return True
+    """Return whether networkx is installed, with the numpy and scipy its search calls."""
+    return all(importlib.util.find_spec(name) is not None for name in ("networkx", "numpy", "scipy"))
 
 
 def feasible(left: Graph, right: Graph) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
@@ -104,17 +103,32 @@ def merge_states(left: State, right: State) -> State:
     for file, more in right.items():
         held = left.get(file)
         if held is None:
-            left[file] = copy.deepcopy(more)
+            left[file] = _copied(more)
             continue
         held["trials"] += more["trials"]
         count_into(held["counts"], more["counts"])
         for name in (*_FIGURES, "judge_failed", "faults"):
-            held[name].extend(copy.deepcopy(more[name]))  # type: ignore[literal-required]
+            held[name].extend(more[name])  # type: ignore[literal-required]
         held["unreadable"] = more["unreadable"] or held["unreadable"]
         held["empty"] = more["empty"] or held["empty"]
         for name, partials in _partials(more["plan"]).items():
             merge_exact(held["plan"][name], partials)  # type: ignore[literal-required]
     return left
+
+
+def _copied(state: FileState) -> FileState:
+    """Return a copy whose lists may grow; the pairs in ``faults`` are never changed and stay shared."""
+    copied = state.copy()
+    copied["counts"] = dict(state["counts"])
+    for name in (*_FIGURES, "judge_failed", "faults"):
+        copied[name] = list(state[name])  # type: ignore[literal-required]
+    copied["plan"] = {
+        "score": list(state["plan"]["score"]),
+        "structural": list(state["plan"]["structural"]),
+        "component": list(state["plan"]["component"]),
+        "highest": list(state["plan"]["highest"]),
+    }
+    return copied
 
 
 def _partials(plan: PlanState) -> Mapping[str, Partials]:

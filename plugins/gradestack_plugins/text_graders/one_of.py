@@ -40,6 +40,7 @@ class OneOf(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = NEEDS
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    alternatives: ClassVar[bool] = True
     submission: ClassVar[bool] = True
 
     values: tuple[str, ...] | None = None

@@ -128,8 +128,6 @@ def turns():
     """Small builders: ``turns.label(...)``, ``turns.call(...)``, ``turns.answer(...)``."""
 
     class Turns:
-        system = {"role": "system", "content": "Today is Monday"}
-
         @staticmethod
         def call(name, arguments):
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
@@ -137,7 +135,7 @@ def turns():
 
         def label(self, **steps):
             """Steps by number (``_4``): a list is gold calls, a text a gold rejection, a dict the entry itself."""
-            built = {"1": dict(self.system)}
+            built = {"1": {"role": "system", "content": "Today is Monday"}}
             for name, entry in steps.items():
                 number = name.lstrip("_")
                 if isinstance(entry, dict):
@@ -151,7 +149,13 @@ def turns():
             return built
 
         def answer(self, step, calls=(), content=None):
-            return {"step_id": step, "role": "assistant", "agent_id": "a", "content": content, "tool_calls": list(calls)}
+            return {
+                "step_id": step,
+                "role": "assistant",
+                "agent_id": "a",
+                "content": content,
+                "tool_calls": list(calls),
+            }
 
         @staticmethod
         def plan(step, content):

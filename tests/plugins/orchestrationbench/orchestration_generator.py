@@ -1,5 +1,7 @@
 """Synthetic scenario outputs: a few hand-written scenarios, perturbed in every way the grading rules know of."""
 
+# ruff: noqa: S311 - test data
+
 import copy
 import json
 import random
@@ -51,7 +53,11 @@ CARDS = {
             "description": "Plan a flower bed.",
             "parameters": {
                 "type": "object",
-                "properties": {"refinedQuery": {"type": "string"}, "width": {"type": "number"}, "rows": {"type": "integer"}},
+                "properties": {
+                    "refinedQuery": {"type": "string"},
+                    "width": {"type": "number"},
+                    "rows": {"type": "integer"},
+                },
             },
         },
         {"name": "frostToday", "description": "Will it freeze?", "parameters": {"type": "object", "properties": {}}},
@@ -333,7 +339,9 @@ class Perturber:
         elif what == 2:
             arguments[self.rng.choice(["origin", "note", "plant"])] = "somewhere"
         elif what in (3, 4, 5):
-            arguments[key] = self.rng.choice(["7", 7, 7.0, True, None, "2031-03-07", ["wifi"], {"phone": "1"}, "inside"])
+            arguments[key] = self.rng.choice(
+                ["7", 7, 7.0, True, None, "2031-03-07", ["wifi"], {"phone": "1"}, "inside"]
+            )
         elif what == 6:
             one["arguments"] = self.rng.choice(['{"origin": ', "", "nothing"])
             return

@@ -81,7 +81,7 @@ def test_name_and_key_are_rounded_and_value_is_not(judge, turns, profile):
 
 
 def test_zeros_are_dropped_from_value_in_upstream(judge, turns):
-    """documented averages value over all pairs, upstream over those above zero."""
+    """Documented averages value over all pairs, upstream over those above zero."""
     right = ([turns.call("f", {"a": 1})], [turns.call("f", {"a": 1})])
     wrong = ([turns.call("f", {"a": 1})], [turns.call("f", {"b": 1})])
     assert judge([right, wrong], "documented").parts["value"] == 0.5
@@ -150,7 +150,7 @@ def test_several_undecodable_calls(judge, turns):
 
 
 def test_undecided_values_have_an_upper_bound(judge, turns, tmp_path):
-    """Without a judge documented counts leftovers as wrong and shows the best case; upstream loses confirmed matches."""
+    """Without a judge documented counts leftovers as wrong and shows the best case; upstream loses more."""
     gold = [turns.call("f", {"q": "a"}), turns.call("f", {"q": "b"}), turns.call("f", {"n": 1})]
     said = [turns.call("f", {"q": "a"}), turns.call("f", {"q": "beta"}), turns.call("f", {"n": 1})]
     documented, upstream = (judge([(gold, said)], profile) for profile in PROFILES)
@@ -242,7 +242,7 @@ def test_a_broken_schema_falls_back_to_keys_in_upstream(judge, turns, tmp_path):
     ],
 )
 def test_a_config_without_judge_section_falls_back_to_keys_in_upstream(judge, turns, tmp_path, config, fallback):
-    """upstream needs the judge's model and parameters in a given config; documented does not care."""
+    """Upstream needs the judge's model and parameters in a given config; documented does not care."""
     path = tmp_path / "eval.yaml"
     path.write_text(config, encoding="utf-8")
     pair = ([turns.call("f", {"q": "a"})], [turns.call("f", {"q": "b"})])
@@ -253,7 +253,7 @@ def test_a_config_without_judge_section_falls_back_to_keys_in_upstream(judge, tu
 
 
 def test_a_name_that_is_no_text(judge, turns):
-    """A name that is a list falls back to keys in upstream, an object fails the file; documented takes it as no name."""
+    """A list as name falls back to keys in upstream, an object fails the file; in documented it is no name."""
     gold = [turns.call("f", {"a": 1})]
     listed = judge([(gold, [{"function": {"name": ["f"], "arguments": "{}"}}])], "upstream")
     assert listed.metadata["judge_failed"] is True

@@ -57,7 +57,7 @@ CALL = [{"type": "function", "id": "c", "function": {"name": "f", "arguments": "
 )
 @pytest.mark.parametrize("profile", PROFILES)
 def test_counting_table(judge, turns, profile, gold, calls, content, documented, upstream):
-    """Each row of the counting table; an answer without call and marker is FAILED or, in upstream, a call of nothing."""
+    """Each row of the counting table; an answer without call and marker is FAILED, in upstream a call of nothing."""
     grade = judge(gold, turns.answer("2", calls, content), profile)
     expected = {
         "fc_fc": {"true_negative_reject", "true_positive_fc"},
@@ -118,7 +118,11 @@ def test_denominators_come_from_the_label(judge, turns, profile):
     assert missing.score == 0.0
     assert [str(item.outcome) for item in missing.items] == ["missing", "missing"]
     twice = judge(CALL, [turns.answer("2", CALL), turns.answer("2", [], AWAIT)], profile)
-    assert (twice.counts["function_call_cases"], twice.counts["true_positive_fc"], twice.counts["false_negative_fc"]) == (1, 1, 1)
+    assert (
+        twice.counts["function_call_cases"],
+        twice.counts["true_positive_fc"],
+        twice.counts["false_negative_fc"],
+    ) == (1, 1, 1)
     assert [item.id for item in twice.items] == ["2", "2 (again 1)"]
     assert twice.score == 0.5
 
@@ -163,7 +167,7 @@ def test_no_step_at_all_is_skipped(judge):
 )
 @pytest.mark.parametrize("profile", PROFILES)
 def test_samples_of_other_readers(profile, sample, documented, upstream):
-    """Expected calls or a rejection label are gold, calls, label or text the prediction; else the grader does not apply."""
+    """Expected calls or a rejection label are gold; calls, label or text the prediction; else it is skipped."""
     grade = OrchestrationDecision(profile=profile).grade(Sample(id="x", **sample))
     cell = documented if profile == "documented" else upstream
     if cell is None:

@@ -132,7 +132,7 @@ def test_one_broken_record_zeroes_the_argument_part_in_upstream(bench, sound, br
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda change: change.__name__)
 def test_one_broken_record_costs_documented_no_more_than_its_step(bench, sound, broken):
-    """documented keeps everything else of the file: the second trial is untouched, the rest of the first one too."""
+    """Documented keeps everything else of the file: the second trial is untouched, the rest of the first one too."""
     broken(sound)
     bench.write("one", sound)
     found = row(bench, "documented")
@@ -203,7 +203,11 @@ def test_an_unreadable_file_is_one_failed_sample(bench, sound, profile, text):
     assert graded[2][1].fault.code == "unreadable_file"
     assert graded[2][0].id == "two"
     statistics = bench.figures(profile=profile)["overall_statistics"]
-    assert (statistics["total_files"], statistics["successful_evaluations"], statistics["failed_evaluations"]) == (2, 1, 1)
+    assert (statistics["total_files"], statistics["successful_evaluations"], statistics["failed_evaluations"]) == (
+        2,
+        1,
+        1,
+    )
     assert statistics["key_metrics"]["Average"] == 1.0
 
 
@@ -223,7 +227,7 @@ def test_a_list_file_is_a_successful_file_of_zeros_in_upstream(bench):
 
 
 def test_a_gold_call_that_was_not_read(bench, sound):
-    """``N-1`` without tool_calls: a call in the denominator and a rejection in the matrix; documented sets the step aside."""
+    """``N-1`` without tool_calls: a call among the cases, a rejection in the matrix; documented sets it aside."""
     for run in sound["history"].values():
         del run["label"]["4-1"]["tool_calls"]
     bench.write("one", sound)
@@ -277,7 +281,7 @@ def test_arguments_of_other_types(bench, sound):
 
 @pytest.mark.parametrize("calls", [{}, "text", [None], [{"function": None}], [{"name": "f"}], 5])
 def test_odd_call_lists(bench, sound, calls):
-    """documented reads what is a call, and an answer that has none is FAILED; upstream fails the file or calls nothing."""
+    """Documented reads what is a call and else says FAILED; upstream fails the file or calls nothing."""
     first(sound)["sub_agent_history"][0].update(tool_calls=calls, content="hm")
     bench.write("one", sound)
     documented, upstream = row(bench, "documented"), row(bench, "upstream")

@@ -1,5 +1,7 @@
 """Graph edit distance: exact against brute force, bounded in work, and what networkx makes of it."""
 
+# ruff: noqa: S311 - test data
+
 import itertools
 import random
 import time
@@ -24,7 +26,15 @@ def brute(left, right, weights):
         if left.labels is None:
             return 0
         (a, s), (b, t) = left.labels[i], right.labels[j]
-        return 0 if (a, s) == (b, t) else round(weights.status * 10) if a == b else round(weights.agent * 10) if s == t else 10
+        return (
+            0
+            if (a, s) == (b, t)
+            else round(weights.status * 10)
+            if a == b
+            else round(weights.agent * 10)
+            if s == t
+            else 10
+        )
 
     n1, n2 = len(left.names), len(right.names)
     edges = set(right.edges)
@@ -89,7 +99,10 @@ def test_distance_does_not_depend_on_node_order(pair, seed):
     place = {old: new for new, old in enumerate(order)}
     labels = None if right.labels is None else tuple(right.labels[old] for old in order)
     edges = tuple((place[a], place[b]) for a, b in reversed(right.edges))
-    assert edit_distance(left, Graph(right.names, labels, edges), WEIGHTS).upper == edit_distance(left, right, WEIGHTS).upper
+    assert (
+        edit_distance(left, Graph(right.names, labels, edges), WEIGHTS).upper
+        == edit_distance(left, right, WEIGHTS).upper
+    )
 
 
 def numbered(n, edges, labels=None):
@@ -161,7 +174,7 @@ def test_plan_like_pairs_of_twelve_nodes_are_exact():
 
 
 def test_symmetric_pairs_of_twelve_nodes_are_exact():
-    """The families that defeat plain branch and bound are solved too: cycles, alternating rings, bipartite graphs, trees."""
+    """Families that defeat plain branch and bound are solved: cycles, alternating rings, bipartite graphs, trees."""
     ring = numbered(12, [(i, (i + 1) % 12) if i % 2 else ((i + 1) % 12, i) for i in range(12)])
     bipartite = numbered(12, [(i, 6 + i) for i in range(6)] + [(i, 6 + i // 3 * 3 + (i + 1) % 3) for i in range(6)])
     matching = numbered(12, [(2 * i, 2 * i + 1) for i in range(6)])
@@ -214,7 +227,7 @@ def test_coarse_bounds_use_equal_labels():
 
 def test_weights_above_two_are_refused():
     """A substitution dearer than deletion plus insertion is refused, as is a negative price."""
-    with pytest.raises(ValueError, match="agent weight 2.5"):
+    with pytest.raises(ValueError, match=r"agent weight 2\.5"):
         Weights(2.5, 0.5)
     with pytest.raises(ValueError, match="status weight -1"):
         Weights(0.5, -1)
@@ -233,7 +246,7 @@ def test_networkx_agrees_without_loops():
 
 @NETWORKX
 def test_networkx_misses_self_loops():
-    """With a self-loop networkx may come out below the true distance, never above: the difference between the profiles."""
+    """With a self-loop networkx may come out below the true distance, never above."""
     rng = random.Random(9)
     lower = 0
     for _ in range(120):

@@ -1,5 +1,7 @@
 """Directory figures, the original's result file, and the laws of the aggregators."""
 
+# ruff: noqa: S311 - test data
+
 import json
 import random
 
@@ -48,7 +50,12 @@ def test_rates_in_each_profile(bench, write):
         "Reject": {"FC": 1, "Reject": 2, "FAILED": 0},
     }
     # Reject: TP 2, FP 1, FN 1, TN 2; FC: TP 2, FP 1, FN 2, TN 2.
-    assert documented["reject_decision_performance"] == {"precision": 2 / 3, "recall": 2 / 3, "f1": 2 / 3, "accuracy": 4 / 6}
+    assert documented["reject_decision_performance"] == {
+        "precision": 2 / 3,
+        "recall": 2 / 3,
+        "f1": 2 / 3,
+        "accuracy": 4 / 6,
+    }
     f1 = 2 * (2 / 3 * 0.5) / (2 / 3 + 0.5)
     assert documented["fc_decision_performance"] == {"precision": 2 / 3, "recall": 0.5, "f1": f1, "accuracy": 4 / 7}
     assert documented["error_patterns"] == {
@@ -146,7 +153,12 @@ OVERALL = {
     "key_metrics",
     "score_details",
 }
-MATRIX = {f"total_{truth}_{sign}_{side}" for truth in ("true", "false") for sign in ("positive", "negative") for side in ("reject", "fc")}
+MATRIX = {
+    f"total_{truth}_{sign}_{side}"
+    for truth in ("true", "false")
+    for sign in ("positive", "negative")
+    for side in ("reject", "fc")
+}
 WORKFLOW = {
     "workflow_evaluation_with_failure",
     "workflow_evaluation_without_failure",
@@ -244,10 +256,15 @@ def test_the_result_file_has_every_field(bench, write, turns, profile):
 
 
 def test_the_result_file_of_a_broken_argument_part(bench, write):
-    """upstream writes zeros, an empty trial list and the error; the entry has the original's shorter set of fields."""
+    """Upstream writes zeros, an empty trial list and the error; the entry has the original's shorter set of fields."""
     write("one", ("f", "f"), runs={"run #1": {"label": {}, "sub_agent_history": []}})
     arguments = bench.native("upstream")["detailed_results"][0]["detail"]["arguments_detail"]
-    gone = {"total_perfect_function_calls", "total_fc_successful_calls", "total_rejection_type_mismatch", "total_failed_generation"}
+    gone = {
+        "total_perfect_function_calls",
+        "total_fc_successful_calls",
+        "total_rejection_type_mismatch",
+        "total_failed_generation",
+    }
     assert set(arguments) == (ARGUMENTS - gone) | {"error"}
     assert arguments["error"].startswith("KeyError")
 
@@ -255,7 +272,11 @@ def test_the_result_file_of_a_broken_argument_part(bench, write):
 def test_failed_trials_are_named_in_documented(bench, scenario, turns):
     """A trial that cannot be graded is listed, and its file's figures come from the others."""
     label = turns.label(_2=[turns.call("f", {"a": 1})])
-    run = {"label": label, "main_agent_history": [], "sub_agent_history": [turns.answer("2", [turns.call("f", {"a": 1})])]}
+    run = {
+        "label": label,
+        "main_agent_history": [],
+        "sub_agent_history": [turns.answer("2", [turns.call("f", {"a": 1})])],
+    }
     bench.write("one", scenario(runs={"run #1": run, "run #2": 7}))
     arguments = bench.native()["detailed_results"][0]["detail"]["arguments_detail"]
     assert arguments["failed_trials"] == [["run #2", "run #2: the run is not an object"]]
@@ -287,7 +308,7 @@ def test_the_result_file_without_readable_files(bench, profile):
 
 
 def test_counters_have_the_types_of_the_original(bench, write):
-    """upstream writes some counters as floats, as the original does; documented writes whole numbers."""
+    """Upstream writes some counters as floats, as the original does; documented writes whole numbers."""
     write("one", ("f", "f"))
     for profile, kind in (("documented", int), ("upstream", float)):
         raw = bench.native(profile)["overall_statistics"]["score_details"]["raw_confusion_matrix"]

@@ -16,7 +16,10 @@ def plan_of(*workflows):
     """A plan text; each workflow is (steps, fields)."""
     built = {}
     for number, (steps, fields) in enumerate(workflows, start=1):
-        built[f"workflow_{number}"] = {**fields, "steps": [{"name": agent, "status": status} for agent, status in steps]}
+        built[f"workflow_{number}"] = {
+            **fields,
+            "steps": [{"name": agent, "status": status} for agent, status in steps],
+        }
     return json.dumps(built)
 
 
@@ -49,7 +52,7 @@ def test_a_plan_equals_itself(grade, profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_step_score_is_half_and_half(grade, profile):
-    """similarity = 1 - distance / (nodes + edges of both); the step score is their mean."""
+    """Similarity = 1 - distance / (nodes + edges of both); the step score is their mean."""
     item = grade({3: TWO}, [(3, ONE)], profile).items[0]
     # Structural: one node and one edge to add, of 1 + 3; component: the same.
     assert item.parts["structural"] == 1 - 2 / 4
@@ -87,7 +90,7 @@ def test_an_empty_plan_equals_an_empty_plan(grade, profile):
 )
 @pytest.mark.parametrize("profile", PROFILES)
 def test_failures_by_profile(grade, profile, entries, documented, upstream):
-    """documented: each failed gold plan is one zero; upstream: absent weighs 2, unreadable 3, an extra unreadable one 1."""
+    """A failed gold plan is one zero; in upstream an absent one weighs 2, an unreadable 3, an unasked-for 1."""
     found = grade({3: ONE, 5: ONE}, entries, profile)
     expected = documented if profile == "documented" else upstream
     assert (found.score, found.counts["plans"], found.counts["plans_failed"]) == expected
@@ -127,7 +130,7 @@ def test_a_gold_plan_that_does_not_parse(grade, profile):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_which_turns_may_be_gold_plans(bench, scenario, turns, profile):
-    """documented takes assistant turns without an agent only; upstream any numbered turn that parses."""
+    """Documented takes assistant turns without an agent only; upstream any numbered turn that parses."""
     label = {
         **turns.label(_2={"role": "user", "content": "workflow_1: {}"}),
         "3": {"role": "assistant", "agent_id": "a", "content": "workflow_1: {}"},
@@ -141,7 +144,12 @@ def test_which_turns_may_be_gold_plans(bench, scenario, turns, profile):
 
 @pytest.mark.parametrize(
     "text",
-    ["workflow_1: null", '{"workflow_1": {"steps": [3]}}', '{"workflow_1": {"depends_on": [null]}}', "3: x\nworkflow_1: {}"],
+    [
+        "workflow_1: null",
+        '{"workflow_1": {"steps": [3]}}',
+        '{"workflow_1": {"depends_on": [null]}}',
+        "3: x\nworkflow_1: {}",
+    ],
 )
 def test_a_malformed_plan_drops_the_run_in_upstream_only(grade, text):
     """What makes the original raise drops all plans of the run, without a failure; documented grades what is there."""
@@ -174,7 +182,9 @@ def test_weights_come_from_options_config_or_defaults(bench, scenario, turns, tm
 
 
 @pytest.mark.parametrize(
-    "options", [{"agent_weight": -0.1}, {"status_weight": 2.01}, {"search_budget": 0}], ids=["agent", "status", "budget"]
+    "options",
+    [{"agent_weight": -0.1}, {"status_weight": 2.01}, {"search_budget": 0}],
+    ids=["agent", "status", "budget"],
 )
 def test_bad_options_are_refused(options):
     """Weights outside 0 to 2 and an empty budget are refused with their name."""
@@ -196,13 +206,16 @@ def test_self_loops_are_exact_in_documented(grade):
 
 @pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
 def test_upstream_asks_networkx_where_it_can(grade):
-    """auto takes networkx in upstream, ``exact`` does not; a pair too large for it goes to the exact solver."""
+    """Auto takes networkx in upstream, ``exact`` does not; a pair too large for it goes to the exact solver."""
     small = grade({3: LOOP}, [(3, LOOP)], "upstream").items[0]
     assert small.metadata["component"]["solver"] == "networkx"
     assert grade({3: LOOP}, [(3, LOOP)], "upstream", solver="exact").items[0].metadata["component"]["solver"] == "own"
     large = plan_of(([(f"agent_{number}", "x") for number in range(9)], {}))
     assert grade({3: large}, [(3, large)], "upstream").items[0].metadata["component"]["solver"] == "own"
-    assert grade({3: LOOP}, [(3, LOOP)], "documented", solver="networkx").items[0].metadata["component"]["solver"] == "networkx"
+    assert (
+        grade({3: LOOP}, [(3, LOOP)], "documented", solver="networkx").items[0].metadata["component"]["solver"]
+        == "networkx"
+    )
 
 
 def test_a_plan_too_large_for_the_budget_has_bounds(grade):

@@ -85,7 +85,7 @@ def test_two_flat_objects_in_a_row_are_no_single_value():
 
 
 def test_balancing_does_not_skip_braces_in_texts():
-    """A brace inside a text ends or prolongs the third form, so such a plan in prose is lost, but not as a whole text."""
+    """A brace inside a text ends or prolongs the third form, so such a plan is lost in prose, not as a whole."""
     plan = '{"workflow_1": {"steps": [{"name": "}"}]}}'
     assert parse_plan(f"so {plan} there", "upstream").form != 3
     assert parse_plan(plan, "upstream").form == 4
@@ -104,7 +104,7 @@ def test_the_repair_adds_a_colon_to_keys():
     ids=["key", "date", "depth"],
 )
 def test_what_stops_the_original_stops_only_upstream(text):
-    """A key that is no text, an impossible date or extreme nesting raises in upstream and is passed over in documented."""
+    """A key that is no text, an impossible date or extreme nesting raises in upstream only."""
     with pytest.raises(Exception, match=r".") as caught:
         parse_plan(text, "upstream")
     assert not isinstance(caught.value, json.JSONDecodeError)
@@ -112,7 +112,16 @@ def test_what_stops_the_original_stops_only_upstream(text):
     assert bool(found.workflows) == text.startswith("5: x")
 
 
-@pytest.mark.parametrize("text", ["```json{" * 20000, "workflow_1: " + "[" * 100000, "{" * 200000, "```yaml workflow_" + " " * 200000, '"workflow_1":{' * 9000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```json{" * 20000,
+        "workflow_1: " + "[" * 100000,
+        "{" * 200000,
+        "```yaml workflow_" + " " * 200000,
+        '"workflow_1":{' * 9000,
+    ],
+)
 def test_hostile_texts_take_no_quadratic_time(text):
     """Long runs of openings are refused quickly: the patterns are searched in linear time."""
     assert parse_plan(text, "documented").workflows == {}

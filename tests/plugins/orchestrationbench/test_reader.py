@@ -93,7 +93,9 @@ def test_scenario_ids(bench, content, changes, expected):
     assert bench.read()[0].id == expected
 
 
-@pytest.mark.parametrize(("name", "run"), [("run #7", 7), ("run #07", "run #07"), ("first", "first"), ("run #0", "run #0")])
+@pytest.mark.parametrize(
+    ("name", "run"), [("run #7", 7), ("run #07", "run #07"), ("first", "first"), ("run #0", "run #0")]
+)
 def test_run_names(bench, content, name, run):
     """Trials are numbered by their name; other names are kept."""
     content["history"] = {name: content["history"]["run #1"]}
@@ -131,7 +133,11 @@ def test_steps_are_graded_by_the_family_too(bench, content):
     decisions = [grade for _, grade in bench.grades("decision", samples=samples)]
     assert [grade.label for grade in decisions[:2]] == ["FC", "AWAITING_USER_INPUT"]
     assert [str(grade.outcome) for grade in decisions] == ["graded", "graded", "skipped"]
-    assert [str(grade.outcome) for _, grade in bench.grades("plan", samples=samples)] == ["skipped", "skipped", "graded"]
+    assert [str(grade.outcome) for _, grade in bench.grades("plan", samples=samples)] == [
+        "skipped",
+        "skipped",
+        "graded",
+    ]
 
 
 def test_broken_steps_as_samples(bench, content):
@@ -148,7 +154,10 @@ def test_broken_steps_as_samples(bench, content):
 
 def test_cards_are_flattened_to_tools(tmp_path):
     """Tools of all cards by file name, a later equal name winning."""
-    for name, tools in {"a": [{"name": "f", "parameters": {}}, {"name": "g"}], "b": [{"name": "f", "description": "2"}]}.items():
+    for name, tools in {
+        "a": [{"name": "f", "parameters": {}}, {"name": "g"}],
+        "b": [{"name": "f", "description": "2"}],
+    }.items():
         (tmp_path / f"{name}.json").write_text(json.dumps({"tools": [*tools, {"no": "name"}, 3]}), encoding="utf-8")
     assert [(tool.name, tool.description, tool.parameters) for tool in read_cards(tmp_path)] == [
         ("f", "2", None),
@@ -185,7 +194,9 @@ def test_config(tmp_path, text, agent, status, section):
     assert (setting.agent_weight, setting.status_weight, setting.judge_section) == (agent, status, section)
 
 
-@pytest.mark.parametrize("text", ["evaluation_params: {agent_change_weight: 3}", "a: [", "evaluation_params: {status_change_weight: true}"])
+@pytest.mark.parametrize(
+    "text", ["evaluation_params: {agent_change_weight: 3}", "a: [", "evaluation_params: {status_change_weight: true}"]
+)
 def test_unusable_config(tmp_path, text):
     """A config that is no YAML, or whose weights are no numbers from 0 to 2, is refused."""
     path = tmp_path / "c.yaml"
@@ -198,7 +209,13 @@ def test_unusable_config(tmp_path, text):
 
 @pytest.mark.parametrize(
     "content",
-    ["{", "[]", '{"f": 1}', '{"f": {"t": {"s": {"a": {"tp_count": -1}}}}}', '{"f": {"t": {"s": {"a": {"tp_count": 1.5}}}}}'],
+    [
+        "{",
+        "[]",
+        '{"f": 1}',
+        '{"f": {"t": {"s": {"a": {"tp_count": -1}}}}}',
+        '{"f": {"t": {"s": {"a": {"tp_count": 1.5}}}}}',
+    ],
 )
 def test_unusable_verdicts(bench, tmp_path, content, scenario):
     """A verdict file of another form is refused, with the place."""

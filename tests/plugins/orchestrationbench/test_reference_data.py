@@ -1,5 +1,7 @@
 """The real English scenarios: they parse, score 1 against themselves, and survive perturbation."""
 
+# ruff: noqa: S311 - test data
+
 import copy
 import json
 import random
@@ -39,7 +41,15 @@ def repeated(label):
             text = None if calls else turn["content"]
             if not calls and not any(mark in text for mark in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION")):
                 text = f"{text} TOOL_CONSTRAINT_VIOLATION"
-            sub.append({"step_id": key, "role": "assistant", "agent_id": turn["agent_id"], "content": text, "tool_calls": calls})
+            sub.append(
+                {
+                    "step_id": key,
+                    "role": "assistant",
+                    "agent_id": turn["agent_id"],
+                    "content": text,
+                    "tool_calls": calls,
+                }
+            )
         elif turn["content"].startswith("workflow_"):
             main.append({"step_id": int(key), "role": "assistant", "content": turn["content"]})
     return {"label": label, "main_agent_history": main, "sub_agent_history": sub}
@@ -70,7 +80,9 @@ def test_all_scenarios_parse_and_the_unreadable_steps_are_reported(reference):
     calls = [len(sample.expected.calls) for sample in read if sample.expected.label == "FC"]
     assert (calls.count(1), calls.count(2), sum(count > 2 for count in calls)) == (669, 19, 17)
     labels = [sample.expected.label for sample in read]
-    rejections = [labels.count(name) for name in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION")]
+    rejections = [
+        labels.count(name) for name in ("AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION")
+    ]
     assert rejections == [191, 13, 4]
 
 
@@ -96,7 +108,9 @@ def test_gold_against_itself_is_perfect(bench, reference, suite, profile):
     assert len(calls) == 705
     with_arguments = [item for item in calls if item.counts["tp"] or item.counts["fp"] or item.counts["fn"]]
     assert len(with_arguments) > 690
-    assert all(item.parts == {"name": 1.0, "key": 1.0, "value": 1.0, "value_upper_bound": 1.0} for item in with_arguments)
+    assert all(
+        item.parts == {"name": 1.0, "key": 1.0, "value": 1.0, "value_upper_bound": 1.0} for item in with_arguments
+    )
     figures = bench.figures(profile=profile, reader=cards, solver="exact")
     matrix = figures["decision_matrix"]
     assert [row["file"] for row in figures["scenarios"] if row["arguments_error"]] == []

@@ -15,7 +15,13 @@ STEPS = [
     (None, 3, "main", "main", "workflow_1:\n  steps: [{name: ferry_agent, status: pending}]\n"),
     ("workflow_1", 4, "ferry_agent", "agent", "tool: find\narguments: {from: A, n: 2}\ntool_call_result: {ok: true}"),
     ("workflow_1", 5, "ferry_agent", "agent", "tool: book\nparameters: {id: 7}"),
-    ("workflow_1", 6, "ferry_agent", "agent", "tool_call:\n- {tool: a, arguments: {x: 1}}\n- {tool: b}\ntool_call_result: 5"),
+    (
+        "workflow_1",
+        6,
+        "ferry_agent",
+        "agent",
+        "tool_call:\n- {tool: a, arguments: {x: 1}}\n- {tool: b}\ntool_call_result: 5",
+    ),
     (None, 7, "ferry_agent", "agent", "status: AWAITING_USER_INPUT\nrequired_info: phone"),
     (None, 8, "main", "main", "Which phone?"),
     (None, 9, "ferry_agent", "agent", "- tool: find\n  arguments: {from: A}"),
@@ -101,7 +107,9 @@ def test_steps_as_samples(directory):
     assert ten["10/3"].plan.startswith("workflow_1")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "steps:", "steps: {}", "steps: [7]", "a: [", "steps: [{step_id: true, data: {content: x}}]"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "steps:", "steps: {}", "steps: [7]", "a: [", "steps: [{step_id: true, data: {content: x}}]"]
+)
 def test_files_that_are_no_scenario(tmp_path, text):
     """A file of another form is a bad record with its reason."""
     path = tmp_path / "x.yaml"

@@ -58,7 +58,10 @@ def test_two_hundred_scenarios_agree_with_the_slow_calculation(tmp_path, bench, 
         assert row["perfect_calls"] == expected["counts"]["perfect"], path
         assert row["function_call_cases"] == expected["counts"]["calls"], path
         assert row["rejection_cases"] == expected["counts"]["rejections"], path
-        for name, part in (("workflow_evaluation_with_failure", "with"), ("workflow_evaluation_without_failure", "without")):
+        for name, part in (
+            ("workflow_evaluation_with_failure", "with"),
+            ("workflow_evaluation_without_failure", "without"),
+        ):
             assert _close(row[name], expected["plans"][part]), path
         assert _close(row["average_structural_GED"], expected["plans"]["structural"]), path
         assert _close(row["average_component_GED"], expected["plans"]["component"]), path

@@ -167,7 +167,7 @@ def test_a_broken_schema_stops_only_upstream(broken):
 
 
 def test_an_undecided_key_in_each_profile():
-    """documented keeps the confirmed match and shows the best case; upstream loses it."""
+    """Documented keeps the confirmed match and shows the best case; upstream loses it."""
     result = compare(["a", "x", "y"], ["a", "b"], {"type": "string"})
     assert counts(decided(result, None, "documented")) == (1, 2, 1, "undecided")
     assert counts(decided(result, None, "upstream")) == (0, 2, 1, "undecided")

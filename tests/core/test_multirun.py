@@ -1,0 +1,177 @@
+"""Several recorded runs of the same tasks: each with its own figures and gate, and statistics over them."""
+
+import json
+import math
+
+import pytest
+
+import gradestack
+from gradestack.errors import ConfigError, DataError
+from gradestack.multirun import enough, statistics
+
+TRIALS = {"1": [1.0, 0.0], "2": [1.0, 1.0], "10": [0.0, 0.5]}
+
+
+@pytest.fixture
+def run(run_lines, record):
+    """Return a function that runs three trials of two tasks."""
+
+    def call(trials=TRIALS, **suite):
+        records = [
+            record(f"t{task}", score, run=trial)
+            for task in (0, 1)
+            for trial, scores in trials.items()
+            for score in [scores[task]]
+        ]
+        return run_lines(records, **{"num_runs": 3} | suite)
+
+    return call
+
+
+def read(report, name):
+    return json.loads((report.path / name).read_text(encoding="utf-8"))
+
+
+def test_every_run_has_its_own_folder(run):
+    """Numbered from 1 in the order of the trials' numbers, each a run directory with the rows of that trial."""
+    report = run(gate={"op": "gte", "value": 0.5})
+    assert sorted(path.name for path in report.path.iterdir()) == [
+        "aggregate_stats.json",
+        "header.json",
+        "results.jsonl",
+        "run_1",
+        "run_2",
+        "run_3",
+        "summary.json",
+    ]
+    averages = []
+    for number, trial in enumerate(("1", "2", "10"), 1):
+        part = gradestack.load_report(report.path / f"run_{number}")
+        rows = list(part.rows())
+        assert {row["run"] for row in rows} == {trial}
+        assert [row["sample"]["id"] for row in rows] == ["t0", "t1"]
+        averages.append((part.metrics["avg_score_attempted"], part.passed, part.summary["run"]))
+        assert part.aggregates["quality"]["toy_count"]["ids"] == ["t0", "t1"]
+    assert averages == [(0.5, True, "1"), (1.0, True, "2"), (0.25, False, "10")]
+    whole = b"".join(path.read_bytes() for path in sorted(report.path.glob("run_*/results.jsonl")))
+    assert sorted(whole.splitlines()) == sorted((report.path / "results.jsonl").read_bytes().splitlines())
+
+
+def test_statistics_over_the_runs(run):
+    """0.5, 1 and 0.25: mean 7/12, sample deviation sqrt(7/48)."""
+    report = run(gate={"op": "gte", "value": 0.5})
+    stats = read(report, "aggregate_stats.json")
+    block = {"mean": pytest.approx(7 / 12), "std": pytest.approx(math.sqrt(7 / 48)), "min": 0.25, "max": 1.0}
+    assert stats["avg_score_attempted"] == stats["per_metric"]["quality"]["avg_score_total"] == block
+    assert (stats["mean_avg_score_attempted"], stats["std_avg_score_total"]) == (block["mean"], block["std"])
+    assert (stats["mean_scores"], stats["std_scores"]) == ({"quality": block["mean"]}, {"quality": block["std"]})
+    assert (stats["num_runs"], stats["runs_passed"], stats["runs_failed"]) == (3, 2, 1)
+    assert stats["pass_rate"] == pytest.approx(200 / 3)
+    assert [each["total"] for each in stats["individual_run_metrics"]] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("profile", "rule", "passed"),
+    [
+        ("documented", None, False),
+        ("upstream", None, True),
+        ("documented", "any", True),
+        ("documented", "majority", True),
+        ("documented", "all", False),
+        ("documented", 2, True),
+        ("documented", 3, False),
+    ],
+)
+def test_how_many_runs_must_pass(run, profile, rule, passed):
+    """Two of three do: documented asks for all, upstream for one, unless told otherwise."""
+    more = {} if rule is None else {"runs_must_pass": rule}
+    report = run(gate={"op": "gte", "value": 0.5}, profile=profile, **more)
+    assert (report.passed, report.exit_code) == (passed, 0 if passed else 1)
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed", "runs", "expected"),
+    [("majority", 2, 4, False), ("majority", 3, 4, True), ("any", 0, 4, False), ("all", 4, 4, True), (1, 1, 4, True)],
+)
+def test_the_rule(rule, passed, runs, expected):
+    """A majority is more than half."""
+    assert enough(rule, passed, runs) is expected
+
+
+def test_runs_without_a_figure_are_left_out_of_the_mean():
+    """Not counted as zero; equal figures have no spread."""
+    metrics = [{"avg_score_attempted": value, "avg_score_total": 0.1, "by_metric": {}} for value in (None, 0.1, 0.1)]
+    stats = statistics(metrics, [None, None, None])
+    assert stats["avg_score_attempted"] == {"mean": 0.1, "std": 0.0, "min": 0.1, "max": 0.1}
+    nothing = statistics(metrics[:1], [None])
+    assert nothing["avg_score_attempted"] == {"mean": None, "std": None, "min": None, "max": None}
+
+
+@pytest.mark.parametrize(
+    ("trials", "asked", "words"),
+    [
+        (TRIALS, 2, ["num_runs asks for 2 run(s), the recording holds 3: 1, 2, 10"]),
+        (TRIALS, 4, ["the recording holds 3: 1, 2, 10"]),
+        ({None: [1.0, 1.0]}, 2, ["the recording holds 1: (unnamed)"]),
+        ({"²": [1.0, 1.0], "9" * 5000: [1.0, 1.0]}, 1, ["the recording holds 2: "]),
+    ],
+)
+def test_another_number_of_runs_is_refused(run, trials, asked, words):
+    """With the names of those there are, however odd."""
+    with pytest.raises(DataError) as caught:
+        run(trials, num_runs=asked)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_model_that_lacks_a_run_is_named(run_lines, record):
+    """Averages over different runs would not compare."""
+    records = [
+        record("a", 1.0, model="m", run=1),
+        record("a", 1.0, model="m", run=2),
+        record("a", 1.0, model="n", run=2),
+    ]
+    with pytest.raises(DataError, match="model n lacks run 1"):
+        run_lines(records, num_runs=2)
+
+
+def test_one_run_writes_no_folder(run_lines, record):
+    """It only checks that there is one."""
+    report = run_lines([record("a", 1.0)], num_runs=1)
+    assert not (report.path / "run_1").exists()
+    assert report.exit_code == 0
+
+
+def test_missing_rows_belong_to_every_run(run_lines, record, write_lines):
+    """A task nobody answered is missing in each."""
+    gold = write_lines([{"id": "a", "expected": "x"}, {"id": "z", "expected": "x"}], "gold.jsonl")
+    report = run_lines([record("a", 1.0, run=1), record("a", 0.0, run=2)], num_runs=2, dataset=str(gold))
+    for number in (1, 2):
+        states = read(report, f"run_{number}/summary.json")["metrics"]["states"]["quality"]
+        assert (states["graded"], states["missing"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("suite", "problem"),
+    [
+        ({"num_runs": 0}, "num_runs: expected at least 1, got 0"),
+        ({"num_runs": "3"}, "num_runs: expected a whole number, got '3'"),
+        ({"runs_must_pass": 0}, "runs_must_pass: expected at least 1, got 0"),
+        ({"runs_must_pass": "most"}, "runs_must_pass: "),
+        ({"max_samples": -1}, "max_samples: expected at least 0, got -1"),
+    ],
+)
+def test_numbers_that_make_no_sense(run, suite, problem):
+    """Refused when the suite is loaded."""
+    with pytest.raises(ConfigError, match=problem):
+        run(**suite)
+
+
+def test_rerunning_gives_the_same_bytes(run, toys):
+    """Folders and statistics included."""
+    first = toys.files_of(run(gate={"op": "gte", "value": 0.5}).path)
+    second = toys.files_of(run(gate={"op": "gte", "value": 0.5}).path)
+    skip = {name for name in first if name.endswith("header.json")}
+    assert {name: data for name, data in first.items() if name not in skip} == {
+        name: data for name, data in second.items() if name not in skip
+    }

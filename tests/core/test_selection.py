@@ -1,0 +1,83 @@
+"""Which samples count: the first tasks, certain tags, the last of several duplicates."""
+
+import functools
+
+import pytest
+
+from gradestack.errors import DataError
+from gradestack.jsontext import line_ranges
+from gradestack.model import Sample
+from gradestack.selection import Selection, digest, tags_of
+from gradestack_plugins.readers import jsonl
+
+RECORDS = [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 2), ("c", 2)]
+
+
+@pytest.fixture(params=[1, 10_000], ids=["many shards", "one shard"])
+def run(run_lines, record, request, monkeypatch):
+    """Return a function that runs two trials of three tasks, in shards of any size."""
+    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=request.param))
+    tags = {"a": ["easy", "short"], "b": "easy", "c": [5]}
+
+    def call(**suite):
+        records = [record(task, 1.0, run=trial, facets={"tags": tags[task]}) for task, trial in RECORDS]
+        report = run_lines(records, **suite)
+        return [(row["sample"]["id"], row["run"]) for row in report.rows()]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("count", "tasks"),
+    [(0, "abc"), (1, "a"), (2, "ab"), (3, "abc"), (9, "abc")],
+    ids=["all", "one", "two", "three", "nine"],
+)
+def test_the_first_tasks_with_all_their_runs(run, count, tasks):
+    """max_samples counts tasks; 0 means no limit."""
+    assert run(max_samples=count) == [(task, trial) for task, trial in RECORDS if task in tasks]
+
+
+@pytest.mark.parametrize(("tags", "tasks"), [(["easy"], "ab"), (["short", "x"], "a"), (["hard"], "")])
+def test_samples_with_one_of_the_tags(run, tags, tasks):
+    """A list of texts or one text; nothing left is unusable input."""
+    if not tasks:
+        with pytest.raises(DataError, match="none is left after the suite's limits"):
+            run(sample_tags=tags)
+    else:
+        assert run(sample_tags=tags) == [(task, trial) for task, trial in RECORDS if task in tasks]
+
+
+def test_a_dataset_is_cut_to_its_first_rows(run_lines, record, write_lines):
+    """And the recording to those."""
+    gold = write_lines([{"id": name, "expected": "x"} for name in "zab"], "gold.jsonl")
+    report = run_lines([record("a", 1.0), record("b", 1.0)], dataset=str(gold), max_samples=2)
+    assert [(row["sample"]["id"], row["state"]) for row in report.rows()] == [("a", "graded"), ("z", "missing")]
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [(None, set()), ("x", {"x"}), (["x", 5, None, "y"], {"x", "y"}), (("x",), {"x"}), ({"x": 1}, set()), (5, set())],
+)
+def test_tags(tags, expected):
+    """Odd ones are none."""
+    assert tags_of(Sample(id="a", facets={"tags": tags})) == expected
+
+
+def test_identities():
+    """Id, model and run tell samples apart, whatever characters they hold."""
+    made = [
+        Sample(id="a"),
+        Sample(id="a", run=1),
+        Sample(id="a", run="1"),
+        Sample(id="a", model="m"),
+        Sample(id="a", model=""),
+        Sample(id="\ud800"),
+        Sample(id='a", null'),
+    ]
+    assert len({digest(sample) for sample in made}) == len(made)
+    assert digest(Sample(id="a", text="x")) == digest(Sample(id="a", text="y"))
+
+
+def test_without_limits_everything_is_taken():
+    """An empty selection takes all."""
+    assert Selection().takes(Sample(id="a"), (0, 0))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.model import Expectation, Outcome, Sample, ToolCall
+from gradestack.model import Expectation, Outcome, Sample, Status, ToolCall
 from gradestack_plugins.orchestrationbench.graders import OrchestrationDecision
 
 PROFILES = ["documented", "upstream"]
@@ -163,6 +163,7 @@ def test_no_step_at_all_is_skipped(judge):
         ({"label": "GENERAL_REJECTION", "expected": Expectation(calls=())}, "reject_reject", "reject_reject"),
         ({"calls": (), "text": "x", "expected": Expectation(label="other")}, None, None),
         ({"expected": Expectation(calls=())}, None, None),
+        ({"calls": (), "status": Status.FAILED, "expected": Expectation(calls=())}, "failed", "failed"),
     ],
 )
 @pytest.mark.parametrize("profile", PROFILES)
@@ -170,7 +171,9 @@ def test_samples_of_other_readers(profile, sample, documented, upstream):
     """Expected calls or a rejection label are gold; calls, label or text the prediction; else it is skipped."""
     grade = OrchestrationDecision(profile=profile).grade(Sample(id="x", **sample))
     cell = documented if profile == "documented" else upstream
-    if cell is None:
+    if cell == "failed":
+        assert grade.outcome is Outcome.FAILED
+    elif cell is None:
         assert grade.outcome is Outcome.SKIPPED
     else:
         assert grade.items[0].counts == {cell: 1}

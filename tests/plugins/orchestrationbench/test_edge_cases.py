@@ -292,6 +292,16 @@ def test_odd_call_lists(bench, sound, calls):
         assert upstream["fc_fc"] == 2
 
 
+def test_gold_turns_of_other_types(bench, sound):
+    """A gold turn, or gold calls, that are of no use fail the step in documented and the file in upstream."""
+    first(sound)["label"]["4-1"] = None
+    first(sound)["label"]["5"] = 7
+    bench.write("one", sound)
+    assert row(bench, "upstream")["arguments_error"].startswith("TypeError")
+    items = bench.grades("decision")[0][1].items
+    assert [item.fault.code for item in items] == ["gold_unreadable", "gold_unreadable"]
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_hostile_values_do_not_raise(bench, sound, profile):
     """Deep nesting, huge numbers, NaN and lone surrogates are graded."""

@@ -214,6 +214,8 @@ def test_very_large_graphs_are_bounded_at_once():
     assert found.lower == 0.0
     assert found.upper == 2 * 2998
     assert edit_distance(chain, numbered(3000, chain.edges), WEIGHTS).upper == 0.0
+    shorter = edit_distance(chain, numbered(2000, chain.edges[:1999]), WEIGHTS)
+    assert (shorter.lower, shorter.upper, shorter.exact) == (2000.0, 2000.0, True)
 
 
 def test_coarse_bounds_use_equal_labels():

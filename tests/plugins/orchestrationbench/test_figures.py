@@ -4,6 +4,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -322,6 +323,18 @@ def test_the_result_file_survives_odd_paths(bench, write, monkeypatch):
 
     assert exporter._text({"a": "\ud800é"}) == '{\n  "a": "\\ud800\\u00e9"\n}'
     assert "é" in exporter._text({"a": "é"})
+
+
+def test_without_its_own_aggregator_nothing_is_exported():
+    """The result file needs the figures of the family's aggregator."""
+    from gradestack.api import ExportSummary, GraderSummary, Input
+    from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
+    from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
+
+    grader = GraderSummary(key="x", grader=OrchestrationBench(), states={}, aggregates={})
+    given = Input(path=Path("x"), name="x", shown="x")
+    summary = ExportSummary(input=given, reader=None, profile="documented", graders={"orchestrationbench": grader})
+    assert OrchestrationBenchExporter().finish(summary) == {}
 
 
 AGGREGATORS = [OrchestrationBenchFigures, OrchestrationDecisions, OrchestrationCalls, OrchestrationPlans]

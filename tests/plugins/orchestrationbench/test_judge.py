@@ -95,6 +95,9 @@ def test_history_before_a_step(turns):
     assert history_before(label, "10") == everything[:3]
     assert history_before(label, "3") == everything[:1]
     assert history_before(label, 3) == everything
+    label["3-2"]["role"] = "assistant"
+    label["10-1"] = {"role": "assistant", "content": "no calls"}
+    assert history_before(label, "11") == [*everything[:3], {"role": "assistant", "content": "no calls"}]
 
 
 def test_system_message(turns):

@@ -28,6 +28,8 @@ PROFILES = ["documented", "upstream"]
         (f"Here it comes:\n{YAML}", 6),
         (f"<think>no {TEXT}</think>{YAML}", 6),
         ("workflow_1\nstatus: pending\nsteps:\n- name: a\n", 7),
+        ("workflow_1\nnote: it\ngoes on\n", 7),
+        ('"workflow_1": {"steps": []}', 6),
     ],
 )
 def test_each_form_is_found(profile, text, form):

@@ -213,6 +213,7 @@ def test_unusable_config(tmp_path, text):
         "{",
         "[]",
         '{"f": 1}',
+        '{"f": {"t": {"s": {"a": 1}}}}',
         '{"f": {"t": {"s": {"a": {"tp_count": -1}}}}}',
         '{"f": {"t": {"s": {"a": {"tp_count": 1.5}}}}}',
     ],
@@ -254,6 +255,19 @@ def test_sniffing(bench, content, tmp_path):
     assert OrchestrationBenchReader.sniff(bench.directory, b"") > 0.5
     (tmp_path / "empty").mkdir()
     assert OrchestrationBenchReader.sniff(tmp_path / "empty", b"") == 0.0
+
+
+def test_sniffing_gives_up_on_a_huge_directory(tmp_path, monkeypatch):
+    """Only so many entries are looked at before a directory is taken for something else."""
+    from gradestack_plugins.orchestrationbench import reader
+
+    monkeypatch.setattr(reader, "_SNIFFED_ENTRIES", 3)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        for number in range(3):
+            (tmp_path / folder / f"{number}.txt").touch()
+    (tmp_path / "b" / "x_out.json").touch()
+    assert OrchestrationBenchReader.sniff(tmp_path, b"") == 0.0
 
 
 @pytest.mark.parametrize("unit", ["trial", "step"])

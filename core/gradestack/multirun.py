@@ -168,7 +168,7 @@ def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> d
         "num_runs": len(metrics),
         "runs_passed": runs_passed,
         "runs_failed": sum(verdict is False for verdict in passed),
-        "pass_rate": 100.0 * runs_passed / len(metrics),
+        "pass_rate": 100.0 * runs_passed / len(metrics) if None not in passed else None,
         **blocks,
         "per_metric": per_metric,
         **{f"mean_{name}": block["mean"] for name, block in blocks.items()},

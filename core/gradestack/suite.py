@@ -326,6 +326,9 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
         value = getattr(spec, name)
         if isinstance(value, int) and value < least:
             resolver.say((name,), f"expected at least {least}, got {value}")
+    if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
+        runs = spec.num_runs or 1
+        resolver.say(("runs_must_pass",), f"{spec.runs_must_pass} of {runs} run(s) can never pass; see num_runs")
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")

@@ -7,7 +7,7 @@ import statistics
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack.exact import Moments, add_exact, count_into, exact_mean, exact_value, merge_exact
@@ -54,6 +54,7 @@ def test_a_sum_beyond_floats_is_refused_aloud():
         summed([1.7e308, 1.7e308])
 
 
+@settings(deadline=None)
 @given(st.lists(FINITE, max_size=30), st.integers(0, 30))
 def test_any_split_gives_the_same_sum(values, cut):
     """Merging two halves equals folding the whole, exactly, and equals the rational sum rounded once."""
@@ -68,6 +69,7 @@ def test_any_split_gives_the_same_sum(values, cut):
         assert exact_mean(merged, len(values)) == float(exact)
 
 
+@settings(deadline=None)
 @given(st.lists(FINITE, max_size=20))
 def test_states_survive_json(values):
     """Written and read back, a state is the same."""
@@ -114,6 +116,7 @@ def test_moments_of_short_series():
     assert same.std == 0.0
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), max_size=20), st.integers(0, 20))
 def test_moments_merge_like_their_series(values, cut):
     """Two halves merged give the figures of the whole, with ==, through JSON."""
@@ -126,6 +129,7 @@ def test_moments_merge_like_their_series(values, cut):
     assert (left.n, left.total, left.mean, left.std) == (whole.n, whole.total, whole.mean, whole.std)
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=2, max_size=12))
 def test_deviation_is_that_of_the_rational_numbers(values):
     """Mean and deviation equal exact rational arithmetic, rounded at the end."""

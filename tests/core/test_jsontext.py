@@ -116,6 +116,7 @@ def test_ranges_hold_whole_lines(tmp_path):
     assert list(line_ranges(tmp_path / "empty")) == []
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([b"a", b"", b"bb\r", b"  ", b"\xc3\xa9" * 5]), max_size=8),
     st.integers(1, 30),

@@ -17,7 +17,9 @@ THIRD = ROOT / "tests" / "third_party" / "gradestack-shout"
 
 def _run(*command, cwd, code=0):
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV_", "GRADESTACK"))}
-    done = subprocess.run([str(each) for each in command], cwd=cwd, env=clean, capture_output=True, text=True)
+    done = subprocess.run(
+        [str(each) for each in command], cwd=cwd, env=clean, capture_output=True, text=True, check=False
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
@@ -91,7 +93,9 @@ def test_third_party_package_is_listed(fresh):
 def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     """A suite names the grader and its aggregator; the report shows their figures."""
     (fresh / "runs.jsonl").write_text(
-        '{"id": "calm", "predicted": "all is well"}\n{"id": "loud", "predicted": "ALL is WELL"}\n{"id": "mute", "predicted": ""}\n'
+        '{"id": "calm", "predicted": "all is well"}\n'
+        '{"id": "loud", "predicted": "ALL is WELL"}\n'
+        '{"id": "mute", "predicted": ""}\n'
     )
     (fresh / "suite.yaml").write_text(
         "name: shouting\ntarget: {paths: [runs.jsonl]}\ngraders:\n  volume: {kind: shout, limit: 0.7}\n"

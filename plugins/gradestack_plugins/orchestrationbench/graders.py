@@ -45,7 +45,7 @@ class OrchestrationDecision(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_decisions",)
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_decisions", "mean")
 
     profile: Profile = "documented"
 
@@ -80,7 +80,7 @@ class OrchestrationCall(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_calls",)
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_calls", "mean")
 
     profile: Profile = "documented"
 
@@ -145,7 +145,7 @@ class OrchestrationPlan(_PlanOptions):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"native", "plan", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans",)
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
 
     def grade(self, sample: Sample) -> Grade:
         """Return the plans of one trial, or of one sample of another reader."""
@@ -173,7 +173,7 @@ class OrchestrationBench(_PlanOptions):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = ARGUMENT_FIELDS | {"plan"}
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
-    aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench",)
+    aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
     def grade(self, sample: Sample) -> Grade:
         """Return all figures of one trial, or of one sample of another reader."""

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from gradestack_plugins.reporters.index import shade
-from gradestack_plugins.reporters.text import clean, moment, number, title, token
+from gradestack_plugins.reporters.text import clean, number, title, token
 
 _BUFFERED = 500
 
@@ -44,7 +44,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    env.filters.update(moment=moment, num=number, shade=shade, title_of=title, token=token)
+    env.filters.update(num=number, shade=shade, title_of=title, token=token)
     return env
 
 

@@ -100,7 +100,6 @@ class Overview:
     name: str
     verdict: str
     """``passed``, ``failed`` or ``none``."""
-    timestamp: str
     version: str
     total: int
     attempted: int
@@ -141,7 +140,6 @@ def overview(report: ReportLike, index: Index) -> Overview:
     return Overview(
         name=brief(report.name, 200),
         verdict="none" if report.passed is None else "passed" if report.passed else "failed",
-        timestamp=brief(as_text(header.get("timestamp")), 60),
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
         attempted=as_count(metrics.get("total_attempted")),

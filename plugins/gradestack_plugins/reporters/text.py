@@ -126,9 +126,3 @@ _DIGITS = re.compile(r"(\d{1,18})")
 def natural(text: str) -> tuple[tuple[int, str], ...]:
     """Return a sort key by which ``task 2`` comes before ``task 10``."""
     return tuple((int(part), "") if part.isdecimal() and part.isascii() else (-1, part) for part in _DIGITS.split(text))
-
-
-def moment(timestamp: str) -> str:
-    """Return an ISO 8601 time in UTC as people read it: ``2025-03-01 12:30 UTC``; any other text as it is."""
-    match = re.fullmatch(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|\+00:00)", timestamp)
-    return f"{match[1]} {match[2]} UTC" if match else timestamp

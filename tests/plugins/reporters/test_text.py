@@ -1,6 +1,6 @@
 import pytest
 
-from gradestack_plugins.reporters.text import brief, clean, cut, moment, natural, number, percent, title, token
+from gradestack_plugins.reporters.text import brief, clean, cut, natural, number, percent, title, token
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,3 @@ def test_tokens_are_single_safe_words():
     """A code becomes one word that can be a class or a data attribute."""
     assert token('wrong "arg" <x>') == "wrong_arg_x_"
     assert token("") == "_"
-
-
-def test_moments_in_utc_are_shortened():
-    """An ISO time in UTC loses its seconds; anything else is left alone."""
-    assert moment("2025-03-01T12:30:59+00:00") == "2025-03-01 12:30 UTC"
-    assert moment("2025-03-01T12:30:59+02:00") == "2025-03-01T12:30:59+02:00"
-    assert moment("yesterday") == "yesterday"

@@ -40,7 +40,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 test: lint
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/deepfabric_baseline.py

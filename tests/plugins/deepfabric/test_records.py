@@ -1,6 +1,7 @@
 """The rules of dataset records, and the ground truth in them."""
 
 import copy
+import enum
 
 import pytest
 
@@ -62,7 +63,7 @@ def edit(path, value):
     return change
 
 
-DROP = object()
+DROP = enum.Enum("Drop", "KEY").KEY
 EXECUTION = ("tool_context", "executions", 0)
 BROKEN = [
     (("surprise",), 1),

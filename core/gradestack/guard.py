@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 from gradestack.api import Reader, Shard
 from gradestack.errors import GradestackError, PluginError
@@ -44,6 +47,34 @@ def guarded(what: str) -> Iterator[None]:
     except Exception as error:
         msg = f"{what} raised {said(error)}"
         raise PluginError(msg) from error
+
+
+class Interruption:
+    """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
+
+    The first signal sets ``requested``; a second one interrupts at once. Does nothing outside the main thread, or where
+    the caller handles the signal itself.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._installed = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            signal.default_int_handler(number, frame)
+        self.requested = True
+
+    def __enter__(self) -> Self:
+        own = threading.current_thread() is threading.main_thread()
+        if own and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+            self._installed = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def name_of(reader: Reader) -> str:

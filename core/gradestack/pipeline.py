@@ -16,7 +16,7 @@ from gradestack import tally
 from gradestack.api import Aggregator, Exporter, Reader, Shard
 from gradestack.errors import DataError, PluginError
 from gradestack.gate import SampleRule, passes
-from gradestack.guard import records_of, said
+from gradestack.guard import Interruption, records_of, said
 from gradestack.jsontext import dumps
 from gradestack.model import BadRecord, Fault, Grade, Key, Sample, Source, Status, failed
 from gradestack.rows import grade_to_json, sample_row
@@ -136,9 +136,11 @@ class Worker:
         sinks = _Sinks(self.parts, shard.ordinal)
         states = [metric.aggregator.start() for metric in self.metrics]
         position = pending = 0
-        with rows.open("w", encoding="utf-8", newline="\n") as out, sinks:
+        with rows.open("w", encoding="utf-8", newline="\n") as out, sinks, Interruption() as interruption:
             try:
                 for record in records:
+                    if interruption.requested:
+                        break
                     if self.watch:
                         self._note(shard).write_text(str(position), encoding="ascii")
                     if isinstance(record, BadRecord):
@@ -157,6 +159,7 @@ class Worker:
                         pending = 0
             except KeyboardInterrupt:
                 result.interrupted = True
+            result.interrupted |= interruption.requested
         if self.tick is not None:
             self.tick(pending)
         result.rows = rows

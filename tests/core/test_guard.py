@@ -1,12 +1,13 @@
 """Plugin code at arm's length."""
 
 import re
+import signal
 
 import pytest
 
 from gradestack.api import Input, Inputs
 from gradestack.errors import DataError, PluginError
-from gradestack.guard import guarded, records_of, said, shards_of, stable_text
+from gradestack.guard import Interruption, guarded, records_of, said, shards_of, stable_text
 
 
 class Odd:
@@ -59,3 +60,24 @@ def test_a_reader_that_stumbles_is_named(tmp_path, toys, where, message):
     with pytest.raises(PluginError) as caught:
         read()
     assert str(caught.value) == message
+
+
+def test_an_interruption_waits_for_the_sample_at_hand():
+    """The first signal is only noted, the second interrupts; afterwards the usual handler is back."""
+    usual = signal.getsignal(signal.SIGINT)
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.requested
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is usual
+
+
+def test_a_callers_own_handler_stays():
+    """Where the caller handles the signal itself, nothing is installed."""
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Interruption():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, usual)

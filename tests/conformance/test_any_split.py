@@ -1,0 +1,70 @@
+"""However the input is cut into shards, every family's example comes to the same bytes, native files included."""
+
+import functools
+import sys
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack.jsontext import dumps, line_ranges, loads
+from gradestack.registry import discover
+from gradestack.rows import grade_from_json, key_from_row
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SUITES = sorted(EXAMPLES.glob("*/suite.yaml"))
+
+
+def _bytes(out):
+    found = {path.relative_to(out): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
+    return {path: content for path, content in found.items() if path.name != "header.json"}
+
+
+def _cut(monkeypatch, size):
+    """Let every reader that cuts files by lines cut them into pieces of about ``size`` bytes; return how many do."""
+    registry = discover(limit="")
+    for name in registry.names("reader"):
+        registry.load("reader", name)
+    places = [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("gradestack_plugins.") and getattr(module, "line_ranges", None) is line_ranges
+    ]
+    for module in places:
+        monkeypatch.setattr(module, "line_ranges", functools.partial(line_ranges, size=size))
+    return len(places)
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
+def test_a_rerun_has_the_same_bytes(suite, tmp_path):
+    """Two runs of one suite differ in header.json only, pages included."""
+    for name in ("one", "two"):
+        gradestack.run(suite, output=tmp_path / name)
+    first, second = _bytes(tmp_path / "one"), _bytes(tmp_path / "two")
+    assert first
+    assert first == second
+
+
+@pytest.mark.parametrize("size", [1, 300, 2000])
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
+def test_any_split_has_the_same_bytes(suite, size, tmp_path, monkeypatch):
+    """Rows, figures, native files and pages do not depend on where line-oriented files are cut."""
+    gradestack.run(suite, output=tmp_path / "whole")
+    assert _cut(monkeypatch, size) >= 2
+    gradestack.run(suite, output=tmp_path / "cut")
+    assert _bytes(tmp_path / "whole") == _bytes(tmp_path / "cut")
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
+def test_metrics_are_recomputed_from_the_rows_alone(suite, tmp_path):
+    """A run directory holds all that its metrics are made of."""
+    resolved = gradestack.load_suite(suite)
+    report = gradestack.run(suite, output=tmp_path / "out", overrides=["reports=[]"])
+    for metric in resolved.metrics:
+        aggregator = metric.stage.component
+        state = aggregator.start()
+        for ordinal, row in enumerate(report.rows()):
+            grade = grade_from_json(row["grades"][metric.of])
+            state = aggregator.add(state, key_from_row(row, ordinal), grade)
+        again = loads(dumps(dict(aggregator.finish(state))))
+        assert again == report.aggregates[metric.of][metric.stage.key], metric.stage.key

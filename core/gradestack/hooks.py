@@ -26,7 +26,7 @@ def gradestack_components() -> Iterable[Component]:
     Returns:
         Components; an empty iterable is fine.
     """
-    raise NotImplementedError
+    return ()
 
 
 class Hooks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ import attrs
 
 from gradestack.api import Kind, Profile
 from gradestack.errors import ConfigError, PluginError
+from gradestack.guard import guarded
 from gradestack.registry import Registry
 from gradestack.structure import Problems, structure
 from gradestack.suitespec import Stage
@@ -129,3 +130,30 @@ def made_stage(kind: Kind, key: str, component: Any) -> Stage:
         version=component.version,
         distribution="local",
     )
+
+
+def exporters_for(registry: Registry, reader: Stage, graders: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Return the exporters whose reader and graders are all in use."""
+    used = {stage.name for stage in graders}
+    found: list[Stage] = []
+    for name in registry.names("exporter"):
+        _, plugin = registry.find("exporter", name)
+        try:
+            target = registry.load("exporter", name)
+        except PluginError:  # matters only to a suite that would use it, which cannot be known
+            continue
+        if target.reader == reader.name and set(target.graders) <= used:
+            with guarded(f"exporter {name}"):
+                exporter = target()
+            found.append(
+                Stage(
+                    kind="exporter",
+                    key=name,
+                    name=name,
+                    component=exporter,
+                    options={},
+                    version=target.version,
+                    distribution=f"{plugin.distribution} {plugin.version}",
+                )
+            )
+    return tuple(found)

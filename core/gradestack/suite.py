@@ -10,13 +10,12 @@ from typing import Any
 import attrs
 
 from gradestack.api import Grader, Input, Inputs, Reader
-from gradestack.errors import ConfigError, GradestackError, PluginError
+from gradestack.errors import ConfigError, GradestackError
 from gradestack.gating import resolve_gates
-from gradestack.guard import guarded
-from gradestack.inputs import expand, name_inputs, recognise
+from gradestack.inputs import Recognised, expand, name_inputs, recognise
 from gradestack.published import jsonable, published
 from gradestack.registry import Registry, suggest
-from gradestack.resolver import Resolver, made_stage
+from gradestack.resolver import Resolver, exporters_for, made_stage
 from gradestack.suitespec import Metric, Stage, Suite, SuiteSpec
 from gradestack.yamlsource import Document, Place, apply_override
 
@@ -76,33 +75,16 @@ def resolve(
     """
     registry.require_sound()
     assignments = list(overrides)
-    for assignment in assignments:
-        if assignment.split(".")[0].split("=")[0].strip() in _EARLY:
-            apply_override(document, assignment)
+    _override(document, assignments, early=True)
     resolver = Resolver(document, registry, base)
     resolver.allow_code = allow_code
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
     chosen = reference.get("kind") if isinstance(reference, Mapping) else reference
-    target = document.data.get("target")
-    if isinstance(target, dict) and isinstance(target.get("paths"), str):
-        target["paths"] = [target["paths"]]
-    given = target.get("paths") if isinstance(target, Mapping) else None
-    sniffed, late = None, None
-    if isinstance(given, list) and given and all(isinstance(path, str) for path in given):
-        name = chosen if isinstance(chosen, str) and chosen in registry.names("reader") else None
-        if chosen is None or name:
-            try:
-                sniffed = recognise(expand(given, base), registry, name)
-                chosen = sniffed.reader
-            except GradestackError as error:  # mistakes in the suite itself are told first
-                if not document.data.get("graders"):
-                    raise
-                late = error
+    sniffed, late = _recognised(resolver, chosen)
+    chosen = sniffed.reader if sniffed is not None else chosen
     _lay_stack(resolver, chosen)
-    for assignment in assignments:
-        if assignment.split(".")[0].split("=")[0].strip() not in _EARLY:
-            apply_override(document, assignment)
+    _override(document, assignments, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
     if not spec.target.paths and not any(problem for problem in resolver.problems if "target" in problem):
@@ -136,7 +118,7 @@ def resolve(
         dataset_reader=dataset_reader,
         graders=tuple(graders.values()),
         metrics=tuple(metrics),
-        exporters=_exporters(registry, reader, graders.values()),
+        exporters=exporters_for(registry, reader, graders.values()),
         gates=gates,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
@@ -149,6 +131,33 @@ def resolve(
         config=published(document.data, inputs, reader, graders, metrics),
         warnings=(*ignored, *resolver.told()),
     )
+
+
+def _override(document: Document, assignments: Iterable[str], *, early: bool) -> None:
+    """Apply the assignments that decide on reader and stack (early), or all others, once the stack is laid."""
+    for assignment in assignments:
+        if (assignment.split(".")[0].split("=")[0].strip() in _EARLY) == early:
+            apply_override(document, assignment)
+
+
+def _recognised(resolver: Resolver, chosen: object) -> tuple[Recognised | None, GradestackError | None]:
+    """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
+    data, registry = resolver.document.data, resolver.registry
+    target = data.get("target")
+    if isinstance(target, dict) and isinstance(target.get("paths"), str):
+        target["paths"] = [target["paths"]]
+    given = target.get("paths") if isinstance(target, Mapping) else None
+    known = isinstance(chosen, str) and chosen in registry.names("reader")
+    if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
+        return None, None
+    if chosen is not None and not known:
+        return None, None
+    try:
+        return recognise(expand(given, resolver.base), registry, str(chosen) if known else None), None
+    except GradestackError as error:
+        if not data.get("graders"):
+            raise
+        return None, error
 
 
 def resolve_samples(
@@ -365,29 +374,3 @@ def _check_needs(
                 f"{stage.name} needs {', '.join(lacking)}; the format {reader.name!r} provides "
                 f"{', '.join(sorted(provides)) or 'only ids'}{advice}",
             )
-
-
-def _exporters(registry: Registry, reader: Stage, graders: Iterable[Stage]) -> tuple[Stage, ...]:
-    used = {stage.name for stage in graders}
-    found: list[Stage] = []
-    for name in registry.names("exporter"):
-        _, plugin = registry.find("exporter", name)
-        try:
-            target = registry.load("exporter", name)
-        except PluginError:  # matters only to a suite that would use it, which cannot be known
-            continue
-        if target.reader == reader.name and set(target.graders) <= used:
-            with guarded(f"exporter {name}"):
-                exporter = target()
-            found.append(
-                Stage(
-                    kind="exporter",
-                    key=name,
-                    name=name,
-                    component=exporter,
-                    options={},
-                    version=target.version,
-                    distribution=f"{plugin.distribution} {plugin.version}",
-                )
-            )
-    return tuple(found)

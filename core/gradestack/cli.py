@@ -54,15 +54,10 @@ def cli() -> None:
 def _finish(report: Report, *, quiet: bool) -> None:
     from gradestack import console  # noqa: PLC0415 - not needed for --help
 
-    if quiet:
-        if report.passed is not None:
-            click.echo(console.verdict(report.passed))
-    else:
-        click.echo(console.results(report))
-        click.echo("")
-        click.echo(console.files(report))
-        if report.passed is not None:
-            click.echo(console.verdict(report.passed))
+    if not quiet:
+        console.say(f"{console.results(report)}\n\n{console.files(report)}")
+    if report.passed is not None:
+        console.say(console.verdict(report.passed))
     if quiet:
         for name, text in sorted(report.summary.get("broken", {}).items()):
             click.echo(printable(f"error: {name} is broken: {text}"), err=True)
@@ -84,7 +79,7 @@ def _execute(make: Callable[[], Suite], *, output: str | None, quiet: bool, stri
     from gradestack.runner import run_suite  # noqa: PLC0415
     from gradestack.store import check_place  # noqa: PLC0415
 
-    place = Path(output) if output else None
+    place = Path(output) if output is not None else None
     if place is not None:
         check_place(place)  # before any work is done
     suite = make()

@@ -29,6 +29,14 @@ def verdict(passed: bool) -> str:
     return "✓ PASSED" if passed else "✗ FAILED"
 
 
+def say(text: str) -> None:
+    """Print to standard output; when nobody reads it any more, go on without it, so that the run is not lost."""
+    try:
+        print(printable(text), flush=True)  # noqa: T201 - this module is the printer
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 @contextmanager
 def progress(name: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     """Show that work goes on; yield the function to call with the number of samples done since the last call.
@@ -38,8 +46,8 @@ def progress(name: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
     if quiet:
         yield lambda _: None
         return
-    print(f"Running evaluation: {name}", flush=True)  # noqa: T201 - this module is the printer
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+    say(f"Running evaluation: {name}")
+    if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         columns = (
             SpinnerColumn(),
             BarColumn(_BAR),
@@ -62,7 +70,7 @@ def progress(name: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
 
     def plain(done: int) -> None:
         state["done"] += done
-        if time.monotonic() - state["said"] > _PLAIN_EVERY:
+        if sys.stderr is not None and time.monotonic() - state["said"] > _PLAIN_EVERY:
             state["said"] = time.monotonic()
             print(f"  {state['done']} samples graded", file=sys.stderr, flush=True)  # noqa: T201
 
@@ -103,7 +111,7 @@ def results(report: Report) -> str:
     total, attempted = metrics["total"], metrics["total_attempted"]
     share = f" ({100 * metrics['passed_attempts'] / attempted:.1f}%)" if attempted else ""
     lines = [
-        f"{'━' * _BAR} {total}/{total} 100%",
+        f"{'━' * _BAR} {total}/{total} 100%" if "incomplete" not in report.summary else f"{total} samples, interrupted",
         "",
         "Results:",
         f"  Total samples: {total}",
@@ -133,6 +141,8 @@ def results(report: Report) -> str:
         for entry in bad["listed"][:3]:
             place = entry["line"] if entry["line"] is not None else f"record {entry['ordinal']}"
             lines.append(f"  {entry['file']}:{place}: {entry['reason']}")
+        if bad["count"] > 3:
+            lines.append(f"  and {bad['count'] - 3} more, in summary.json")
     lines += [f"Warning: {text}" for text in report.summary["warnings"]]
     if "incomplete" in report.summary:
         lines.append(f"Incomplete: {report.summary['incomplete']}")

@@ -52,7 +52,8 @@ def load_suite(
     if cached is not None:
         document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
     resolved = resolve(document, registry or discover(), base=base, overrides=overrides, allow_code=allow_code)
-    return attrs.evolve(resolved, same_inputs=cached is not None)
+    origin = None if isinstance(suite, Mapping) else Path(suite)
+    return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin)
 
 
 def run(

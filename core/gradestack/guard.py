@@ -44,7 +44,7 @@ def guarded(what: str) -> Iterator[None]:
         yield
     except (GradestackError, OSError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"{what} raised {said(error)}"
         raise PluginError(msg) from error
 
@@ -52,16 +52,18 @@ def guarded(what: str) -> Iterator[None]:
 class Interruption:
     """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
 
-    The first signal sets ``requested``; a second one interrupts at once. Does nothing outside the main thread, or where
-    the caller handles the signal itself.
+    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``: what is being finished
+    then is short and must be finished. Does nothing outside the main thread, or where the caller handles the signal
+    itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, patient: bool = False) -> None:
         self.requested = False
+        self._patient = patient
         self._installed = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        if self.requested and not self._patient:
             signal.default_int_handler(number, frame)
         self.requested = True
 
@@ -114,6 +116,6 @@ def records_of(reader: Reader, shard: Shard, index: Any) -> Iterator[Sample | Ba
             yield _checked(record, reader)
     except (GradestackError, OSError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         msg = f"{name_of(reader)} raised {said(error)} in {shard.input.shown}"
         raise PluginError(msg) from error

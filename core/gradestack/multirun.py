@@ -55,14 +55,17 @@ class RowSeries:
     def groups(self, per: str) -> Mapping[str, Series]:
         """Return group name -> series, by model or by a facet, in order of first appearance.
 
-        A group in which nothing could be graded is there too, with no scores: a gate has no data about it.
+        A facet that no row has gives no groups, so that a mistyped one does not pass for a group of everything. A group
+        in which nothing could be graded is there too, with no scores: a gate has no data about it.
         """
         found: dict[str, dict[str, list[float]]] = {}
+        known = False
         for row in self._rows():
             value = row["model_name"] if per == "model" else row["facets"].get(per)
             name = value if isinstance(value, str) else "none" if value is None else str(value)
             _add_scores(found.setdefault(name, {}), row)
-        return found
+            known = known or value is not None
+        return found if known or per == "model" else {}
 
 
 def _add_scores(into: dict[str, list[float]], row: Row) -> None:

@@ -26,7 +26,7 @@ def write_native(run: Run) -> None:
             out = run.staging.path / "native" / (given.name if several else "")
             try:
                 _write(run, stage.name, exporter, given, out)
-            except Exception as error:  # noqa: BLE001 - a native file is a convenience; the run is not lost for it
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a native file is a convenience; the run is not lost for it
                 merged.broken.setdefault(stage.name, said(error).replace(f"{run.staging.path}/", ""))
 
 

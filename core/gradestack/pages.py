@@ -34,7 +34,7 @@ def write_pages(stages: Iterable[Stage], report: Report) -> Pages:
         except KeyboardInterrupt:
             pages.interrupted = True
             break
-        except Exception as error:  # noqa: BLE001 - the results are worth more than a page
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the results are worth more than a page
             pages.broken[f"reporter {stage.name}"] = said(error).replace(f"{report.path}/", "")
     return pages
 
@@ -72,3 +72,14 @@ def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], ou
         msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
         raise ConfigError(msg) from error
     return written
+
+
+def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
+    """Return a summary that tells which pages are missing, and why."""
+    told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
+    found = {**summary, "warnings": [*summary["warnings"], *told]}
+    if pages.broken:
+        found["broken"] = {**summary.get("broken", {}), **pages.broken}
+    if pages.interrupted:
+        found.setdefault("incomplete", "interrupted: report pages are missing")
+    return found

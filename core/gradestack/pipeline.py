@@ -199,7 +199,7 @@ class Worker:
         for number, metric in enumerate(self.metrics):
             try:
                 states[number] = metric.aggregator.add(states[number], key, grades[metric.of])
-            except Exception as error:  # noqa: BLE001 - the rows and the other metrics must not be lost with it
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the rows and the other metrics must not be lost with it
                 self._broken(f"{metric.of}/{metric.key}", error, result)
         tally.add(result.tally, sample.model or "", grades, self.gate, ran=sample.status is Status.OK)
         if self.exporters:
@@ -273,10 +273,10 @@ class Worker:
         for name, exporter in self.exporters:
             try:
                 sinks.write(name, exporter, exporter.row(record, grades, shard))
-            except Exception as error:  # noqa: BLE001 - a native file is a convenience
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a native file is a convenience
                 self._broken(name, error, result)
 
-    def _broken(self, what: str, error: Exception, result: ShardResult) -> None:
+    def _broken(self, what: str, error: BaseException, result: ShardResult) -> None:
         if self.strict:
             msg = f"{what} raised {said(error)}"
             raise PluginError(msg) from error

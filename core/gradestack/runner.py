@@ -17,18 +17,18 @@ from gradestack.api import Aggregator, Shard
 from gradestack.composite import judge_groups, needs_series
 from gradestack.errors import DataError
 from gradestack.gate import GateSpec, evaluate
-from gradestack.guard import records_of, said, shards_of
+from gradestack.guard import Interruption, records_of, said, shards_of
 from gradestack.header import header
 from gradestack.jsontext import dumps, loads
 from gradestack.model import BadRecord, Outcome, Sample, Source, Status
 from gradestack.multirun import RowSeries, write_runs
 from gradestack.native import write_native
-from gradestack.pages import Pages, write_pages
+from gradestack.pages import Pages, with_broken_pages, write_pages
 from gradestack.pipeline import MetricSlot, ShardResult, Worker
 from gradestack.report import Report
 from gradestack.selection import Selection, first_ids, last_ones
 from gradestack.slots import GraderSlot
-from gradestack.store import HEADER, ROWS, SUMMARY, Staging, default_place, link_latest
+from gradestack.store import HEADER, ROWS, SUMMARY, Staging, default_place, keep_inputs, link_latest
 from gradestack.suitespec import Suite
 from gradestack.tally import Tally
 
@@ -138,10 +138,12 @@ class Run:
         with (self.staging.path / ROWS).open("wb") as rows:
             try:
                 for result in suite.engine.component.map(worker, shards):
-                    self._merge(result, rows)
+                    with Interruption(patient=True) as interruption:
+                        self._merge(result, rows)
+                    self.merged.interrupted |= interruption.requested
                     if self.tick is not None and suite.engine.component.remote:
                         self.tick(result.samples)
-                    if result.interrupted:
+                    if self.merged.interrupted:
                         break
                 else:
                     self._missing(worker, shards, rows)
@@ -197,7 +199,7 @@ class Run:
             aggregator: Aggregator[Any] = self.metrics[name]
             try:
                 into[name] = aggregator.merge(into[name] if name in into else aggregator.start(), state)
-            except Exception as error:  # noqa: BLE001 - the other metrics must not be lost with it
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
                 self.merged.broken[name] = said(error)
 
     def _missing(self, worker: Worker, shards: Sequence[Shard], rows: Any) -> None:
@@ -228,7 +230,7 @@ class Run:
                     dumps(finished)
                     done[metric.of][metric.stage.key] = finished
                     continue
-            except Exception as error:  # noqa: BLE001 - as above
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
                 self.merged.broken[name] = said(error)
             done[metric.of][metric.stage.key] = {"error": self.merged.broken[name]}
         return done
@@ -237,7 +239,8 @@ class Run:
         """Return every gate's verdict; only forms beyond the flat one need the scores of all rows."""
         suite, found = self.suite, []
         for gate in suite.gates:
-            if needs_series([gate]):
+            own_rule = gate is not suite.rule and getattr(gate, "metric", "") == "accuracy"
+            if needs_series([gate]) or own_rule:
                 found.append(judge_groups(gate, series.groups, series.everything, suite.headline, suite.profile))
                 continue
             key = getattr(gate, "metric_key", None) or suite.headline
@@ -347,6 +350,9 @@ def run_suite(
         DataError: No record could be read, or a bad one under ``strict``.
         PluginError: A grader raised under ``strict``.
     """
+    if output is not None:
+        given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
+        keep_inputs(output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
     started, clock = datetime.now(UTC), time.perf_counter()
     place = None if temporary else output or default_place(suite.name, started)
     staging = Staging(place)
@@ -357,20 +363,21 @@ def run_suite(
             write_native(run)
         except KeyboardInterrupt:
             run.merged.interrupted = True
-        series = RowSeries(staging.path / ROWS)
-        summary = run.summary(run.merged, series)
-        head = header(suite, started, time.perf_counter() - clock)
-        if suite.num_runs is not None and not run.merged.interrupted:
-            summary = write_runs(run, staging, head, summary)
-        staging.write_json(SUMMARY, summary)
-        staging.write_json(HEADER, head)
+        with Interruption(patient=True) as late:
+            summary = run.summary(run.merged, RowSeries(staging.path / ROWS))
+            head = header(suite, started, time.perf_counter() - clock)
+            if suite.num_runs is not None and not run.merged.interrupted:
+                summary = write_runs(run, staging, head, summary)
+            staging.write_json(SUMMARY, summary)
+            staging.write_json(HEADER, head)
         summary, head = loads(dumps(summary)), loads(dumps(head))  # reporters see what a later reader of the files sees
         report = Report(path=staging.path, header=head, summary=summary, temporary=temporary)
-        pages = write_pages(suite.reports, report)
-        if pages.broken or pages.interrupted:
-            summary = _with_broken_pages(summary, pages)
-            staging.write_json(SUMMARY, summary)
-        path = staging.commit()
+        pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, report)
+        with Interruption(patient=True):
+            if pages.broken or pages.interrupted:
+                summary = with_broken_pages(summary, pages)
+                staging.write_json(SUMMARY, summary)
+            path = staging.commit()
     except OSError as error:
         staging.discard()
         msg = f"{error.filename or staging.path}: {error.strerror or error}"
@@ -381,13 +388,3 @@ def run_suite(
     if output is None and place is not None:
         link_latest(place)
     return attrs.evolve(report, path=path, summary=summary, pages=tuple(path / page for page in pages.written))
-
-
-def _with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
-    told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
-    found = {**summary, "warnings": [*summary["warnings"], *told]}
-    if pages.broken:
-        found["broken"] = {**summary.get("broken", {}), **pages.broken}
-    if pages.interrupted:
-        found.setdefault("incomplete", "interrupted: report pages are missing")
-    return found

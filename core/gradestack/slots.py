@@ -54,7 +54,7 @@ def _submitted(slot: GraderSlot, sample: Sample, *, strict: bool) -> tuple[Grade
     """
     try:
         text = slot.extractor.extract(sample) if slot.extractor is not None else ""
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if strict:
             msg = f"the extractor of {slot.key!r} raised on {sample.source or sample.id}"
             raise PluginError(msg, f"{type(error).__name__}: {error}") from error
@@ -86,7 +86,7 @@ def _per_turn(slot: GraderSlot, sample: Sample, truths: tuple[str, ...], *, stri
             text=None,
             expected=attrs.evolve(sample.expected, text=truth),
         )
-        grade, text = _submitted(slot, alone, strict=strict)
+        grade, text = _submitted(slot, alone, strict=strict) if turn else (_absent_turn(slot), "")
         score = grade.score or 0.0
         total += score
         passed += score >= 1.0
@@ -109,6 +109,14 @@ def _per_turn(slot: GraderSlot, sample: Sample, truths: tuple[str, ...], *, stri
     return Grade(score=total / len(truths), items=tuple(items), counts=counts, metadata=counts), submission
 
 
+def _absent_turn(slot: GraderSlot) -> Grade:
+    """Return the grade of a turn the recording lacks: a failure, in upstream a score of 0; no grader is asked."""
+    message = "the recording lacks this turn"
+    if slot.profile == "upstream":
+        return Grade(score=0.0, rationale=message)
+    return failed(Fault(category="extraction", code="missing_turn", message=message))
+
+
 def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
     try:
         grade = slot.grader.grade(sample)
@@ -116,7 +124,7 @@ def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
         fault = problem and Fault(
             category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature
         )
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if strict:
             msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
             raise PluginError(msg, f"{type(error).__name__}: {error}") from error

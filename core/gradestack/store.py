@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,19 @@ def _check_place(path: Path) -> None:
         raise ConfigError(msg)
 
 
+def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
+    """Refuse an output that holds a file the run reads, or is one: a rerun replaces the directory whole.
+
+    Raises:
+        ConfigError: Naming the file that would be lost.
+    """
+    place = output.resolve()
+    for path in paths:
+        if path.resolve().is_relative_to(place):
+            msg = f"{output}: holds {path}, which this run reads and would replace; name another place with -o"
+            raise ConfigError(msg)
+
+
 class Staging:
     """A run directory in the making.
 
@@ -84,6 +98,8 @@ class Staging:
                 self.path = Path(tempfile.mkdtemp(prefix="gradestack-"))
             else:
                 check_place(place)
+                if place.is_symlink():  # to a directory: what it leads to is replaced, not the link
+                    self.place = place = place.resolve()
                 place.absolute().parent.mkdir(parents=True, exist_ok=True)
                 self.path = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.absolute().parent))
                 self.path.chmod(0o755)

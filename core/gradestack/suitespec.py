@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import attrs
@@ -116,6 +117,8 @@ class Suite:
     config: Mapping[str, Any]
     """The suite as written, overrides and stack included, input paths by their short names."""
     warnings: tuple[str, ...] = ()
+    origin: Path | None = None
+    """The suite file, when there is one."""
 
     @property
     def rule(self) -> Gate | None:

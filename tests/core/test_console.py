@@ -81,11 +81,12 @@ def test_what_needs_attention_is_told(tmp_path):
     lines = shown(
         tmp_path, bad_records={"count": 5, "listed": listed}, warnings=["mind this"], incomplete="interrupted: x"
     )
-    assert lines[-6:] == [
+    assert lines[-7:] == [
         "5 bad records left out:",
         "  f:record 0: bad\\x1b[2J",
         "  f:1: bad\\x1b[2J",
         "  f:2: bad\\x1b[2J",
+        "  and 2 more, in summary.json",
         "Warning: mind this",
         "Incomplete: interrupted: x",
     ]

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -27,7 +28,16 @@ def _start(work: Any) -> None:
     """Keep the work in the new process, so that it is sent once and not with every shard."""
     global _work  # noqa: PLW0603 - one per process, set once before any shard
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
-    _work = work
+    threading.Thread(target=_leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    silent = getattr(work, "tick", None) is not None  # progress is told by the parent
+    _work = attrs.evolve(work, tick=None) if silent else work
+
+
+def _leave_with_parent(parent: int) -> None:
+    """End this process when its parent is gone: nobody would take its results."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _do(shard: Shard) -> Any:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradestack.jsontext import JsonProblem, loads
+from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import Message, ToolCall, ToolSpec
 
 
 def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
-    """Return (arguments, raw text): the object, or None when the text does not hold one; text None for an object.
+    """Return (arguments, raw text): the object, or None when there is none (then the value as text); text None for one.
 
     A missing or null value reads as no arguments.
     """
@@ -29,7 +29,7 @@ def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
         except JsonProblem:
             return None, raw
         return (value if isinstance(value, dict) else None), raw
-    return None, None
+    return None, compact(raw)
 
 
 def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | None:

@@ -22,9 +22,9 @@ ODD = [None, True, 5, 1.5, "text", [], {}, [None], {"function": None}, {"functio
         ('"x"', (None, '"x"')),
         ("[" * 10_000, (None, "[" * 10_000)),
         ('{"n": NaN}', None),
-        (5, (None, None)),
-        ([1], (None, None)),
-        (True, (None, None)),
+        (5, (None, "5")),
+        ([1], (None, "[1]")),
+        (True, (None, "true")),
     ],
 )
 def test_arguments(raw, expected):

@@ -1,0 +1,129 @@
+"""What people do to a command line, and what must survive it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import gradestack
+from gradestack.errors import ConfigError
+
+CALL = [{"name": "f", "arguments": {"a": 1}}]
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Four graded samples, scores 1, 1, 0.4 and 0, in a directory of their own."""
+    monkeypatch.chdir(tmp_path)
+    half = [{"name": "f", "arguments": {"a": 2}}]
+    rows = [("a", CALL), ("b", CALL), ("c", half), ("d", [])]
+    lines = (json.dumps({"id": name, "expected": CALL, "predicted": made}) for name, made in rows)
+    (tmp_path / "runs.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path
+
+
+def _suite(**more):
+    return {"name": "x", "target": {"paths": ["runs.jsonl"]}, "graders": {"q": "tau_partial"}, "reports": [], **more}
+
+
+def test_an_output_that_holds_an_input_is_refused(runs):
+    """A rerun replaces its directory whole, so nothing that is read may lie in it."""
+    gradestack.grade_files(["runs.jsonl"], output="out", overrides=["reports=[]"])
+    (runs / "out/mine.jsonl").write_text((runs / "runs.jsonl").read_text())
+    (runs / "out/suite.yaml").write_text("target: {paths: [../runs.jsonl]}\ngraders: {q: tau_partial}\nreports: []\n")
+    with pytest.raises(ConfigError, match=r"mine\.jsonl, which this run reads"):
+        gradestack.grade_files(["out/mine.jsonl"], output="out")
+    with pytest.raises(ConfigError, match=r"suite\.yaml, which this run reads"):
+        gradestack.run("out/suite.yaml", output="out")
+    with pytest.raises(ConfigError, match="which this run reads"):
+        gradestack.grade_files(["out"], output="out", stack="jsonl")
+    assert (runs / "out/mine.jsonl").exists()
+    assert (runs / "out/suite.yaml").exists()
+
+
+def test_every_gate_has_its_own_rule_for_samples(runs):
+    """Accuracy gates after the first do not borrow its per-sample rule: 2 of 4 are right, 3 of 4 are above 0.3."""
+    gates = [
+        {"op": "gte", "value": 0.1},
+        {"metric": "accuracy", "op": "gte", "value": 50},
+        {"metric": "accuracy", "op": "gte", "value": 50, "pass_value": 0.3},
+    ]
+    report = gradestack.run(_suite(gates=gates), output="out")
+    assert [gate["actual"] for gate in report.gates] == [0.6, 50.0, 75.0]
+
+
+def test_a_gate_per_an_unknown_facet_has_no_data(runs):
+    """A mistyped facet is no group of everything."""
+    report = gradestack.run(_suite(gate={"op": "gte", "value": 0.1, "per": "nofacet"}), output="out")
+    assert (report.gates[0]["outcome"], report.passed) == ("no_data", False)
+
+
+def test_a_grader_that_exits_is_a_failed_grade(runs):
+    """sys.exit in somebody's function cannot end the run with exit code 0."""
+    (runs / "mine.py").write_text("import sys\ndef leave(sample, submission):\n    sys.exit(0)\n")
+    row = {"id": "a", "expected": "x", "predicted": "x"}
+    (runs / "runs.jsonl").write_text(json.dumps(row) + "\n")
+    graders = {"q": {"kind": "tool", "function": "mine.py:leave"}}
+    (runs / "suite.yaml").write_text(json.dumps(_suite(graders=graders, gate={"op": "gte", "value": 1})))
+    report = gradestack.run("suite.yaml", output="out", allow_code=True)
+    assert (report.states["q"]["failed"], report.exit_code) == (1, 1)
+    assert next(report.rows())["grade"]["fault"]["type"] == "SystemExit"
+
+
+@pytest.mark.parametrize(
+    ("profile", "state", "score"), [("documented", "graded", 1 / 3), ("upstream", "graded", 1 / 3)]
+)
+def test_an_absent_turn_scores_nothing(runs, profile, state, score):
+    """Even a grader that would accept an empty answer gives nothing for a turn that is not there."""
+    row = {
+        "id": "a",
+        "input": ["one", "two", "three"],
+        "expected": {"text": ["hello", ".*", "^$"]},
+        "turns": [[{"role": "assistant", "content": "hello"}]],
+    }
+    (runs / "runs.jsonl").write_text(json.dumps(row) + "\n")
+    suite = _suite(graders={"q": "regex_match"}, profile=profile)
+    report = gradestack.run(suite, output="out")
+    grade = next(report.rows())["grade"]
+    assert (grade["state"], grade["score"]) == (state, score)
+
+
+def test_a_reader_of_the_output_that_leaves_does_not_end_the_run(runs):
+    """`| true` closes the pipe before anything is printed; results and exit code are as without it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "gradestack.cli", "grade", "runs.jsonl", "-o", "out", "--set", "reports=[]"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert gradestack.load_report(runs / "out").metrics["total"] == 4
+
+
+def test_workers_leave_with_their_parent(runs):
+    """A killed run leaves no worker process behind."""
+    line = json.dumps({"id": "a", "expected": CALL, "predicted": CALL})
+    (runs / "big.jsonl").write_text(f"{line}\n" * 300_000)
+    engine = "engine={kind: processes, workers: 2}"
+    command = [sys.executable, "-m", "gradestack.cli", "grade", "big.jsonl", "-o", "out", "--set", engine]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (workers := _children(process.pid)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    while any(os.path.exists(f"/proc/{worker}") for worker in workers):  # noqa: PTH110 - as short as it gets
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert not (runs / "out").exists()
+
+
+def _children(parent):
+    if not os.path.exists("/proc/self/task"):  # noqa: PTH110
+        pytest.skip("needs /proc")
+    with open(f"/proc/{parent}/task/{parent}/children") as file:  # noqa: PTH123
+        return file.read().split()

@@ -49,11 +49,21 @@ def load_suite(
     else:
         path = Path(suite)
         document, base = read_yaml(path), path.parent
+    said: list[str] = []
     if cached is not None:
+        said = _unused_target(document.data.get("target"))
         document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
     resolved = resolve(document, registry or discover(), base=base, overrides=overrides, allow_code=allow_code)
     origin = None if isinstance(suite, Mapping) else Path(suite)
-    return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin)
+    warnings = (*resolved.warnings, *said)
+    return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
+
+
+def _unused_target(target: Any) -> list[str]:
+    """Return what a re-graded suite's target asks for that a recording cannot give, one warning each."""
+    models = ("model_configs", "model_handles")
+    named = [key for key in models if isinstance(target, Mapping) and target.get(key)]
+    return [f"target.{key} is not used with --cached: every model of the recording is graded" for key in named]
 
 
 def run(

@@ -127,3 +127,17 @@ def _children(parent):
         pytest.skip("needs /proc")
     with open(f"/proc/{parent}/task/{parent}/children") as file:  # noqa: PTH123
         return file.read().split()
+
+
+def test_models_a_regraded_suite_names_are_not_silently_ignored(runs):
+    """With --cached every recorded model is graded, and the suite's own list is told to be unused."""
+    row = {"sample": {"id": 0, "input": "q", "ground_truth": "x"}, "submission": "x", "model_name": "m"}
+    row |= {"trajectory": [[{"role": "assistant", "content": "x"}]], "agent_id": "a", "grade": {"score": 1.0}}
+    (runs / "recorded").mkdir()
+    (runs / "recorded/results.jsonl").write_text(json.dumps(row) + "\n")
+    target = {"kind": "agent", "agent_file": "a.af", "model_handles": ["other"]}
+    suite = {"name": "x", "target": target, "graders": {"q": "exact_match"}, "reports": []}
+    (runs / "suite.yaml").write_text(json.dumps(suite))
+    report = gradestack.run("suite.yaml", cached="recorded", output="out")
+    assert report.metrics["total"] == 1
+    assert any("target.model_handles is not used with --cached" in text for text in report.summary["warnings"])

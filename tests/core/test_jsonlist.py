@@ -1,0 +1,164 @@
+"""JSON lists in files: the standard library's values, element by element, in bounded memory."""
+
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack import jsonlist, jsonwindow
+from gradestack.errors import DataError
+from gradestack.jsonlist import Element, iter_list
+
+ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
+
+
+def elements(path, text, window=None, monkeypatch=None):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+    if window is not None:
+        slowly(monkeypatch)
+        monkeypatch.setattr(jsonwindow, "_WINDOW", window)
+    return list(iter_list(path))
+
+
+def slowly(monkeypatch):
+    """Read everything over the sliding window."""
+    monkeypatch.setattr(jsonlist, "_PIECE", 10**9)
+    monkeypatch.setattr(jsonlist, "_AT_ONCE", -1)
+
+
+def shown(found):
+    return [(each.ordinal, each.line, repr(each.value), each.problem, each.fatal) for each in found]
+
+
+def test_a_list_is_read_element_by_element(tmp_path):
+    """Ordinals count from 0, lines from 1, values are json's."""
+    found = elements(tmp_path / "x.json", '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
+    assert found == [Element(0, 2, {"a": 1}), Element(1, 4, [2]), Element(2, 5, "x")]
+    assert elements(tmp_path / "x.json", " [ ] ") == []
+
+
+def test_odd_values_in_a_list_are_the_standard_librarys(tmp_path):
+    """NaN, infinities, surrogates and big integers, the same as json.loads on the whole."""
+    assert repr([each.value for each in elements(tmp_path / "x.json", ODD)]) == repr(json.loads(ODD))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x.json:1: the file is empty"),
+        ("\n \n", "x.json:3: the file is empty"),
+        ('\n{"a": 1}', "x.json:2: expected a JSON list, found '{'"),
+        ("text", "expected a JSON list, found 't'"),
+    ],
+)
+def test_what_is_no_list_is_refused(tmp_path, text, message):
+    """The message has file and line."""
+    with pytest.raises(DataError) as caught:
+        elements(tmp_path / "x.json", text)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "problem"),
+    [
+        ('[{"a": 1}', [{"a": 1}], "the list is cut off here"),
+        ('[{"a": 1}, ', [{"a": 1}], "the list is cut off here: no closing ']'"),
+        ('[{"a": 1}, {"b": [1, ', [{"a": 1}], "(the list is cut off here)"),
+        ('[{"a": 1}, {"b": "x', [{"a": 1}], "Unterminated string"),
+        ('[{"a": 1} {"b": 2}]', [{"a": 1}], "expected ',' or ']' between elements, found '{'"),
+        ("[1,]", [1], "Expecting value"),
+        ("[1, x, 2]", [1], "Expecting value"),
+        ("[1] 2", [1], "text after the end of the list"),
+        ("[] []", [], "text after the end of the list"),
+    ],
+)
+def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
+    """The elements before the break are read; the last one says what is wrong, and that nothing can follow."""
+    *good, last = elements(tmp_path / "x.json", text)
+    assert [each.value for each in good] == values
+    assert problem in last.problem
+    assert last.fatal
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        ('{"a": nope, "s": "{{[[\\" }]"}', "not JSON: Expecting value"),
+        ('{"raw\ncontrol": "}"}', "Invalid control character"),
+        ('{"a": ' + "9" * 5000 + "}", "4300 digits"),
+        ("[" * 50_000 + "]" * 50_000, "nested too deeply"),
+        ('{"a": "\\u12"}', "Invalid"),
+    ],
+)
+def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
+    """An element that is not JSON is skipped by its brackets; those inside texts do not count."""
+    found = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
+    assert [each.value for each in found] == [{"a": 1}, None, {"b": 2}]
+    assert problem in found[1].problem
+    assert [each.fatal for each in found] == [False, False, False]
+    assert found[1].line == 2
+
+
+def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
+    """The others are read."""
+    found = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
+    assert found == [Element(0, 1, problem="holds bytes that are not UTF-8"), Element(1, 1, {"b": "é"})]
+
+
+BROKEN = [
+    ODD,
+    "[1.5e3, 2, -0.25, 1E+5, 0]",
+    '[{"a": 1, "b": [1, 2, {"c": "}]"}]}, {"x": tru}, {"y": "[{"}, 3]',
+    '[{"a": nope, "s": "{{{[[[\\" }]"}, {"ok": "\\\\"}]',
+    '[{"a": "x\ny", "{": "[[["}, {"b": "}"}]',
+    '[{"a":1}{"b":2}]',
+    '[{"a": "unended',
+    "[ [[[[",
+    "[\n\n1,\n2,]",
+    '[{"a": ]}, 1]',
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("window", [1, 2, 3, 5, 7, 16, 17, 33])
+def test_the_window_does_not_show(tmp_path, monkeypatch, text, window):
+    """Wherever the text is cut for reading, sound and broken lists give the same elements."""
+    whole = shown(elements(tmp_path / "x.json", text))
+    assert shown(elements(tmp_path / "x.json", text, window, monkeypatch)) == whole
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(JSON, max_size=5), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
+def test_any_list_any_window(tmp_path_factory, values, window, indent, ascii_only):
+    """Elements equal the list that was written, however it was formatted and wherever it was cut."""
+    path = tmp_path_factory.mktemp("list") / "x.json"
+    with pytest.MonkeyPatch.context() as patch:
+        found = elements(path, json.dumps(values, indent=indent, ensure_ascii=ascii_only), window, patch)
+    assert [each.value for each in found] == values
+    assert [each.problem for each in found] == [None] * len(values)
+
+
+def test_a_big_list_is_read_in_bounded_memory(tmp_path):
+    """A file of many windows never stands in memory whole."""
+    path = tmp_path / "big.json"
+    with path.open("w") as out:
+        out.write("[")
+        for number in range(30_000):
+            out.write(("," if number else "") + json.dumps({"n": number, "text": "x" * 500}))
+        out.write("]")
+    tracemalloc.start()
+    count = sum(1 for _ in iter_list(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 30_000
+    assert path.stat().st_size > 15_000_000
+    assert peak < 8_000_000

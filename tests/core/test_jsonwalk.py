@@ -1,0 +1,266 @@
+"""Ranges of JSON lists: cut only where it does not show, whatever the file holds."""
+
+import json
+import random
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack import jsonlist, jsonwalk
+from gradestack.errors import DataError
+from gradestack.jsonlist import LIST_SHARD_BYTES, Range, iter_list, list_ranges
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def slowly(monkeypatch):
+    """Read everything over the sliding window."""
+    monkeypatch.setattr(jsonlist, "_PIECE", 10**9)
+    monkeypatch.setattr(jsonlist, "_AT_ONCE", -1)
+
+
+def shown(found):
+    return [(each.ordinal, each.line, repr(each.value), each.problem, each.fatal) for each in found]
+
+
+def outcome(path, parts):
+    """Return everything that reading a file's ranges gives, refusal included."""
+    try:
+        return shown(element for part in parts for element in iter_list(path, part))
+    except DataError as error:
+        return str(error)
+
+
+def reference(path):
+    """Return the same for the whole file, read over the sliding window alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        slowly(patch)
+        return outcome(path, [None])
+
+
+def same(path, size, piece=1024 * 1024, leap=64 * 1024):
+    """Return the ranges of a file, after comparing what they give with what the whole file gives."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonwalk, "_PIECE", piece)
+        patch.setattr(jsonwalk, "_SHORTEST_LEAP", leap)
+        ranges = list(list_ranges(path, size))
+        patch.setattr(jsonlist, "_PIECE", size)
+        assert outcome(path, [None]) == reference(path)
+    assert outcome(path, ranges) == reference(path)
+    assert ranges[0].start == 0
+    assert ranges[-1].end is None
+    assert [part.end for part in ranges[:-1]] == [part.start for part in ranges[1:]]
+    return ranges
+
+
+def test_ranges_hold_whole_elements(tmp_path):
+    """They meet behind the first comma at least so many bytes on; lines and rows are counted through."""
+    path = tmp_path / "x.json"
+    path.write_text('[\n{"a": 1},\n{"b": 2} , [3],\n{"c": "}, {"}\n]')
+    assert same(path, 10) == [Range(0, 11, 1, 0), Range(11, 22, 2, 1), Range(22, None, 3, 2)]
+    assert same(path, 14) == [Range(0, 22, 1, 0), Range(22, None, 3, 2)]
+
+
+def test_a_small_file_is_one_range(tmp_path):
+    """Without looking at it, also when it is empty or no list."""
+    path = tmp_path / "x.json"
+    for text in ("", "x", "[" + "{}," * 100 + "{}]"):
+        path.write_text(text)
+        assert list(list_ranges(path)) == [Range()]
+    assert LIST_SHARD_BYTES == 8 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ('[{"a":1},{"b":2},{"c":3}]', 3),
+        ('\ufeff\n [ {"a":1} , {"b":2}\n,\r\n{"c":3}] \n', 3),
+        ('[{"a":NaN},{"b":-Infinity},{"c":"\\ud800"},["\\uDfff"]]', 4),
+        ('[{"a":nope},{"b":"x\ny"},{"c":"\\x"},{"d":01},{"e":"]}\\""},[}]]', 6),
+        ('[{"a":1},{"b":2},"x",{"c":3},{"d":4}]', 2),
+        ('[{"a":1},"b, {",{"c":3}]', 1),
+        ('[1,{"b":2},{"c":3}]', 1),
+        ('[{"a":1},{"b":2} {"c":3},{"d":4}]', 2),
+        ('[{"a":1},{"b":2}}, {"c":3}]', 2),
+        ('[{"a":1},x {"b":2}, {"c":3}]', 1),
+        ('[{"a":1},,{"b":2}]', 1),
+        ('[{"a":1},{"b":2},]', 2),
+        ('[{"a":1},{"b":2},', 2),
+        ('[{"a":1},{"b":2},{"c": [', 3),
+        ('[{"a":1},{"b":2},{"c": "un', 3),
+        ('[{"a":1},{"b":2}] {"c":3}', 2),
+        ('{"a":[{"b":1},{"c":2}]}', 1),
+        ("[[[[1],[2]],[3]],[4]]", 2),
+        ("[" + "[" * 5000 + "]" * 5000 + ",[1],[2]]", 3),
+        ('[{"a":' + "9" * 5000 + '},{"b":2}]', 2),
+        ("[]", 1),
+    ],
+)
+def test_a_list_is_cut_only_where_a_whole_reading_would_go_on(tmp_path, text, count):
+    """Broken elements with closed brackets are no obstacle; from anything else on, the rest is one range."""
+    path = tmp_path / "x.json"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert len(same(path, 1)) == count
+
+
+def test_bytes_that_are_not_utf8_stay_in_their_element(tmp_path):
+    """A byte that would begin a longer character takes neither the quote nor the bracket behind it along."""
+    path = tmp_path / "x.json"
+    path.write_bytes(b'[{"a":"\xc3"},{"b":"\xe2\x82"},{"c":"\xf0"},{"d":"\xed\xa0\x80"},{"\xff":1},{"e":"\xc3\xa9"}]')
+    assert len(same(path, 1)) == 6
+
+
+def test_the_place_msgspec_reports_is_understood():
+    """Its message on text behind a value says where that begins; otherwise brackets would be counted, slowly."""
+    for text, place in ((b'{"a": [1]}, 2', 10), (b"[{}]  \n ,", 8), (b'{"\xff": "\xc3\xa9"} ]', 12)):
+        with pytest.raises(jsonwalk.msgspec.DecodeError) as caught:
+            jsonwalk._skim(text)
+        assert str(caught.value) == f"{jsonwalk._TRAILING}{place + 1})"
+    with pytest.raises(jsonwalk.msgspec.DecodeError, match=f"^{jsonwalk._TRUNCATED}$"):
+        jsonwalk._skim(b'{"a": [1')
+
+
+def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
+    """Were they worded otherwise, the ranges would be the same."""
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([{"n": n, "s": ']}\\"' * n} for n in range(20)], indent=1))
+    ranges = same(path, 100)
+    monkeypatch.setattr(jsonwalk, "_TRAILING", "so much for this")
+    monkeypatch.setattr(jsonwalk, "_TRUNCATED", "that is all")
+    assert same(path, 100, piece=50) == ranges
+    assert len(ranges) > 5
+
+
+@pytest.mark.parametrize("shape", ["alike", "nested alike", "each otherwise"])
+def test_leaps_give_the_same_ranges(tmp_path, shape):
+    """Whether the place where two records meet is guessed right, wrong or never, the cuts are the same."""
+    path, order = tmp_path / "x.json", random.Random(7)  # noqa: S311
+    records = []
+    for n in range(300):
+        keys = ["id", "b", "c"]
+        if shape == "each otherwise":
+            order.shuffle(keys)
+        inner = [{"id": k} if shape == "nested alike" else {"k": k} for k in range(order.randrange(9))]
+        records.append(dict.fromkeys(keys, inner) | {"n": n})
+    path.write_text(json.dumps(records))
+    ranges = same(path, 500, leap=10**9)
+    assert len(ranges) > 20
+    for piece, leap in ((64, 1), (300, 30), (1000, 100), (5000, 1), (10**6, 1)):
+        assert same(path, 500, piece, leap) == ranges
+
+
+def test_an_element_that_is_too_long_ends_the_cutting(tmp_path, monkeypatch):
+    """What comes behind it is read in one range, so that no element needs to be held whole to find its end."""
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([{"a": 1}, {"b": 2}, {"c": "x" * 1000}, {"d": 4}]))
+    assert len(same(path, 1, piece=20)) == 4
+    monkeypatch.setattr(jsonwalk, "_LONGEST_ELEMENT", 200)
+    assert len(same(path, 1, piece=20)) == 3
+
+
+ATOMS = [b"1", b"-0.0", b"1E400", b"NaN", b"-Infinity", b"null", b'"x"', b'"\\ud800"', b'"\\uD83D\\ude00"', b'"a\\"b"']
+ATOMS += [
+    b'"\\\\"',
+    b'"[{"',
+    b'"]}"',
+    b'", "',
+    b'"\xc3\xa9"',
+    b"{}",
+    b"[]",
+    b"12345678901234567890123",
+    b'"\\\\ud800 NaN"',
+]
+WRONG = [
+    b'"\xff"',
+    b'"\xc3"',
+    b'"\xed\xa0\x80"',
+    b'"a\nb"',
+    b'"\\x"',
+    b'"\\u12"',
+    b'"\\u000Infinity"',
+    b"01",
+    b"1.",
+    b"tru",
+]
+WRONG += [b"1NaN", b'"\x00"', b"9" * 4301, b"\xef\xbb\xbf"]
+SPACE = st.sampled_from([b"", b"", b" ", b"\n", b"\r\n", b"\n  ", b"\t"])
+TEXT = st.recursive(
+    st.sampled_from(ATOMS) | st.sampled_from(ATOMS) | st.sampled_from(WRONG),
+    lambda inner: st.builds(
+        lambda values, space, keyed: (
+            (b"{%b}" if keyed else b"[%b]")
+            % (space + b",".join(space + (b'"k":' if keyed else b"") + value + space for value in values))
+        ),
+        st.lists(inner, max_size=3),
+        SPACE,
+        st.booleans(),
+    ),
+    max_leaves=6,
+)
+ELEMENT = TEXT | st.builds(lambda number, inner: b'{"id":%d, "v": %b}' % (number, inner), st.integers(0, 99), TEXT)
+
+
+@st.composite
+def files(draw):
+    """Draw a list file as hostile as they come: any spacing, values only Python reads, and damage anywhere."""
+    before, behind = draw(SPACE), draw(SPACE)
+    text = b"[" + before + (behind + b"," + before).join(draw(st.lists(ELEMENT, max_size=8))) + behind + b"]"
+    text = draw(st.sampled_from([b"", b"", b"", b"\xef\xbb\xbf", b"\n", b"x"])) + text
+    text += draw(st.sampled_from([b"", b"", b"\n", b" x", b"]"]))
+    place = draw(st.integers(0, len(text)))
+    harm = draw(st.sampled_from(["none", "none", "cut", "insert", "replace"]))
+    if harm == "cut":
+        return text[:place]
+    if harm != "none":
+        rest = text[place + (harm == "replace") :]
+        return (
+            text[:place]
+            + draw(st.sampled_from([b'"', b"\\", b",", b"}", b"]", b"{", b"[", b"\xff", b" ", b"1"]))
+            + rest
+        )
+    return text
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    files(), st.integers(0, 120), st.integers(1, 80), st.sampled_from([1, 20, 10**9]), st.sampled_from([-1, 40, 10**9])
+)
+def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size, piece, leap, at_once):
+    """Values, lines, ordinals, problems and what is fatal: the same, however odd the list and wherever it is cut."""
+    path = tmp_path_factory.mktemp("ranges") / "x.json"
+    path.write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jsonlist, "_AT_ONCE", at_once)
+        same(path, size, piece, leap)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(JSON, max_size=6), st.integers(1, 60), st.sampled_from([None, 1]), st.booleans())
+def test_ranges_give_the_values_that_were_written(tmp_path_factory, values, size, indent, ascii_only):
+    """The ranges' elements, put together, are the list."""
+    path = tmp_path_factory.mktemp("values") / "x.json"
+    path.write_text(json.dumps(values, indent=indent, ensure_ascii=ascii_only), encoding="utf-8")
+    found = [element for part in list_ranges(path, size) for element in iter_list(path, part)]
+    assert [(each.ordinal, each.value, each.problem) for each in found] == [(n, v, None) for n, v in enumerate(values)]
+
+
+def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):
+    """A range that could not be cut is read over the window, in bounded memory, and so is a whole file."""
+    path = tmp_path / "big.json"
+    records = ",".join(json.dumps({"n": n, "text": "x" * 500}) for n in range(40_000))
+    path.write_text(f'["no record",{records}')
+    (part,) = list_ranges(path)
+    for given_part in (part, None):
+        tracemalloc.start()
+        count = sum(1 for _ in iter_list(path, given_part))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert count == 40_002
+        assert peak < 8_000_000
+    assert path.stat().st_size > jsonlist._AT_ONCE

@@ -12,7 +12,7 @@ help:
 	@echo "make test    install with dev extras; lint, types, tests"
 	@echo "make lint    lint and types only"
 	@echo "make format  format the code"
-	@echo "make bench   run the benchmarks"
+	@echo "make bench   run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,10 @@ $(VENV)/.installed-dev: $(BIN)/python pyproject.toml
 	$(PIP) install --quiet --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
 
+$(VENV)/.installed-bench: $(BIN)/python pyproject.toml
+	$(PIP) install --quiet --editable '.[bench]'
+	@touch $@ $(VENV)/.installed
+
 demo: $(VENV)/.installed
 	$(BIN)/gradestack run examples/airline/suite.yaml --output $(DEMO)
 	@echo
@@ -34,6 +38,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/*.py benchmarks/peer_side/*.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -42,9 +47,8 @@ format: $(VENV)/.installed-dev
 test: lint
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
 
-bench: $(VENV)/.installed-dev
-	$(BIN)/python benchmarks/deepfabric_baseline.py
-	$(BIN)/python benchmarks/orchestration.py
+bench: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/collect.py --cache $(VENV)/bench
 
 clean:
 	rm -rf $(VENV) build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache

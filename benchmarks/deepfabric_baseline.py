@@ -47,7 +47,8 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 # ---------------------------------------------------------------------------------------------------- the baseline
 
 
-TEXT = attrs.validators.instance_of(str)
+Validator = Callable[[Any, "attrs.Attribute[Any]", Any], Any]
+TEXT: Validator = attrs.validators.instance_of(str)
 MAYBE_TEXT = attrs.validators.optional(TEXT)
 
 
@@ -74,6 +75,10 @@ class Tool:
     component: str | None = attrs.field(default=None, validator=MAYBE_TEXT)
 
 
+def at_least(length: int) -> Validator:
+    return attrs.validators.min_len(length)
+
+
 def usable(_instance: object, _attribute: object, text: str) -> None:
     parsed = json.loads(text.strip())
     for value in parsed.values() if isinstance(parsed, dict) else ():
@@ -85,10 +90,10 @@ def usable(_instance: object, _attribute: object, text: str) -> None:
 class Execution:
     """A recorded execution."""
 
-    function_name: str = attrs.field(validator=[TEXT, attrs.validators.min_len(1)])
-    arguments: str = attrs.field(validator=[TEXT, attrs.validators.min_len(2), usable])
-    reasoning: str = attrs.field(validator=[TEXT, attrs.validators.min_len(1)])
-    result: str = attrs.field(validator=[TEXT, attrs.validators.min_len(1)])
+    function_name: str = attrs.field(validator=[TEXT, at_least(1)])
+    arguments: str = attrs.field(validator=[TEXT, at_least(2), usable])
+    reasoning: str = attrs.field(validator=[TEXT, at_least(1)])
+    result: str = attrs.field(validator=[TEXT, at_least(1)])
 
 
 @attrs.define
@@ -101,23 +106,35 @@ class Said:
     tool_call_id: str | None = attrs.field(default=None, validator=MAYBE_TEXT)
 
 
+def executions_of(raw: list[dict[str, Any]]) -> list[Execution]:
+    return [Execution(**entry) for entry in raw]
+
+
+def messages_of(raw: list[dict[str, Any]]) -> list[Said]:
+    return [Said(**message) for message in raw]
+
+
 @attrs.define
 class Context:
     """The recorded executions."""
 
-    executions: list[Execution] = attrs.field(converter=lambda raw: [Execution(**entry) for entry in raw])
+    executions: list[Execution] = attrs.field(converter=executions_of)
+
+
+def context_of(raw: dict[str, Any]) -> Context:
+    return Context(**raw)
 
 
 @attrs.define
 class Record:
     """A dataset record; unknown keys are refused by its constructor."""
 
-    messages: list[Said] = attrs.field(converter=lambda raw: [Said(**message) for message in raw])
+    messages: list[Said] = attrs.field(converter=messages_of)
     metadata: dict[str, Any] | None = None
     tools: list[dict[str, Any]] | None = attrs.field(
         default=None, validator=attrs.validators.optional(attrs.validators.instance_of(list))
     )
-    tool_context: Context = attrs.field(kw_only=True, converter=lambda raw: Context(**raw))
+    tool_context: Context = attrs.field(kw_only=True, converter=context_of)
     question: str = attrs.field(default="", validator=TEXT)
     final_answer: str = attrs.field(default="", validator=TEXT)
 
@@ -166,7 +183,7 @@ def accepted(arguments: dict[str, Any], tool: Tool) -> bool:
 def baseline(row: int, raw: dict[str, Any], reply: dict[str, Any]) -> tuple[bool, bool, bool]:
     """Grade one sample the per-sample way; samples with an expected call and a snapshot only, as the data has."""
     record = Record(**raw)
-    query = next(said.content for said in record.messages if said.role == "user")
+    query = next(said.content or "" for said in record.messages if said.role == "user")
     expected = record.tool_context.executions[0]
     wanted = json.loads(expected.arguments)
     truth = [definition(tool) for tool in record.tools or ()]

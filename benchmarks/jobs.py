@@ -1,0 +1,141 @@
+"""The work that is measured, done in a fresh process: ``python benchmarks/jobs.py '{"job": "orjson", "path": ...}'``.
+
+The last line printed is a JSON object: ``n`` (records), ``wall`` and ``cpu`` (seconds of the work, without the start of
+the interpreter and without imports), ``peak`` and ``children`` (peak resident memory in MB of this process and of the
+largest of its children).
+
+Before the work is timed, the same work is done on a small recording of another seed, so that everything is imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import workload
+
+WARM_UP = 40
+GRADERS = {"partial": {"kind": "tau_partial"}, "deepfabric": {"kind": "deepfabric"}}
+Job = Mapping[str, Any]
+
+
+def pin(cores: list[int] | None) -> None:
+    """Let this process use these cores only, where the system can do that."""
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+
+
+def peak() -> float:
+    """Return this process's peak resident memory in MB.
+
+    On Linux that of the program itself; what ``getrusage`` tells would include its parent's before the start.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _spent() -> float:
+    """Return the CPU seconds of this process and its finished children."""
+    both = (resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+
+def timed(work: Callable[[], int]) -> dict[str, Any]:
+    """Return what the work took."""
+    before, started = _spent(), time.perf_counter()
+    number = work()
+    wall, cpu = time.perf_counter() - started, _spent() - before
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {"n": number, "wall": wall, "cpu": cpu, "peak": peak(), "children": children}
+
+
+def parse(job: Job) -> dict[str, Any]:
+    """Decode every line and drop it: the floor no reader of one core gets under."""
+    name = job["job"]
+    module = importlib.import_module(name)
+    loads = module.json.decode if name == "msgspec" else module.loads
+
+    def work() -> int:
+        number = 0
+        with Path(job["path"]).open("rb") as file:
+            for line in file:
+                loads(line)
+                number += 1
+        return number
+
+    return timed(work)
+
+
+def suite(path: str | Path, job: Job) -> dict[str, Any]:
+    """Return the suite that is measured: two graders with their own aggregators, no pages."""
+    return {
+        "name": "benchmark",
+        "target": {"paths": [str(path)], "reader": "jsonl"},
+        "graders": job.get("graders", GRADERS),
+        "reports": [],
+        "engine": job.get("engine", "serial"),
+    }
+
+
+def digest(run: Path) -> str:
+    """Return a digest of the results of a run, all but the header."""
+    found = hashlib.blake2b(digest_size=16)
+    for name in ("results.jsonl", "summary.json"):
+        if (run / name).exists():
+            with (run / name).open("rb") as file:
+                found.update(hashlib.file_digest(file, "blake2b").digest())
+    return found.hexdigest()
+
+
+def gradestack(job: Job) -> dict[str, Any]:
+    """Run a suite through the Python API: read, grade, aggregate, write; options ``engine``, ``rows``, ``graders``."""
+    api = importlib.import_module("gradestack")
+    output = Path(job["output"])
+    rows = {} if job.get("rows", True) else {"rows": False}
+    with tempfile.TemporaryDirectory() as temporary:
+        small = Path(temporary) / "small.jsonl"
+        workload.write(small, WARM_UP, seed=-1)
+        api.run(suite(small, job), output=Path(temporary) / "run", **rows)
+    reports = []
+
+    def work() -> int:
+        reports.append(api.run(suite(job["path"], job), output=output, **rows))
+        return int(reports[0].metrics["total"])
+
+    found = timed(work)
+    metrics = reports[0].metrics
+    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+    found |= {"score": metrics["avg_score_attempted"], "passed": metrics["passed_attempts"], "written": size / 1e6}
+    return {**found, "digest": digest(output)} if job.get("digest") else found
+
+
+JOBS: dict[str, Callable[[Job], dict[str, Any]]] = {
+    "orjson": parse,
+    "json": parse,
+    "msgspec": parse,
+    "gradestack": gradestack,
+}
+
+
+def main() -> int:
+    job = json.loads(sys.argv[1])
+    pin(job.get("cores"))
+    print(json.dumps(JOBS[job["job"]](job)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

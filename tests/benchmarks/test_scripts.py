@@ -1,0 +1,114 @@
+"""Every benchmark script runs, at a tiny size; nothing is said about the figures."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+ROWS = {"startup": 5, "dispatch": 3, "throughput": 8, "memory": 4, "million": 4}
+
+
+def table_of(name, place, *options):
+    """Run a script and return its table as JSON."""
+    output = place / "table.json"
+    command = [sys.executable, str(BENCHMARKS / f"{name}.py"), "--json", str(output), "--records=60", "--rounds=1"]
+    done = subprocess.run([*command, *options], cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
+def without_parsers(notes):
+    """Return the notes that tell of failures other than a parser of the reference that is not installed."""
+    return [note for note in notes if "no figure" in note and "No module named 'orjson'" not in note]
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_a_script_makes_its_table(name, tmp_path):
+    """It has its rows, and no item failed but for a reference parser that is not installed."""
+    table = table_of(name, tmp_path)
+    assert len(table["rows"]) == ROWS[name]
+    assert without_parsers(table["notes"]) == []
+    assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+
+
+def test_engines_are_compared_by_their_bytes(tmp_path):
+    """Every engine has its rows, and the same results as the serial one."""
+    table = table_of("engines", tmp_path)
+    assert without_parsers(table["notes"]) == []
+    assert len(table["rows"]) in {6, 8}
+    assert {row[-1] for row in table["rows"]} == {"yes"}
+
+
+def test_the_profile_names_functions_without_their_places(tmp_path):
+    """Shares add up to at most all of the time."""
+    table = table_of("profile_run", tmp_path, "--records=600")
+    assert without_parsers(table["notes"]) == []
+    assert table["rows"]
+    assert all(0 <= float(row[1].rstrip("%")) <= 100 for row in table["rows"])
+    assert not [row for row in table["rows"] if row[-1].startswith("/")]
+
+
+def test_a_script_prints_its_table(tmp_path):
+    """Without a file to write to, it is for people."""
+    command = [sys.executable, str(BENCHMARKS / "startup.py"), "--rounds", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "gradestack --version" in done.stdout
+    assert "against click" in done.stdout
+
+
+def test_a_peer_that_cannot_be_installed_has_a_reason_and_no_figure(bench, monkeypatch, tmp_path):
+    """The other rows are not lost with it."""
+    frame, peers = bench("frame"), bench("peers")
+
+    def refused(_command):
+        raise frame.ChildFailed("not installed: ERROR: nothing of that name")
+
+    monkeypatch.setattr(peers, "_quietly", refused)
+    table = peers.measure(frame.Options(records=40, rounds=1, seed=7, place=tmp_path, cache=tmp_path / "cache"))
+    figures = {row[0]: row[2] for row in table.rows}
+    assert [name for name, seconds in figures.items() if seconds == "–"] == list(peers.PEERS)
+    assert len([note for note in table.notes if "not installed: ERROR: nothing of that name" in note]) == 4
+    assert {each.verdict for each in table.reach} == {"not measured: not installed: ERROR: nothing of that name"}
+
+
+def test_peers_get_the_calls_of_a_recording(bench, workload, monkeypatch, tmp_path):
+    """Arguments that are not JSON are None; right records have equal lists."""
+    pytest.importorskip("orjson", reason="peers decode with orjson")
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "peer_side"))
+    workload.write(tmp_path / "recording.jsonl", 300)
+    kinds = [kind for _, kind in workload.records(300)]
+    found = list(bench("side_common").records(tmp_path / "recording.jsonl", 250))
+    assert len(found) == 250
+    for record, kind in zip(found, kinds, strict=False):
+        assert (record.made == record.expected) == (kind == "right")
+        assert (None in [arguments for _, arguments in record.made]) == (kind == "broken_arguments")
+
+
+def test_a_script_that_fails_costs_no_other_its_figures(bench, tmp_path):
+    """The results name what failed and why, and have the others' tables, bounds and remarks."""
+    collect, frame = bench("collect"), bench("frame")
+    reach = frame.Reach(what="speed", must=1, aim=2, measured=1.5)
+    table = frame.Table(title="Good", columns=["a"], rows=[["1.5"]], reach=[reach])
+    good = collect.Section(name="good", title="Good", seconds=1, table=table)
+    bad = collect.run("no_such_script", tmp_path, tmp_path, [])
+    assert bad.failed.startswith("exit code 2")
+    text = collect.results([bad, good], "0.1", "A remark.")
+    assert "| speed | ≥ 1 | ≥ 2 | 1.50 | must |" in text
+    assert "- speed: 1.50, aim ≥ 2" in text
+    assert "- `no_such_script` failed: exit code 2" in text
+    assert "### Good" in text
+    assert "A remark." in text
+    assert str(tmp_path) not in text
+
+
+def test_all_scripts_are_collected_and_described(bench):
+    """A new script is run by ``make bench`` and has its row in the documentation."""
+    collect = bench("collect")
+    helpers = {"workload", "frame", "jobs", "collect"}
+    scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - helpers
+    assert scripts == {*collect.SCRIPTS, *collect.PRINTING}
+    page = (BENCHMARKS.parent / "docs/benchmarks.md").read_text(encoding="utf-8")
+    assert [name for name in scripts if f"| `{name}.py` |" not in page] == []

@@ -1,0 +1,134 @@
+"""Recordings for benchmarks: the same from the same seed, of the form that is published, and wrong as often as said."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
+from gradestack_plugins.tau_bench.grader import TauPartial
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks/workload.py"
+
+
+def decoded(workload, number, **options):
+    """Return (record, kind) pairs."""
+    return [(json.loads(line), kind) for line, kind in workload.records(number, **options)]
+
+
+def calls_of(record):
+    """Return (expected, made) calls as lists of (name, arguments); arguments that are not JSON read as None."""
+
+    def arguments(text):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return None
+
+    made = [call["function"] for call in record["predicted"]["calls"]]
+    expected = [(call["name"], call["arguments"]) for call in record["expected"]["calls"]]
+    return expected, [(function["name"], arguments(function["arguments"])) for function in made]
+
+
+@pytest.mark.parametrize("tasks", [0, 30])
+def test_the_same_seed_gives_the_same_recording(workload, tasks):
+    """Every byte depends on the seed and the number of tasks only."""
+    first, again = (list(workload.records(100, 5, tasks=tasks)) for _ in range(2))
+    assert first == again
+    assert first != list(workload.records(100, 6, tasks=tasks))
+
+
+@pytest.mark.parametrize("tasks", [0, 30, 2000])
+def test_a_shorter_recording_is_the_beginning_of_a_longer_one(workload, tasks, tmp_path):
+    """With the same seed and number of tasks, files can be compared by their size alone."""
+    workload.write(tmp_path / "short", 50, tasks=tasks)
+    workload.write(tmp_path / "long", 120, tasks=tasks)
+    assert (tmp_path / "long").read_bytes().startswith((tmp_path / "short").read_bytes())
+
+
+def test_records_follow_the_published_form(workload):
+    """The schema that is printed by the command line accepts them, and so does the reader."""
+    validator, reader = jsonschema.Draft202012Validator(SAMPLE_SCHEMA), JsonLines()
+    for number, (record, _) in enumerate(decoded(workload, 150)):
+        validator.validate(record)
+        sample = reader.record(record, file="recording", ordinal=number)
+        assert sample.id == record["id"]
+        assert len(sample.tools) == 3
+
+
+def test_records_have_the_size_and_shape_that_is_said(workload):
+    """About 1.5 KB, three different tools with the expected ones among them, one to three expected calls."""
+    lines = [line for line, _ in workload.records(1000)]
+    assert 1400 <= sum(len(line.encode()) for line in lines) / len(lines) <= 1700
+    counts = set()
+    for line in lines:
+        record = json.loads(line)
+        tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in record["tools"]}
+        expected, _ = calls_of(record)
+        assert len(tools) == 3
+        counts.add(len(expected))
+        for name, arguments in expected:
+            jsonschema.Draft202012Validator(tools[name]).validate(arguments)
+    assert counts == {1, 2, 3}
+
+
+def test_the_pool_has_hundreds_of_different_schemas(workload):
+    """No two tools share a name, few share their parameters, and every kind of schema occurs."""
+    tools = [tool["function"] for tool in workload.tool_pool(7)]
+    assert len({tool["name"] for tool in tools}) == len(tools) == 400
+    texts = [json.dumps(tool["parameters"]) for tool in tools]
+    assert len(set(texts)) > 200
+    for word in ('"enum"', '"integer"', '"number"', '"boolean"', '"items"', '"object", "properties": {"street"'):
+        assert any(word in text for text in texts), word
+
+
+def test_about_two_thirds_are_right_and_every_mistake_occurs(workload):
+    """Shares are those of the table within three standard deviations, and right means equal calls."""
+    number = 6000
+    kinds = dict.fromkeys(["right", *workload.WRONG], 0)
+    for record, kind in decoded(workload, number):
+        expected, made = calls_of(record)
+        assert (expected == made) == (kind == "right"), (kind, expected, made)
+        kinds[kind] += 1
+    for kind, share in {"right": 65, **workload.WRONG}.items():
+        wanted = share / 100
+        assert abs(kinds[kind] / number - wanted) < 3 * (wanted * (1 - wanted) / number) ** 0.5, kind
+
+
+def test_mistakes_that_partial_credit_forgives_can_be_left_out(workload):
+    """Then a full score of tau_partial means equal calls, so that peers are asked the same question."""
+    reader, grader = JsonLines(), TauPartial()
+    forgiven = ("extra_argument", "extra_call")
+    for number, (record, kind) in enumerate(decoded(workload, 1500, tasks=0, leave_out=forgiven)):
+        assert kind not in forgiven
+        grade = grader.grade(reader.record(record, file="recording", ordinal=number))
+        assert (grade.score == 1) == (kind == "right"), record
+
+
+def test_runs_of_a_task_share_what_the_task_is(workload):
+    """Request and expected calls are the task's; (id, model, run) is a record's own."""
+    records = [record for record, _ in decoded(workload, 90, tasks=20)]
+    assert len({record["id"] for record in records}) == 20
+    assert len({(record["id"], record["model"], record["run"]) for record in records}) == 90
+    shared = {(record["id"], record["input"], json.dumps(record["expected"])) for record in records}
+    assert len(shared) == 20
+    assert len({json.dumps(record["tools"]) for record in records}) > 60
+
+
+def test_every_record_can_be_a_task_of_its_own(workload):
+    """With no number of tasks, no id occurs twice."""
+    assert len({record["id"] for record, _ in decoded(workload, 60, tasks=0)}) == 60
+
+
+def test_the_command_writes_the_file(workload, tmp_path):
+    """It tells how many records of each kind there are."""
+    path = tmp_path / "recording.jsonl"
+    command = [sys.executable, str(SCRIPT), "--records", "40", "--seed", "3", str(path)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert path.read_text(encoding="utf-8") == "".join(line for line, _ in workload.records(40, 3))
+    assert "40 records" in done.stdout
+    assert "wrong_tool" in done.stdout

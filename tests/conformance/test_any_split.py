@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import gradestack
+from gradestack.jsonlist import list_ranges
 from gradestack.jsontext import dumps, line_ranges, loads
 from gradestack.registry import discover
 from gradestack.rows import grade_from_json, key_from_row
@@ -21,17 +22,18 @@ def _bytes(out):
 
 
 def _cut(monkeypatch, size):
-    """Let every reader that cuts files by lines cut them into pieces of about ``size`` bytes; return how many do."""
+    """Let every reader that cuts files cut them into pieces of about ``size`` bytes; return how many places do."""
     registry = discover(limit="")
     for name in registry.names("reader"):
         registry.load("reader", name)
     places = [
-        module
+        (module, cut)
         for name, module in list(sys.modules.items())
-        if name.startswith("gradestack_plugins.") and getattr(module, "line_ranges", None) is line_ranges
+        for cut in (line_ranges, list_ranges)
+        if name.startswith("gradestack_plugins.") and getattr(module, cut.__name__, None) is cut
     ]
-    for module in places:
-        monkeypatch.setattr(module, "line_ranges", functools.partial(line_ranges, size=size))
+    for module, cut in places:
+        monkeypatch.setattr(module, cut.__name__, functools.partial(cut, size=size))
     return len(places)
 
 
@@ -48,9 +50,9 @@ def test_a_rerun_has_the_same_bytes(suite, tmp_path):
 @pytest.mark.parametrize("size", [1, 300, 2000])
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
 def test_any_split_has_the_same_bytes(suite, size, tmp_path, monkeypatch):
-    """Rows, figures, native files and pages do not depend on where line-oriented files are cut."""
+    """Rows, figures, native files and pages do not depend on where lists and line-oriented files are cut."""
     gradestack.run(suite, output=tmp_path / "whole")
-    assert _cut(monkeypatch, size) >= 2
+    assert _cut(monkeypatch, size) >= 8
     gradestack.run(suite, output=tmp_path / "cut")
     assert _bytes(tmp_path / "whole") == _bytes(tmp_path / "cut")
 

@@ -24,6 +24,12 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="engine",
+            name="dask",
+            target="gradestack_plugins.engines.dask:Dask",
+            summary="Shards on a dask cluster: other machines, or workers on this one",
+        ),
+        Component(
+            kind="engine",
             name="auto",
             target="gradestack_plugins.engines.auto:Auto",
             summary="Processes for large inputs on several cores, serial otherwise",

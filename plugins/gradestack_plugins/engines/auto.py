@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
 
 import attrs
 
 from gradestack.api import Engine, ResultT, Shard
-from gradestack_plugins.engines.processes import Processes, usable_cores
-from gradestack_plugins.engines.serial import Serial
+from gradestack.progress import weigh
+from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
+from gradestack_plugins.engines.serial import apply
 
-WORTHWHILE = 8
-"""Shards (of 8 MiB where a format can be cut) from which starting processes pays off."""
+LARGE = 64 * 1024 * 1024
+"""Bytes from which processes are started at once."""
+WORTHWHILE = 0.5
+"""Seconds of work left, going by what is done so far, from which processes are started for it."""
 
 
 @attrs.frozen(kw_only=True)
 class Auto(Engine):
-    """Processes when the input has many shards and there are several cores, serial otherwise; same results."""
+    """Processes where there is enough to do and there are several cores, this process otherwise; same results.
+
+    An input of 64 MiB or more is spread over processes from the start. A smaller one is begun in this process; when
+    the time it has taken so far says that the rest takes half a second or more, processes are started for the rest.
+
+    Attributes:
+        workers: The most processes; default: the cores this process may use. With 1 none is started.
+        memory: As for ``processes``.
+    """
 
     remote: ClassVar[bool] = False
 
+    workers: int | None = None
+    memory: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_workers(self.workers)
+        if self.memory is not None:
+            parse_size(self.memory)
+
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         """Yield ``work(shard)`` for every shard, in order."""
-        engine: Engine = Processes() if len(shards) >= WORTHWHILE and usable_cores() > 1 else Serial()
-        return engine.map(work, shards)
+        most = self.workers or usable_cores()
+        weights = [weigh(shard) for shard in shards]
+        left, done, spent = sum(weights), 0, 0.0
+        for place, shard in enumerate(shards):
+            rest = len(shards) - place
+            if most > 1 and rest > 1 and (left + done >= LARGE or (done and spent * left >= WORTHWHILE * done)):
+                from gradestack_plugins.engines.processes import Processes  # noqa: PLC0415 - small inputs need none
+
+                yield from Processes(workers=min(most, rest), memory=self.memory).map(work, shards[place:])
+                return
+            begun = time.perf_counter()
+            result = apply(work, shard)
+            spent += time.perf_counter() - begun
+            done += weights[place]
+            left -= weights[place]
+            yield result

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from gradestack.api import Engine, ResultT, Shard
+from gradestack.errors import PluginError
 
 
 @attrs.frozen(kw_only=True)
@@ -14,6 +15,23 @@ class Serial(Engine):
     """One shard after the other in this process."""
 
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order."""
+        """Yield ``work(shard)`` for every shard, in order.
+
+        Raises:
+            PluginError: There is not enough memory.
+        """
         for shard in shards:
-            yield work(shard)
+            yield apply(work, shard)
+
+
+def apply(work: Callable[[Shard], ResultT], shard: Shard) -> ResultT:
+    """Return ``work(shard)``.
+
+    Raises:
+        PluginError: There is not enough memory.
+    """
+    try:
+        return work(shard)
+    except MemoryError as error:
+        msg = f"{shard.input.shown}: not enough memory for the range from byte {shard.start}"
+        raise PluginError(msg) from error

@@ -1,155 +1,224 @@
-"""The processes engine: the same bytes as serial, whatever the workers, and whatever happens to them."""
+"""The processes engine: order, errors, look-ahead, and what a dying process costs."""
 
-import functools
-import json
+import multiprocessing
 import os
-import random
+import pickle
 import signal
+import time
 from pathlib import Path
 
 import attrs
 import pytest
 
-import gradestack
-from gradestack.api import Component, Grader, Shard
-from gradestack.errors import PluginError
-from gradestack.hooks import hookimpl
-from gradestack.jsontext import line_ranges
-from gradestack.model import Grade
-from gradestack.registry import discover
-from gradestack_plugins.engines.auto import WORTHWHILE, Auto
-from gradestack_plugins.engines.processes import Processes
+from gradestack.errors import DataError, PluginError
+from gradestack_plugins.engines import pool
+from gradestack_plugins.engines.auto import Auto
+from gradestack_plugins.engines.processes import AHEAD, Processes
 from gradestack_plugins.engines.serial import Serial
-
-EXAMPLES = Path(__file__).parents[3] / "examples"
-
-
-@attrs.frozen(kw_only=True)
-class Fatal(Grader):
-    """Ends the process on the samples named; with a marker, only until the marker exists."""
-
-    needs = frozenset({"id"})
-    ids: tuple[str, ...] = ()
-    marker: str = ""
-
-    def grade(self, sample):
-        if sample.id in self.ids and not (self.marker and Path(self.marker).exists()):
-            if self.marker:
-                Path(self.marker).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return Grade(score=1.0)
-
-
-class Plugin:
-    """The grader as a plugin."""
-
-    @staticmethod
-    @hookimpl
-    def gradestack_components():
-        return [Component(kind="grader", name="fatal", target=f"{__name__}:Fatal", summary="ends the process")]
-
-
-@pytest.fixture
-def registry():
-    """The installed plugins, and the fatal grader."""
-    found = discover([("fatal", Plugin())])
-    load = found.load
-    found.load = lambda kind, name: Fatal if name == "fatal" else load(kind, name)
-    return found
-
-
-@pytest.fixture
-def recording(tmp_path, monkeypatch):
-    """400 samples in about 30 shards."""
-    path = tmp_path / "runs.jsonl"
-    call = {"name": "f", "arguments": {"a": 1}}
-    rows = ({"id": f"t{n}", "expected": [call], "predicted": [call] * (n % 3)} for n in range(400))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    small = functools.partial(line_ranges, size=path.stat().st_size // 30)
-    monkeypatch.setattr("gradestack_plugins.readers.jsonl.line_ranges", small)
-    return path
-
-
-def _bytes(out):
-    return {
-        path.relative_to(out): path.read_bytes()
-        for path in sorted(out.rglob("*"))
-        if path.is_file() and path.name not in ("header.json", "report.html", "report.md")
-    }
-
-
-def _suite(path, engine, graders):
-    return {"name": "x", "target": {"paths": [str(path)]}, "graders": graders, "reports": [], "engine": engine}
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3, 5])
-def test_bytes_do_not_depend_on_workers(recording, tmp_path, workers):
-    """Rows, summary and metrics of many shards are those of the serial engine."""
-    graders = {"partial": "tau_partial"}
-    gradestack.run(_suite(recording, "serial", graders), output=tmp_path / "one")
-    engine = {"kind": "processes", "workers": workers}
-    gradestack.run(_suite(recording, engine, graders), output=tmp_path / "many")
-    assert _bytes(tmp_path / "one") == _bytes(tmp_path / "many")
-
-
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/suite.yaml")))
-def test_every_example_has_the_same_bytes(name, tmp_path):
-    """Native files included, every family's example comes out the same on two workers."""
-    suite = EXAMPLES / name / "suite.yaml"
-    for engine in ("serial", "processes"):
-        overrides = [f"engine={{kind: {engine}}}", "reports=[]"]
-        gradestack.run(suite, output=tmp_path / engine, overrides=overrides)
-    assert _bytes(tmp_path / "serial") == _bytes(tmp_path / "processes")
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_killed_worker_costs_nothing(recording, tmp_path, registry, seed):
-    """A process killed once, at a random sample, changes no figure."""
-    victim = f"t{random.Random(seed).randrange(400)}"  # noqa: S311 - test data
-    grader = {"kind": "fatal", "ids": [victim], "marker": str(tmp_path / "killed")}
-    engine = {"kind": "processes", "workers": 2}
-    report = gradestack.run(_suite(recording, engine, {"g": grader}), output=tmp_path / "out", registry=registry)
-    assert (tmp_path / "killed").exists()
-    assert report.states["g"] == {"graded": 400, "skipped": 0, "failed": 0, "missing": 0}
-    assert [row["sample"]["id"] for row in report.rows()] == [f"t{n}" for n in range(400)]
-
-
-def test_a_record_that_always_kills_is_reported_as_failed(recording, tmp_path, registry):
-    """Two such records in one shard and one in another are named; everything else is graded."""
-    grader = {"kind": "fatal", "ids": ["t7", "t9", "t300"]}
-    engine = {"kind": "processes", "workers": 2}
-    report = gradestack.run(_suite(recording, engine, {"g": grader}), output=tmp_path / "out", registry=registry)
-    assert report.states["g"] == {"graded": 397, "skipped": 0, "failed": 3, "missing": 0}
-    broken = {row["sample"]["id"]: row["grade"]["fault"]["code"] for row in report.rows() if row["state"] == "failed"}
-    assert broken == dict.fromkeys(("t7", "t9", "t300"), "worker_died")
-
-
-def _die(shard):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def test_work_that_cannot_be_watched_ends_with_an_error():
-    """A function that is not a worker has no records to blame."""
-    with pytest.raises(PluginError, match="ends every process"):
-        list(Processes(workers=1).map(_die, [_shard(0)]))
-
-
-def _shard(ordinal):
-    return Shard(ordinal=ordinal, input=gradestack.api.Input(path=Path("x"), name="x", shown="x"))
 
 
 def _ordinal(shard):
     return shard.ordinal
 
 
-@pytest.mark.parametrize("count", [0, 1, WORTHWHILE - 1, WORTHWHILE, 40])
-@pytest.mark.parametrize("engine", [Serial(), Processes(workers=2), Auto()])
-def test_results_come_in_shard_order(engine, count):
-    """Every engine yields one result per shard, in order."""
-    assert list(engine.map(_ordinal, [_shard(n) for n in range(count)])) == list(range(count))
+def _process(shard):
+    return os.getpid()
 
 
-def test_workers_must_be_positive():
-    """Zero workers are refused."""
-    with pytest.raises(ValueError, match="at least 1"):
-        Processes(workers=0)
+@attrs.frozen
+class Noted:
+    """Leaves a file per call, and does something at some shards."""
+
+    place: Path
+    at: dict = attrs.field(factory=dict)
+
+    def __call__(self, shard):
+        number = len(list(self.place.glob(f"{shard.ordinal}-*")))
+        (self.place / f"{shard.ordinal}-{number}").touch()
+        if number == 0:
+            self.at.get(shard.ordinal, _ordinal)(shard)
+        return shard.ordinal
+
+    def calls(self, ordinal):
+        return len(list(self.place.glob(f"{ordinal}-*")))
+
+
+def _die(shard):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _sleep(shard):
+    time.sleep(0.3)
+
+
+class Unpicklable(Exception):
+    """Can be written, but not read again."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("engine", [Serial(), Processes(workers=1), Processes(workers=2), Processes(), Auto()])
+def test_results_come_in_shard_order(engine, count, shards):
+    """Every engine yields one result per shard, in order, and leaves no process behind."""
+    assert list(engine.map(_ordinal, shards(count))) == list(range(count))
+    assert multiprocessing.active_children() == []
+
+
+def test_a_slow_shard_holds_up_the_order_only(tmp_path, shards):
+    """Results after it wait for it."""
+    assert list(Processes(workers=2).map(Noted(tmp_path, {0: _sleep}), shards(9))) == list(range(9))
+
+
+def test_several_processes_take_part(shards):
+    """Two workers are two processes, neither of them this one."""
+    found = set(Processes(workers=2).map(_process, shards(40)))
+    assert len(found) == 2
+    assert os.getpid() not in found
+
+
+def test_no_more_is_done_ahead_than_can_be_held(tmp_path, shards):
+    """While nobody takes results, each worker's share of shards is done and then none."""
+    work = Noted(tmp_path)
+    results = Processes(workers=2).map(work, shards(60))
+    assert next(results) == 0
+    time.sleep(0.3)
+    assert len(list(tmp_path.iterdir())) <= 1 + 2 * AHEAD
+    assert list(results) == list(range(1, 60))
+
+
+def test_leaving_early_ends_the_processes(tmp_path, shards):
+    """Also those at work: their results are not wanted any more."""
+    results = Processes(workers=2).map(Noted(tmp_path, dict.fromkeys(range(1, 40), _sleep)), shards(40))
+    next(results)
+    assert len(multiprocessing.active_children()) == 2
+    begun = time.monotonic()
+    results.close()
+    assert multiprocessing.active_children() == []
+    assert time.monotonic() - begun < 2
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_dead_process_costs_only_the_shard_it_was_at(tmp_path, shards, workers):
+    """That one is done again, every other shard once."""
+    work = Noted(tmp_path, {3: _die, 10: _die})
+    assert list(Processes(workers=workers).map(work, shards(20))) == list(range(20))
+    assert [work.calls(n) for n in range(20)] == [2 if n in (3, 10) else 1 for n in range(20)]
+
+
+def test_work_that_cannot_be_watched_ends_with_an_error(shards):
+    """A function that is not a worker has no records to blame; what came before is yielded."""
+    results = Processes(workers=1).map(_die_at_two, shards(4))
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(PluginError, match="data: reading the range from byte 2 ends every worker process"):
+        next(results)
+
+
+def _die_at_two(shard):
+    if shard.ordinal == 2:
+        _die(shard)
+    return shard.ordinal
+
+
+def _raise(shard):
+    if shard.ordinal == 3:
+        msg = "three"
+        raise DataError(msg)
+    if shard.ordinal == 4:
+        raise Unpicklable("four", 4)
+    return shard.ordinal
+
+
+def test_an_error_comes_when_its_shard_is_due(shards):
+    """With its class and text, and the place it was raised at as its cause."""
+    results = Processes(workers=2).map(_raise, shards(6))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(DataError, match=r"^three$") as caught:
+        next(results)
+    assert "in _raise" in str(caught.value.__cause__)
+    assert multiprocessing.active_children() == []
+
+
+def test_an_error_that_cannot_cross_is_told_in_words(shards):
+    """Its type and text stand in a plugin error."""
+    with pytest.raises(PluginError, match="data: Unpicklable: four"):
+        list(Processes(workers=2).map(_raise, shards(6)[4:]))
+
+
+class Unreadable:
+    """A result that can be written, but not read again."""
+
+    def __reduce__(self):
+        return (int, ("nothing",))
+
+
+def _unreadable(shard):
+    return Unreadable()
+
+
+def test_a_result_that_cannot_cross_is_an_error(shards):
+    """It is said so."""
+    with pytest.raises(PluginError, match="the result of a worker process cannot be read: ValueError"):
+        list(Processes(workers=1).map(_unreadable, shards(1)))
+
+
+def _no_memory(shard):
+    raise MemoryError
+
+
+def test_memory_that_runs_out_around_the_graders(shards):
+    """In this process it is an error with its place; in a worker it is a death like any other."""
+    with pytest.raises(PluginError, match="data: not enough memory for the range from byte 0"):
+        list(Serial().map(_no_memory, shards(1)))
+    with pytest.raises(PluginError, match="ends every worker process"):
+        list(Processes(workers=1).map(_no_memory, shards(1)))
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Processes are started from a server, as they are where the interpreter has several threads."""
+    monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context("forkserver"))
+
+
+def test_processes_need_not_be_forked(served, shards):
+    """The same where forking is not safe."""
+    assert list(Processes(workers=2).map(_ordinal, shards(20))) == list(range(20))
+    assert len(set(Processes(workers=2).map(_process, shards(40)))) == 2
+
+
+class Unloadable:
+    """Work that cannot be read in another process."""
+
+    def __call__(self, shard):
+        return shard.ordinal
+
+    def __reduce__(self):
+        return (int, ("nothing",))
+
+
+def test_processes_that_never_get_ready(served, shards):
+    """After some tries the run ends with an error."""
+    with pytest.raises(PluginError, match="worker processes end before they are ready"):
+        list(Processes(workers=2).map(Unloadable(), shards(4)))
+    assert multiprocessing.active_children() == []
+
+
+@pytest.mark.parametrize("engine", [Processes, Auto])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers must be at least 1, got 0"),
+        ({"memory": "much"}, "expected a size such as 2GiB"),
+        ({"memory": "0"}, "expected a size such as 2GiB"),
+    ],
+)
+def test_options_that_make_no_sense(engine, options, message):
+    """They are refused."""
+    with pytest.raises(ValueError, match=message):
+        engine(**options)
+
+
+def test_it_has_no_state():
+    """Options only."""
+    assert pickle.loads(pickle.dumps(Processes(workers=3))) == Processes(workers=3)  # noqa: S301

@@ -1,0 +1,153 @@
+"""Shards on the workers of a dask cluster: one that exists, on any number of machines, or one on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+
+from gradestack.api import Engine, ResultT, Shard
+from gradestack.errors import ConfigError, PluginError
+from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
+from gradestack_plugins.engines.pool import Raised
+from gradestack_plugins.engines.processes import AHEAD
+from gradestack_plugins.engines.recovery import alone
+
+
+@attrs.frozen(kw_only=True)
+class Dask(Engine):
+    """Runs shards on the workers of a dask cluster and yields their results in shard order.
+
+    The data and the run directory are on a path that all machines see under the same name: only the shards' places
+    and finished results cross the network. A worker that is lost costs the shards it was at, which the scheduler gives
+    to others; a record that ends its workers is found and reported as a failed sample. Results are the same as with any
+    other engine. Needs the extra ``gradestack[dask]``.
+
+    Attributes:
+        address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is started on this
+            machine, and ended with the run.
+        workers: Number of workers of the cluster on this machine; default: the cores this process may use.
+        memory: What each worker on this machine may allocate, as for ``processes``.
+        patience: Seconds to wait for workers to join the scheduler, at the start and when all are gone.
+    """
+
+    remote: ClassVar[bool] = True
+
+    address: str | None = None
+    workers: int | None = None
+    memory: str | None = None
+    patience: float = 60.0
+
+    def __attrs_post_init__(self) -> None:
+        check_workers(self.workers)
+        if self.memory is not None:
+            parse_size(self.memory)
+        if self.patience <= 0:
+            msg = f"patience must be positive, got {self.patience}"
+            raise ValueError(msg)
+        if self.address is not None and (self.workers is not None or self.memory is not None):
+            msg = "workers and memory are those of a cluster on this machine; the one at an address has its own"
+            raise ValueError(msg)
+
+    def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
+        """Yield ``work(shard)`` for every shard, in order.
+
+        Raises:
+            ConfigError: dask is not installed, no scheduler answers, or it has no workers.
+            DataError: A worker cannot see the data or the run directory.
+            PluginError: A shard ends every worker, and no single record is to blame.
+        """
+        if importlib.util.find_spec("distributed") is None:
+            msg = "the engine `dask` needs dask.distributed, which is not installed"
+            raise ConfigError(msg, "install it: pip install 'gradestack[dask]'")
+        if not shards:
+            return
+        from gradestack_plugins.engines.dask_cluster import connected  # noqa: PLC0415 - half a second
+
+        with contextlib.ExitStack() as stack:
+            parts = getattr(work, "parts", None)
+            place = parts or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
+            workers = min(self.workers or usable_cores(), len(shards))
+            cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience))
+            yield from _Run(work, shards, cluster, Path(place).absolute()).results()
+
+
+class _Run:
+    """One call of the engine: what is under way, and what is known of every shard."""
+
+    def __init__(self, work: Any, shards: Sequence[Shard], cluster: Any, place: Path) -> None:
+        self.work, self.cluster, self.place = work, cluster, place
+        self.shards = [_absolute(shard) for shard in shards]
+        self.order = self._order(work, self.shards)
+        self.done: dict[int, Any] = {}
+        self.futures: dict[Any, int] = {}
+
+    def _order(self, work: Any, shards: Sequence[Shard]) -> Any:
+        from gradestack_plugins.engines.dask_task import Order  # noqa: PLC0415 - needs dask's own pickle
+
+        return Order.write(work, shards, self.place)
+
+    def _task(self, order: Any, shard: Shard) -> Any:
+        from gradestack_plugins.engines.dask_task import Task  # noqa: PLC0415
+
+        return Task(order, shard)
+
+    def results(self) -> Iterator[Any]:
+        try:
+            for turn in range(len(self.shards)):
+                while turn not in self.done:
+                    self._give(turn)
+                    self._take()
+                result = self.done.pop(turn)
+                if isinstance(result, Raised):
+                    raise result.again()
+                yield result
+        finally:
+            self.order.remove()
+
+    def _give(self, turn: int) -> None:
+        """Keep two shards per worker thread under way, no further ahead than results can be held."""
+        threads = self.cluster.threads()
+        under_way = set(self.futures.values())
+        for place in range(turn, min(len(self.shards), turn + AHEAD * threads)):
+            if len(self.futures) >= 2 * threads:
+                return
+            if place not in self.done and place not in under_way:
+                self.futures[self.cluster.submit(self._task(self.order, self.shards[place]))] = place
+
+    def _take(self) -> None:
+        """Wait until at least one is finished, looking after the cluster meanwhile."""
+        for future in self.cluster.wait(list(self.futures)):
+            place = self.futures.pop(future)
+            answer = self.cluster.answer(future)
+            if answer is not None:
+                self.done[place] = self._alone(place) if answer.killed else answer.value
+
+    def _alone(self, place: int) -> Any:
+        try:
+            return alone(self.work, self.shards[place], self._attempt, certain=1)
+        except PluginError as error:  # told when it is the shard's turn
+            return Raised(error, "")
+
+    def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
+        order = self._order(work, [shard])
+        try:
+            while True:
+                future = self.cluster.submit(self._task(order, shard))
+                while not self.cluster.wait([future]):
+                    pass
+                answer = self.cluster.answer(future)
+                if answer is not None:
+                    return not answer.killed, answer.value
+        finally:
+            order.remove()
+
+
+def _absolute(shard: Shard) -> Shard:
+    """Return a shard that means the same file in other working directories."""
+    return attrs.evolve(shard, input=attrs.evolve(shard.input, path=shard.input.path.absolute()))

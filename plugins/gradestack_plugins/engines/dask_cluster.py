@@ -1,0 +1,203 @@
+"""The line to a dask cluster: quiet, its own errors turned into ours, the workers of this machine looked after."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import dask.config
+from distributed import Client, Future, KilledWorker, Scheduler, SpecCluster
+
+from gradestack.errors import ConfigError, GradestackError, PluginError
+from gradestack.guard import said
+from gradestack_plugins.engines.dask_local import LocalWorkers
+from gradestack_plugins.engines.machine import memory_share
+from gradestack_plugins.engines.pool import Raised
+from gradestack_plugins.engines.recovery import TRIES
+
+_LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
+_SECONDS_TO_CLOSE = 10.0
+_LOOK = 1.0
+"""Seconds between two looks at the cluster."""
+_LOST = ("cancelled", "lost")
+"""States of a task nobody is at any more."""
+_SETTINGS: dict[str, Any] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.scheduler.worker-ttl": None,  # a long step outside Python is no death
+    "distributed.admin.tick.limit": "1h",
+}
+
+
+@attrs.frozen
+class Answer:
+    """What became of a task: a result, an error, or that it ends every worker."""
+
+    value: Any = None
+    killed: bool = False
+
+
+class Cluster:
+    """A connected cluster."""
+
+    def __init__(self, client: Client, local: LocalWorkers | None, patience: float, name: str) -> None:
+        self._client, self._local, self._patience, self._name = client, local, patience, name
+        self._wake = threading.Event()
+        self._threads = 0 if local is None else local.count
+        self._looked = self._seen = time.monotonic()
+        if local is None:
+            self._look()
+
+    def threads(self) -> int:
+        """Return how many shards the workers can do at the same time; 1 while there are none."""
+        return max(1, self._threads)
+
+    def submit(self, task: Callable[[], Any]) -> Future:
+        """Have a task done.
+
+        Raises:
+            ConfigError: The scheduler is gone.
+        """
+        try:
+            future = self._client.submit(task, key=f"gradestack-{uuid.uuid4().hex}", pure=False)
+        except Exception as error:
+            raise self._gone() from error
+        future.add_done_callback(lambda _: self._wake.set())
+        return future
+
+    def wait(self, futures: Sequence[Future]) -> list[Future]:
+        """Return those that are done; none after a second in which none was.
+
+        Raises:
+            ConfigError: The scheduler is gone, or had no workers for too long.
+            PluginError: No worker can be started on this machine.
+        """
+        self._wake.clear()
+        found = [future for future in futures if future.status != "pending"]
+        if not found:
+            self._wake.wait(_LOOK)
+            found = [future for future in futures if future.status != "pending"]
+        if time.monotonic() - self._looked >= _LOOK:
+            self._look()
+        return found
+
+    def answer(self, future: Future) -> Answer | None:
+        """Return what became of a task that is done; None when that is lost, so that it must be done again."""
+        try:
+            return None if future.status in _LOST else Answer(self._result(future))
+        except KilledWorker:
+            return Answer(killed=True)
+        except (GradestackError, MemoryError, OSError) as error:
+            return Answer(Raised(error, ""))
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - raised again when it is its turn
+            if future.status in _LOST:
+                return None
+            hint = "the scheduler and all workers need the same versions of gradestack and its plugins"
+            return Answer(Raised(PluginError(f"a dask worker raised {said(error)}", hint), ""))
+
+    def _result(self, future: Any) -> Any:
+        """Fetch a result; where its worker died meanwhile, that takes until it is worked out again."""
+        while True:
+            try:
+                return future.result(timeout=_LOOK)
+            except TimeoutError:
+                if future.status == "error":
+                    raise
+                self._look()
+
+    def _look(self) -> None:
+        """See that there are workers; start those of this machine again that died."""
+        now = self._looked = time.monotonic()
+        if self._local is not None:
+            self._local.tend()
+        if self._client.status not in ("running", "connecting"):
+            raise self._gone()
+        try:
+            self._threads = sum(self._client.nthreads().values())
+        except Exception as error:
+            raise self._gone() from error
+        if self._threads:
+            self._seen = now
+        elif now - self._seen > self._patience:
+            msg = f"the dask scheduler {self._name} has had no worker for {self._patience:g} seconds"
+            raise ConfigError(msg, "start workers, or wait longer: `patience`")
+
+    def _gone(self) -> ConfigError:
+        return ConfigError(f"the dask scheduler {self._name} does not answer any more")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what dask logs to itself: what matters of it is told as our own error."""
+    handler = logging.NullHandler()
+    before = {}
+    for name in _LOGGERS:
+        logger = logging.getLogger(name)
+        before[name] = (logger.handlers, logger.propagate)
+        logger.handlers, logger.propagate = [handler], False
+    try:
+        yield
+    finally:
+        for name, (handlers, propagate) in before.items():
+            logger = logging.getLogger(name)
+            logger.handlers, logger.propagate = handlers, propagate
+
+
+@contextlib.contextmanager
+def connected(address: str | None, workers: int, memory: str | None, patience: float) -> Iterator[Cluster]:
+    """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards.
+
+    The arguments are the engine's options; ``workers`` and ``memory`` are for a cluster on this machine.
+
+    Raises:
+        ConfigError: No scheduler answers.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet())
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-dask-", ignore_cleanup_errors=True))
+        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": place}))
+        local = None
+        if address is None:
+            address = stack.enter_context(_scheduler())
+            local = LocalWorkers(address, workers, memory_share(memory, workers), Path(place))
+            stack.callback(local.close)
+            local.tend()
+        client = _client(address, patience)
+        stack.callback(client.close, _SECONDS_TO_CLOSE)
+        yield Cluster(client, local, patience, "of this run" if local else f"at {address}")
+
+
+def _client(address: str, patience: float) -> Client:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
+            return Client(address, set_as_default=False, timeout=patience)
+    except (OSError, TimeoutError, ValueError, ImportError) as error:
+        msg = f"engine: no dask scheduler answers at {address}"
+        raise ConfigError(msg, str(error)) from error
+
+
+@contextlib.contextmanager
+def _scheduler() -> Iterator[str]:
+    """Run a scheduler in this process, for this machine only and without a dashboard; yield its address."""
+    options = {
+        "host": "127.0.0.1",
+        "port": 0,
+        "dashboard": False,
+        "dashboard_address": "127.0.0.1:0",
+        "allowed_failures": TRIES - 1,
+    }
+    cluster = SpecCluster(scheduler={"cls": Scheduler, "options": options}, workers={})
+    try:
+        yield cluster.scheduler_address
+    finally:
+        cluster.close(timeout=_SECONDS_TO_CLOSE)

@@ -1,0 +1,123 @@
+"""Dask workers on this machine: started, started again when they die, and gone without a trace at the end.
+
+Why not ``LocalCluster``: it starts its workers with multiprocessing's "spawn", which runs the caller's script again
+where that has no ``if __name__ == "__main__"``. These are processes of the interpreter that know nothing of the script.
+
+Run as a module, this is such a worker: ``python -m gradestack_plugins.engines.dask_local ADDRESS DIRECTORY MEMORY``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from multiprocessing.util import Finalize
+from pathlib import Path
+
+from gradestack.errors import PluginError
+from gradestack_plugins.engines.machine import be_expendable, leave_with_parent, limit_memory
+
+_STILLBORN = 3
+"""Processes that may end before they have joined the scheduler."""
+
+
+class LocalWorkers:
+    """A number of worker processes of one scheduler.
+
+    Attributes:
+        count: How many there should be.
+        processes: Those there are.
+    """
+
+    def __init__(self, address: str, count: int, memory: int | None, directory: Path) -> None:
+        self.count = count
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._stillborn = 0
+        self._directory = directory
+        module = "gradestack_plugins.engines.dask_local"
+        self._command = [sys.executable, "-m", module, address, str(self._directory), str(memory or 0)]
+        self._at_exit = Finalize(None, self.close, exitpriority=10)
+
+    def tend(self) -> None:
+        """Start as many workers as are missing.
+
+        Raises:
+            PluginError: They end before they join the scheduler.
+        """
+        for process in [each for each in self.processes if each.poll() is not None]:
+            self.processes.remove(process)
+            if not _mark(self._directory, process.pid).exists():
+                self._stillborn += 1
+            if self._stillborn >= _STILLBORN:
+                lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+                msg = f"dask workers end before they are ready (exit code {process.returncode})"
+                raise PluginError(msg, *lines[-1:])
+        while len(self.processes) < self.count:
+            self.processes.append(self._start())
+
+    @property
+    def _log(self) -> Path:
+        return self._directory / "log"
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join(dict.fromkeys(each or os.getcwd() for each in sys.path))  # noqa: PTH109 - a text is wanted
+        with self._log.open("ab") as log:
+            return subprocess.Popen(  # noqa: S603 - our own module
+                self._command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # Ctrl-C is for this process, which ends them
+            )
+
+    def close(self) -> None:
+        """End all."""
+        self._at_exit.cancel()
+        for process in self.processes:
+            process.kill()
+        for process in self.processes:
+            process.wait()
+        self.processes.clear()
+
+
+def _mark(directory: Path, process: int) -> Path:
+    return directory / f"joined-{process}"
+
+
+async def _serve(address: str, directory: Path, memory: int) -> None:
+    import dask.config  # noqa: PLC0415 - of the worker process only
+    from distributed import Worker  # noqa: PLC0415
+
+    dask.config.set({"distributed.worker.http.routes": [], "distributed.worker.daemon": False})
+    worker = Worker(
+        address, nthreads=1, local_directory=str(directory), memory_limit=0, host="127.0.0.1", dashboard=False
+    )
+    async with worker:
+        if memory:
+            limit_memory(memory)
+        _mark(directory, os.getpid()).touch()
+        await worker.finished()
+
+
+def main(address: str, directory: str, memory: str) -> None:
+    """Be a worker process until the scheduler or the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent, place = os.getppid(), Path(directory)
+
+    def tidy() -> None:
+        shutil.rmtree(place, ignore_errors=True)
+
+    threading.Thread(target=leave_with_parent, args=(parent, tidy), daemon=True).start()
+    be_expendable()
+    with contextlib.suppress(OSError):  # the scheduler is gone: so is the run
+        asyncio.run(_serve(address, place, int(memory)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

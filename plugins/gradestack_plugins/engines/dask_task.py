@@ -1,0 +1,107 @@
+"""What runs on a dask worker: the work is read once per process from the shared path, shards come one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import socket
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cloudpickle
+
+from gradestack._version import __version__
+from gradestack.api import Shard
+from gradestack.errors import ConfigError, DataError
+
+_HINT = "data and run directory must be on a path that all machines share, under the same name"
+_loading = threading.Lock()
+_loaded: dict[str, Any] = {}
+"""Digest -> work, the last one only."""
+
+
+@attrs.frozen
+class Order:
+    """Where the work is to be read from, and what it was read as."""
+
+    path: str
+    digest: str
+    version: str
+
+    @classmethod
+    def write(cls, work: Any, shards: Sequence[Shard], place: Path) -> Order:
+        """Write the work into a directory all workers see, with the sizes of the input files as they are here."""
+        files = {shard.input.path.absolute() for shard in shards}
+        sizes = {str(file): file.stat().st_size for file in sorted(files) if file.is_file()}
+        # Unlike pickle, this takes classes of the script that was started.
+        content = pickle.dumps((sizes, cloudpickle.dumps(work)), pickle.HIGHEST_PROTOCOL)
+        digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+        path = place / f"{digest}.work"
+        path.write_bytes(content)
+        return cls(str(path), digest, __version__)
+
+    def remove(self) -> None:
+        """Remove it: nobody reads it any more."""
+        Path(self.path).unlink(missing_ok=True)
+
+    def work(self) -> Any:
+        """Return the work, from this process's memory if it was here before.
+
+        Raises:
+            ConfigError: Another version of gradestack is installed here.
+            DataError: The file, or an input, is not to be seen here.
+        """
+        with _loading:
+            if self.digest not in _loaded:
+                sizes, content = self._content()
+                _check(sizes)
+                _loaded.clear()
+                _loaded[self.digest] = pickle.loads(content)  # noqa: S301 - of our own run directory
+            return _loaded[self.digest]
+
+    def _content(self) -> tuple[dict[str, int], bytes]:
+        if self.version != __version__:
+            msg = f"the dask worker on {_here()} has gradestack {__version__}, this is {self.version}"
+            raise ConfigError(msg, "install the same versions on all machines")
+        try:
+            return pickle.loads(Path(self.path).read_bytes())  # type: ignore[no-any-return]  # noqa: S301 - as above
+        except OSError as error:
+            msg = f"{Path(self.path).parent}: the dask worker on {_here()} cannot see it: {error.strerror}"
+            raise DataError(msg, _HINT) from error
+
+
+def _check(sizes: dict[str, int]) -> None:
+    """See that the input is here what it is where the run was started."""
+    for name, size in sizes.items():
+        file = Path(name)
+        if not file.is_file():
+            msg = f"{name}: the dask worker on {_here()} cannot see it"
+            raise DataError(msg, _HINT)
+        if file.stat().st_size < size:  # it may have grown meanwhile
+            msg = f"{name}: the dask worker on {_here()} sees {file.stat().st_size} bytes of it, there were {size}"
+            raise DataError(msg, _HINT)
+
+
+@attrs.frozen
+class Task:
+    """One shard to be worked on, wherever it is called."""
+
+    order: Order
+    shard: Shard
+
+    def __call__(self) -> Any:
+        """Return what the work says to the shard.
+
+        Raises:
+            ConfigError: Another version of gradestack is installed here.
+            DataError: Something is not to be seen here.
+        """
+        return self.order.work()(self.shard)
+
+
+def _here() -> str:
+    return f"{socket.gethostname()} (process {os.getpid()})"

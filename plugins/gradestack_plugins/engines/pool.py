@@ -1,0 +1,188 @@
+"""One worker process of this machine, and the line to it.
+
+A worker knows the work and all shards from its start, so only places cross the line on the way there, and only
+finished results on the way back. Which shard a dying worker was at is known: it takes them in the order given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
+from typing import Any
+
+import attrs
+
+from gradestack.api import Shard
+from gradestack.errors import PluginError
+from gradestack.guard import said
+from gradestack_plugins.engines.machine import allocated, be_expendable, leave_with_parent, limit_memory, threads
+
+_OUT_OF_MEMORY = 77
+"""Exit code of a worker that ran out of memory where it could not go on."""
+RETIRED = 78
+"""Exit code of a worker that has kept so much memory that a new one had better go on."""
+_SECONDS_TO_END = 5.0
+
+
+class _Elsewhere(Exception):
+    """The traceback of an error raised in another process, as its cause."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+@attrs.frozen
+class Raised:
+    """An error instead of a result."""
+
+    error: BaseException
+    trace: str
+
+    def again(self) -> BaseException:
+        """Return the error, to be raised in this process."""
+        if self.trace:
+            self.error.__cause__ = _Elsewhere(self.trace)
+        return self.error
+
+
+def context() -> Any:
+    """Return how processes are started: by forking where that is safe, that is, while there is one thread.
+
+    Forking takes a few milliseconds and needs no ``if __name__ == "__main__"`` in the caller's script.
+    """
+    ways = multiprocessing.get_all_start_methods()
+    if "fork" in ways and sys.platform == "linux" and threads() == 1:
+        return multiprocessing.get_context("fork")
+    return multiprocessing.get_context("forkserver" if "forkserver" in ways else "spawn")
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back while a process starts: until it ignores the signal, it would die of it, and say so."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | None) -> None:
+    """Be a worker process until told to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as with SIGINT: the whole group gets it
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    gc.freeze()  # what was there before is there to stay
+    threading.Thread(target=leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    be_expendable()
+    if getattr(work, "tick", None) is not None:
+        work = attrs.evolve(work, tick=None)  # progress is told by the parent
+    most = None
+    if memory is not None:
+        limit_memory(memory)
+        most = allocated() + memory // 2
+    line.send(None)
+    while (place := line.recv()) is not None:
+        line.send_bytes(_answer(work, shards[place]))
+        if most is not None and allocated() > most:
+            sys.exit(RETIRED)
+
+
+def _answer(work: Any, shard: Shard) -> bytes:
+    try:
+        return pickle.dumps(work(shard), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
+        os._exit(_OUT_OF_MEMORY)
+    except BaseException as error:  # noqa: BLE001 - raised again in the parent
+        trace = traceback.format_exc()
+        try:
+            answer = pickle.dumps(Raised(error, trace), pickle.HIGHEST_PROTOCOL)
+            pickle.loads(answer)  # noqa: S301 - our own; many an exception can be written but not read
+        except Exception:  # noqa: BLE001 - then it is told in words
+            error = PluginError(f"{shard.input.shown}: {said(error)}")
+            answer = pickle.dumps(Raised(error, trace), pickle.HIGHEST_PROTOCOL)
+        return answer
+
+
+class Member:
+    """A worker process and the places of the shards it was given.
+
+    Attributes:
+        places: What it has not answered yet; it works on the first.
+        ready: True once it has said that it is there.
+    """
+
+    def __init__(self, work: Any, shards: Sequence[Shard], memory: int | None) -> None:
+        self.places: deque[int] = deque()
+        self.ready = False
+        way = context()
+        self.line, theirs = way.Pipe()
+        # Not a daemon: a grader may start processes of its own, as it may with any other engine.
+        self._process = way.Process(target=_serve, args=(theirs, work, shards, memory))
+        try:
+            with _uninterrupted():
+                self._process.start()
+        finally:
+            theirs.close()
+        self._at_exit = Finalize(None, self._process.kill, exitpriority=10)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, negative for a signal; None while it lives."""
+        return self._process.exitcode  # type: ignore[no-any-return]
+
+    def give(self, place: int) -> None:
+        """Ask for the result of the shard at a place; a dead one takes it too, and is found dead later."""
+        self.places.append(place)
+        with contextlib.suppress(OSError):
+            self.line.send(place)
+
+    def take(self) -> tuple[int, Any] | None:
+        """Return the next (place, result or :class:`Raised`); None when all it had to say was that it is there.
+
+        Raises:
+            EOFError: It is dead.
+        """
+        try:
+            answer = self.line.recv_bytes()
+        except (OSError, EOFError) as error:
+            self._process.join(_SECONDS_TO_END)
+            raise EOFError from error
+        if not self.ready:
+            self.ready = True
+            return None
+        place = self.places.popleft()
+        try:
+            return place, pickle.loads(answer)  # noqa: S301 - from a process of ours
+        except Exception as error:  # noqa: BLE001 - a result of somebody's class that is not to be had here
+            return place, Raised(PluginError(f"the result of a worker process cannot be read: {said(error)}"), "")
+
+    def close(self, *, at_once: bool) -> None:
+        """End the process; at once, or when it has done what it was given."""
+        try:
+            if not at_once:
+                with contextlib.suppress(OSError):
+                    self.line.send(None)
+                self._process.join(_SECONDS_TO_END)
+        finally:
+            self._process.kill()
+            self._process.join()
+            self._at_exit.cancel()
+            self.line.close()
+            self._process.close()

@@ -1,0 +1,109 @@
+"""Recordings whose records say what is to go wrong when they are graded, and what a run left behind."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+import gradestack
+
+FUNCTION = '''
+import os
+import signal
+import time
+from pathlib import Path
+
+KEPT = []
+
+
+def grade(sample, submission):
+    """Do what the sample says; its score is its text."""
+    do = sample.facets.get("do")
+    if do == "exit":
+        os._exit(3)
+    if do == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if do == "once" and not Path(sample.facets["marker"]).exists():
+        Path(sample.facets["marker"]).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    if do == "eat":
+        held = []
+        while True:
+            held.append(bytearray(1 << 24))
+    if do == "keep":
+        KEPT.append(bytearray(1 << 24))
+    if do == "sleep":
+        Path(sample.facets["marker"]).touch()
+        time.sleep(0.02)
+    return float(submission)
+'''
+
+
+class Recording:
+    """Several files of records, each file a shard, and a grader of its own."""
+
+    files, records = 10, 30
+
+    def __init__(self, place):
+        self.place = place
+        (place / "grader.py").write_text(FUNCTION)
+        self.count = self.files * self.records
+        self.do({})
+
+    def do(self, what, **more):
+        """Write the files; ``what`` maps the number of a record to what happens at it."""
+        for file in range(self.files):
+            numbers = range(file * self.records, (file + 1) * self.records)
+            rows = [
+                {"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": {"do": what.get(n), **more}} for n in numbers
+            ]
+            (self.place / f"{file:02}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def suite(self, engine, **more):
+        grader = {"kind": "python_function", "file": str(self.place / "grader.py"), "name": "grade"}
+        target = {"paths": [str(self.place / "*.jsonl")]}
+        base = {"name": "faults", "target": target, "graders": {"g": grader}, "reports": [], "engine": engine}
+        return {**base, **more}
+
+    def run(self, engine, **more):
+        out = self.place / f"out-{time.monotonic_ns()}"
+        return gradestack.run(self.suite(engine), output=out, allow_code=True, **more)
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """300 records in ten files; nothing goes wrong yet."""
+    (tmp_path / "data").mkdir()
+    return Recording(tmp_path / "data")
+
+
+@pytest.fixture
+def scratch(tmp_path, monkeypatch):
+    """The directory for temporary files, of this test alone."""
+    place = tmp_path / "scratch"
+    place.mkdir()
+    monkeypatch.setenv("TMPDIR", str(place))
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    return place
+
+
+@pytest.fixture
+def marked(tmp_path, monkeypatch):
+    """Return a function that tells which processes of this test there are, by a variable all of them inherit."""
+    mark = f"GRADESTACK_FAULT_TEST={tmp_path}".encode()
+    monkeypatch.setenv("GRADESTACK_FAULT_TEST", str(tmp_path))
+
+    def processes():
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != os.getpid():
+                try:
+                    if mark in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
+
+    return processes

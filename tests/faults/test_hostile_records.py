@@ -1,0 +1,115 @@
+"""Records whose grading ends the process or eats its memory: they fail, everything else is graded."""
+
+import re
+import sys
+
+import pytest
+
+import gradestack
+from gradestack.depth import ROOM
+from gradestack.errors import PluginError
+
+POOL = {"kind": "processes", "workers": 2}
+CLUSTER = {"kind": "dask", "workers": 2}
+DIED = "worker_died"
+
+
+def _faults(report):
+    return {row["sample"]["id"]: row["grade"]["fault"] for row in report.rows() if row["state"] == "failed"}
+
+
+def _all_there(report, recording):
+    """Every record is accounted for, in its order, and graded as ever unless it failed."""
+    rows = list(report.rows())
+    assert [row["sample"]["id"] for row in rows] == [f"t{n}" for n in range(recording.count)]
+    scores = {n: row["grade"]["score"] for n, row in enumerate(rows) if row["state"] == "graded"}
+    assert scores == {n: (n % 5) / 4 for n in scores}
+    failed = recording.count - len(scores)
+    assert report.states["g"] == {"graded": len(scores), "skipped": 0, "failed": failed, "missing": 0}
+    assert "broken" not in report.summary
+
+
+@pytest.mark.parametrize("what", ["exit", "kill"])
+def test_records_that_end_the_process(recording, what):
+    """Several of them, two in one shard, the first and the last of all: each is named, nothing else is lost."""
+    hostile = [0, 97, 99, recording.count - 1]
+    recording.do(dict.fromkeys(hostile, what))
+    report = recording.run(POOL)
+    _all_there(report, recording)
+    faults = _faults(report)
+    assert sorted(faults) == sorted(f"t{n}" for n in hostile)
+    assert {fault["code"] for fault in faults.values()} == {DIED}
+    assert "ended the worker process" in faults["t97"]["message"]
+
+
+def test_a_record_that_ends_dask_workers(recording):
+    """The cluster is started again, the record is named, nothing else is lost."""
+    recording.do({101: "kill"})
+    report = recording.run(CLUSTER)
+    _all_there(report, recording)
+    assert {name: fault["code"] for name, fault in _faults(report).items()} == {"t101": DIED}
+
+
+def test_a_record_that_ends_the_process_once(recording, tmp_path):
+    """The shard is done again, and nothing is left to be seen of it."""
+    marker = tmp_path / "marker"
+    recording.do({50: "once"}, marker=str(marker))
+    report = recording.run(POOL)
+    assert marker.exists()
+    _all_there(report, recording)
+    assert _faults(report) == {}
+
+
+def test_in_a_strict_run_it_is_an_error(recording):
+    """The message says which record it is."""
+    recording.do({97: "exit"})
+    with pytest.raises(PluginError, match=r"03\.jsonl: grading record 7 ends its worker process"):
+        recording.run(POOL, strict=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+@pytest.mark.parametrize("engine", [POOL, CLUSTER], ids=["processes", "dask"])
+def test_records_that_eat_memory(recording, engine):
+    """They fail with MemoryError; the others, in the same shard and after it, are graded."""
+    hostile = [7, 8, 150]
+    recording.do(dict.fromkeys(hostile, "eat"))
+    report = recording.run({**engine, "memory": "300MB"})
+    _all_there(report, recording)
+    faults = _faults(report)
+    assert sorted(faults) == sorted(f"t{n}" for n in hostile)
+    assert {(fault["type"], fault["message"]) for fault in faults.values()} == {("MemoryError", "not enough memory")}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_grader_that_never_gives_memory_back(recording):
+    """Its worker is replaced between shards, so that all are graded: here 2.4 GB are kept within 1 GB."""
+    recording.do(dict.fromkeys(range(150), "keep"))
+    report = recording.run({**POOL, "memory": "1GB"})
+    _all_there(report, recording)
+    assert _faults(report) == {}
+
+
+def _nested(recording, engine, depths):
+    """Run records of the depths given, in several shards, and return those that were read."""
+    call = '{{"name": "f", "arguments": {{"a": {0}}}}}'
+    for path in recording.place.glob("*.jsonl"):
+        path.unlink()
+    for number in range(2):
+        rows = []
+        for depth in depths:
+            text = call.format("[" * depth + "]" * depth)
+            rows.append(f'{{"id": "{depth}", "run": {number}, "expected": [{text}], "predicted": [{text}]}}\n')
+        (recording.place / f"{number}.jsonl").write_text("".join(rows))
+    suite = recording.suite(engine, graders={"g": "tau_partial"}, reader="jsonl")
+    report = gradestack.run(suite, output=recording.place / "out")
+    read = [int(each) for each in re.findall(r'"id":"(\d+)"', (report.path / "results.jsonl").read_text())]
+    assert read[: len(read) // 2] == read[len(read) // 2 :]
+    return read[: len(read) // 2]
+
+
+@pytest.mark.parametrize("engine", [POOL, CLUSTER], ids=["processes", "dask"])
+def test_what_is_nested_too_deeply_is_so_on_every_engine(recording, engine):
+    """Though their stacks differ in depth: a record a little less deep than one refused here is read there."""
+    deepest = _nested(recording, "serial", range(ROOM - 100, ROOM + 20))[-1]
+    assert ROOM - 100 < deepest < ROOM + 19
+    assert _nested(recording, engine, [deepest - 4, deepest + 4]) == [deepest - 4]

@@ -1,0 +1,56 @@
+"""The engine used by default: processes where they pay off."""
+
+import os
+import time
+
+import pytest
+
+from gradestack_plugins.engines import auto
+from gradestack_plugins.engines.auto import Auto
+
+
+def _process(shard):
+    return os.getpid()
+
+
+def _slowly(shard):
+    time.sleep(0.05)
+    return os.getpid()
+
+
+@pytest.fixture(autouse=True)
+def _four_cores(monkeypatch):
+    monkeypatch.setattr(auto, "usable_cores", lambda: 4)
+
+
+def test_little_work_is_done_in_this_process(shards):
+    """However many shards there are."""
+    assert set(Auto().map(_process, shards(90))) == {os.getpid()}
+
+
+def test_much_data_is_spread_from_the_start(shards, monkeypatch):
+    """By its size alone; no more processes than asked for."""
+    monkeypatch.setattr(auto, "LARGE", 20)
+    assert os.getpid() not in set(Auto().map(_process, shards(20)))
+    assert set(Auto().map(_process, shards(19))) == {os.getpid()}
+    assert len(set(Auto(workers=2).map(_process, shards(40)))) == 2
+
+
+def test_slow_work_is_spread_once_that_is_known(shards):
+    """The first shard is done in this process, the others in some more, as they would take seconds."""
+    found = list(Auto().map(_slowly, shards(20)))
+    assert found[0] == os.getpid()
+    assert os.getpid() not in found[1:]
+    assert len(set(found[1:])) > 1
+
+
+def test_slow_work_that_is_nearly_done_is_not(shards):
+    """Starting processes would take longer."""
+    assert set(Auto().map(_slowly, shards(4))) == {os.getpid()}
+
+
+def test_one_worker_is_this_process(shards, monkeypatch):
+    """None is started, whatever the size."""
+    monkeypatch.setattr(auto, "LARGE", 1)
+    assert set(Auto(workers=1).map(_process, shards(9))) == {os.getpid()}
+    assert set(Auto().map(_process, shards(1))) == {os.getpid()}

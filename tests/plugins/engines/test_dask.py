@@ -1,0 +1,207 @@
+"""The dask engine: a cluster that is there or one of its own, and what it says when something is missing."""
+
+import contextlib
+import logging
+import time
+
+import attrs
+import pytest
+
+from gradestack._version import __version__
+from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack_plugins.engines import dask as engine_module
+from gradestack_plugins.engines import dask_task
+from gradestack_plugins.engines.dask import Dask
+from gradestack_plugins.engines.dask_cluster import _scheduler
+from gradestack_plugins.engines.dask_local import LocalWorkers
+from gradestack_plugins.engines.dask_task import Order, Task
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A scheduler with one worker that does not belong to any run."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with _scheduler() as address:
+        workers = LocalWorkers(address, 1, None, tmp_path_factory.mktemp("workers"))
+        workers.tend()
+        yield address, workers
+        workers.close()
+
+
+def _twice():
+    def work(shard):  # by value: the cluster's workers cannot import a test module
+        return shard.ordinal * 2, shard.input.path.is_absolute()
+
+    return work
+
+
+def test_a_cluster_that_is_there(cluster, shards, capfd):
+    """It is used by its address, shard by shard in order, and stays as it is."""
+    address, workers = cluster
+    for count in (0, 1, 30):
+        expected = [(2 * n, True) for n in range(count)]
+        assert list(Dask(address=address).map(_twice(), shards(count))) == expected
+    assert workers.processes[0].poll() is None
+    assert capfd.readouterr() == ("", "")
+
+
+def test_relative_paths_mean_the_same_everywhere(cluster, shards, monkeypatch, tmp_path):
+    """Workers have working directories of their own."""
+    monkeypatch.chdir(tmp_path)
+    some = [
+        attrs.evolve(each, input=attrs.evolve(each.input, path=each.input.path.relative_to(tmp_path)))
+        for each in shards(2)
+    ]
+    assert list(Dask(address=cluster[0]).map(_twice(), some)) == [(0, True), (2, True)]
+
+
+def test_errors_cross(cluster, shards):
+    """Ours as they are, others in words with a hint; each when its shard is due."""
+
+    def ours(shard):
+        from gradestack.errors import DataError  # by value, as above
+
+        if shard.ordinal == 2:
+            raise DataError("two", "and more")
+        return shard.ordinal
+
+    def theirs(shard):
+        return 1 // shard.ordinal
+
+    results = Dask(address=cluster[0]).map(ours, shards(5))
+    assert [next(results), next(results)] == [0, 1]
+    with pytest.raises(DataError, match="two\n  - and more"):
+        next(results)
+    with pytest.raises(
+        PluginError, match=r"a dask worker raised ZeroDivisionError: .*\n  - the scheduler and all workers need"
+    ):
+        list(Dask(address=cluster[0]).map(theirs, shards(2)))
+
+
+def test_a_scheduler_that_is_not_there(shards):
+    """Its address is named."""
+    with pytest.raises(ConfigError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
+        list(Dask(address="tcp://127.0.0.1:9", patience=0.3).map(_twice(), shards(2)))
+    with pytest.raises(ConfigError, match="no dask scheduler answers at nonsense:x"):
+        list(Dask(address="nonsense:x", patience=0.3).map(_twice(), shards(2)))
+
+
+def test_a_scheduler_without_workers(shards):
+    """It is waited for them, and not for ever."""
+    with _scheduler() as address:
+        begun = time.monotonic()
+        with pytest.raises(ConfigError, match=r"has had no worker for 1\.5 seconds\n  - start workers, or wait longer"):
+            list(Dask(address=address, patience=1.5).map(_twice(), shards(2)))
+        assert time.monotonic() - begun < 10
+
+
+def test_a_scheduler_that_goes_away(shards, tmp_path):
+    """The run ends with an error, not in waiting."""
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(_scheduler())
+        workers = LocalWorkers(address, 1, None, tmp_path)
+        stack.callback(workers.close)
+        workers.tend()
+        results = Dask(address=address, patience=2.0).map(_twice(), shards(40))
+        assert next(results) == (0, True)
+        stack.close()
+        with pytest.raises(ConfigError, match="does not answer any more"):
+            list(results)
+
+
+def test_without_dask(shards, monkeypatch):
+    """The message names what to install."""
+    monkeypatch.setattr(engine_module.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"needs dask\.distributed.*\n.*pip install 'gradestack\[dask\]'"):
+        list(Dask().map(_twice(), shards(1)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"memory": "x"}, "expected a size"),
+        ({"patience": 0.0}, "patience must be positive"),
+        ({"address": "tcp://x:1", "workers": 2}, "the one at an address has its own"),
+        ({"address": "tcp://x:1", "memory": "1GB"}, "the one at an address has its own"),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    """They are refused."""
+    with pytest.raises(ValueError, match=message):
+        Dask(**options)
+
+
+@pytest.fixture
+def order(tmp_path, shards, monkeypatch):
+    """An order as it is sent to a process that has none yet, and a shard."""
+    monkeypatch.setattr(dask_task, "_loaded", {})
+    shard = shards(1)[0]
+    return Order.write(_twice(), [shard], tmp_path), shard
+
+
+def test_what_is_sent_is_small_and_read_once(order, tmp_path):
+    """The work lies in the run's directory; a worker that has read it needs no file any more."""
+    sent, shard = order
+    assert sent.version == __version__
+    assert Task(sent, shard)() == (0, True)
+    sent.remove()
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+    assert Task(sent, shard)() == (0, True)
+
+
+def test_a_worker_that_cannot_see_the_data(order):
+    """The message names the path and the machine, and says what is needed."""
+    sent, shard = order
+    shard.input.path.write_bytes(b"")
+    with pytest.raises(DataError, match=r"/data: the dask worker on .* sees 0 bytes of it, there were 100"):
+        Task(sent, shard)()
+    shard.input.path.unlink()
+    with pytest.raises(DataError, match=r"/data: the dask worker on .* cannot see it\n.*must be on a path that all"):
+        Task(sent, shard)()
+
+
+def test_a_worker_that_cannot_see_the_run(order, tmp_path):
+    """The same for the run's directory."""
+    sent, shard = order
+    sent.remove()
+    with pytest.raises(DataError, match=f"{tmp_path}: the dask worker on .* cannot see it: No such file"):
+        Task(sent, shard)()
+
+
+def test_a_worker_of_another_version(order):
+    """Both versions are named."""
+    sent, shard = order
+    with pytest.raises(ConfigError, match=rf"has gradestack {__version__}, this is 9\.9"):
+        Task(attrs.evolve(sent, version="9.9"), shard)()
+
+
+def test_workers_that_never_join(tmp_path, monkeypatch):
+    """After some tries that is an error, with the last thing they said."""
+    workers = LocalWorkers("tcp://127.0.0.1:9", 1, None, tmp_path)
+    workers._command = [*workers._command[:1], "-c", "raise SystemExit('no luck')"]
+
+    def tend():
+        for _ in range(200):
+            workers.tend()
+            time.sleep(0.05)
+
+    with pytest.raises(PluginError, match=r"dask workers end before they are ready \(exit code 1\)\n  - no luck"):
+        tend()
+    workers.close()
+    assert workers.processes == []
+
+
+def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capfd):
+    """Neither files nor log lines; loggers are as they were."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    monkeypatch.setattr("tempfile.tempdir", str(scratch))
+    monkeypatch.chdir(tmp_path)
+    handlers = logging.getLogger("distributed").handlers
+    assert list(Dask(workers=2).map(_twice(), shards(12))) == [(2 * n, True) for n in range(12)]
+    assert list(scratch.iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "scratch"]
+    assert logging.getLogger("distributed").handlers is handlers
+    assert capfd.readouterr() == ("", "")

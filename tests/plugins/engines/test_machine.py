@@ -1,0 +1,76 @@
+"""What the machine offers: cores, memory, and limits to both."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from gradestack_plugins.engines import machine
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1),
+        ("500MB", 500 * 10**6),
+        ("2GiB", 2 * 2**30),
+        ("2 gib", 2 * 2**30),
+        ("1.5k", 1500),
+        ("3T", 3 * 10**12),
+        ("7B", 7),
+        ("none", None),
+        ("None", None),
+    ],
+)
+def test_sizes(text, size):
+    """Decimal and binary units, in any case."""
+    assert machine.parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "2 G iB", "-1", "1e9", "GiB", "0", "0MB", "12 apples"])
+def test_what_is_no_size(text):
+    """It is refused, with what would be one."""
+    with pytest.raises(ValueError, match=r"expected a size such as 2GiB or 500MB, or none"):
+        machine.parse_size(text)
+
+
+def test_every_worker_gets_an_equal_share(monkeypatch):
+    """80 % of what is free, unless a size is given or nothing is known."""
+    monkeypatch.setattr(machine, "available", lambda: 1000)
+    assert machine.memory_share(None, 4) == 200
+    assert machine.memory_share("1kB", 4) == 1000
+    assert machine.memory_share("none", 4) is None
+    monkeypatch.setattr(machine, "available", lambda: None)
+    assert machine.memory_share(None, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "cores"), [("150000 100000", 2), ("50000 100000", 1), ("max 100000", 64), ("", 64), (None, 64)]
+)
+def test_cores_of_a_container(monkeypatch, tmp_path, limit, cores):
+    """Its limit counts, rounded up, where there is one."""
+    if limit is not None:
+        (tmp_path / "cpu.max").write_text(limit)
+    monkeypatch.setattr(machine, "_GROUP_CPUS", tmp_path / "cpu.max")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    assert machine.usable_cores() == cores
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_limit_counts_from_what_is_there():
+    """A process may take what it was given beyond what it had, and no more."""
+    script = """
+from gradestack_plugins.engines.machine import allocated, be_expendable, limit_memory, threads
+before = allocated()
+limit_memory(64 << 20)
+be_expendable()
+held = bytearray(48 << 20)
+assert allocated() - before >= 48 << 20, "what is taken is seen"
+try:
+    bytearray(48 << 20)
+except MemoryError:
+    print("no more", open("/proc/self/oom_score_adj").read().strip(), threads())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "no more 500 1\n"

@@ -1,0 +1,104 @@
+"""Finding the records that end workers, apart from how workers are run."""
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from gradestack.api import Input, Shard
+from gradestack.errors import PluginError
+from gradestack_plugins.engines.recovery import alone
+
+SHARD = Shard(ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100)
+
+
+@attrs.frozen
+class Work:
+    """Ten records; dies at some unless they are poison."""
+
+    deadly: frozenset = frozenset()
+    poison: frozenset = frozenset()
+    strict: bool = False
+    reached: list = attrs.field(factory=list)
+    watching: bool = False
+
+    def watched(self):
+        return attrs.evolve(self, watching=True)
+
+    def last_position(self, shard):
+        return self.reached[-1]
+
+    def isolated(self, ordinal, position):
+        return attrs.evolve(self, poison=self.poison | {(ordinal, position)})
+
+
+def attempt(work, shard):
+    assert work.watching
+    for position in range(10):
+        work.reached.append(position)
+        if position in work.deadly and (shard.ordinal, position) not in work.poison:
+            return False, None
+    return True, work.poison
+
+
+def test_only_the_records_that_end_workers_are_left_out():
+    """All of them, and no other."""
+    assert alone(Work(frozenset({2, 3, 9})), SHARD, attempt) == {(4, 2), (4, 3), (4, 9)}
+    assert alone(Work(), SHARD, attempt) == frozenset()
+
+
+@pytest.mark.parametrize(("certain", "deaths"), [(1, 1), (2, 2)])
+def test_a_record_is_blamed_when_it_is_certain(certain, deaths):
+    """Where a single attempt says little, it takes a second one."""
+    work = Work(frozenset({5}))
+    alone(work, SHARD, attempt, certain=certain)
+    assert work.reached.count(0) == deaths + 1
+
+
+def test_a_death_elsewhere_is_nobodys_fault():
+    """A worker killed from outside once leaves no record ungraded."""
+    chance = iter([3, 8, None])
+
+    def unlucky(work, shard):
+        at = next(chance)
+        if at is None:
+            return True, work.poison
+        work.reached.append(at)
+        return False, None
+
+    assert alone(Work(), SHARD, unlucky) == frozenset()
+
+
+def test_deaths_all_over_the_place_end_the_run():
+    """There is something wrong with the machine, not with a record."""
+    places = iter(range(100))
+
+    def doomed(work, shard):
+        work.reached.append(next(places))
+        return False, None
+
+    with pytest.raises(PluginError, match=r"runs\.jsonl: workers on the range from byte 70 die at ever different"):
+        alone(Work(), SHARD, doomed)
+
+
+def test_a_record_whose_reading_kills():
+    """It cannot be left out by not grading it."""
+
+    def reading(work, shard):
+        work.reached.append(6)
+        return False, None
+
+    with pytest.raises(PluginError, match=r"byte 70 ends every worker process \(record 6 of it\)"):
+        alone(Work(), SHARD, reading)
+
+
+def test_a_strict_run_ends_with_the_record():
+    """It is named by its place in the file."""
+    with pytest.raises(PluginError, match=r"runs\.jsonl: grading record 105 ends its worker process"):
+        alone(Work(frozenset({5}), strict=True), SHARD, attempt)
+
+
+def test_work_that_cannot_be_watched():
+    """There are no records to look for."""
+    with pytest.raises(PluginError, match=r"ends every worker process$"):
+        alone(len, SHARD, attempt)

@@ -148,12 +148,25 @@ class Grader(abc.ABC):
     alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
 
+    def __init_subclass__(cls) -> None:
+        """Keep a class that grades anew from inheriting the short form of what it replaces."""
+        if "grade" in cls.__dict__ and "brief" not in cls.__dict__:
+            cls.brief = Grader.brief  # type: ignore[method-assign]
+
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample.
 
         Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
         """
+
+    def brief(self, sample: Sample) -> Grade:
+        """Return the grade without explanations: the same in all but reasons and rationale, its items' included.
+
+        What a run asks for that writes no rows and has no aggregator or exporter reading reasons. Worth overriding
+        where putting the reasons together takes time.
+        """
+        return self.grade(sample)
 
 
 StateT = TypeVar("StateT")
@@ -168,10 +181,21 @@ class Aggregator(abc.ABC, Generic[StateT]):
 
     Attributes:
         memory: How the state grows: ``constant``, ``per_key`` (tasks, labels) or ``per_sample``.
+        reads_reasons: False when it looks at neither reasons nor rationales, so that a run without rows may leave
+            them out.
     """
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "constant"
+    reads_reasons: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        """Keep a class that adds anew from inheriting what was said and written of the way it replaces."""
+        if "add" in cls.__dict__:
+            if "add_many" not in cls.__dict__:
+                cls.add_many = Aggregator.add_many  # type: ignore[method-assign]
+            if "reads_reasons" not in cls.__dict__:
+                cls.reads_reasons = True
 
     @abc.abstractmethod
     def start(self) -> StateT:
@@ -180,6 +204,15 @@ class Aggregator(abc.ABC, Generic[StateT]):
     @abc.abstractmethod
     def add(self, state: StateT, key: Key, grade: Grade) -> StateT:
         """Return the state with one grade more; may change ``state`` in place. Sees every outcome, not only graded."""
+
+    def add_many(self, state: StateT, keys: Sequence[Key], grades: Sequence[Grade]) -> StateT:
+        """Return the state with a block of grades more, what :meth:`add` makes of one after the other.
+
+        Worth overriding where a block can be added faster than its grades one by one.
+        """
+        for key, grade in zip(keys, grades, strict=True):
+            state = self.add(state, key, grade)
+        return state
 
     @abc.abstractmethod
     def merge(self, left: StateT, right: StateT) -> StateT:

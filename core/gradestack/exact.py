@@ -27,6 +27,12 @@ def add_exact(partials: Partials, value: float) -> None:
         OverflowError: The sum is not; the state is spoilt.
     """
     x = float(value)
+    if len(partials) == 1:  # the usual case, written out: the sum so far is one float, and stays one
+        (y,) = partials
+        high = x + y
+        if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0 and high - high == 0.0:
+            partials[0] = high
+            return
     if not math.isfinite(x):
         msg = f"only finite numbers can be summed exactly, got {value!r}"
         raise ValueError(msg)
@@ -45,6 +51,34 @@ def add_exact(partials: Partials, value: float) -> None:
         msg = "the sum is beyond the range of floats"
         raise OverflowError(msg)
     partials[used:] = [x]
+
+
+def add_times(partials: Partials, value: float, times: int) -> None:
+    """Add ``value`` to an exact sum ``times`` times, in place.
+
+    Raises:
+        ValueError: The value is not finite.
+        OverflowError: The sum is beyond the range of floats.
+    """
+    value = float(value)
+    if times == 1 or not _SAFE_LOW < abs(value) < _SAFE_HIGH or times > _SAFE_TIMES:
+        _add_fraction(partials, value, times)
+        return
+    high, low = _product(value, float(times))
+    add_exact(partials, high)
+    if low:
+        add_exact(partials, low)
+
+
+def _add_fraction(partials: Partials, value: float, times: int) -> None:
+    if times == 1 or not math.isfinite(value):
+        add_exact(partials, value)
+        return
+    product = Fraction(value) * times
+    while product:  # two floats hold it: 53 bits and those of the count
+        part = float(product)
+        add_exact(partials, part)
+        product -= Fraction(part)
 
 
 def merge_exact(left: Partials, right: Iterable[float]) -> Partials:
@@ -72,6 +106,8 @@ def count_into(counts: MutableMapping[str, int], more: Mapping[str, int]) -> Non
         counts[name] = counts.get(name, 0) + number
 
 
+_SAFE_LOW, _SAFE_HIGH, _SAFE_TIMES = 1e-200, 1e200, 1 << 53
+"""Between these a product and its rounding error are floats."""
 _SPLIT = 134217729.0  # 2**27 + 1 halves a float's 53 bits
 
 
@@ -83,6 +119,19 @@ def _square(x: float) -> tuple[float, float]:
     low = x - high
     error = ((high * high - square) + 2.0 * high * low) + low * low
     return square, error if math.isfinite(error) else 0.0
+
+
+def _product(x: float, y: float) -> tuple[float, float]:
+    """Return x * y as a float and its rounding error (Dekker's product); exact far from both ends of the range."""
+    product = x * y
+    shifted = _SPLIT * x
+    x_high = shifted - (shifted - x)
+    x_low = x - x_high
+    shifted = _SPLIT * y
+    y_high = shifted - (shifted - y)
+    y_low = y - y_high
+    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return product, error
 
 
 class MomentsState(TypedDict):

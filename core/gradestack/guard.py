@@ -52,20 +52,38 @@ def guarded(what: str) -> Iterator[None]:
 class Interruption:
     """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
 
-    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``: what is being finished
-    then is short and must be finished. Does nothing outside the main thread, or where the caller handles the signal
-    itself.
+    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside :meth:`held`:
+    what is being finished then is short and must be finished. Does nothing outside the main thread, or where the caller
+    handles the signal itself.
     """
 
     def __init__(self, *, patient: bool = False) -> None:
         self.requested = False
         self._patient = patient
-        self._installed = False
+        self._installed = self._held = self._late = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.requested and not self._patient:
+        if self._held:
+            self._late |= self.requested
+        elif self.requested and not self._patient:
             signal.default_int_handler(number, frame)
         self.requested = True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold back a second signal, too, until the code inside is done.
+
+        Raises:
+            KeyboardInterrupt: There was one.
+        """
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self._late and not self._patient:
+            self._late = False
+            raise KeyboardInterrupt
 
     def __enter__(self) -> Self:
         own = threading.current_thread() is threading.main_thread()
@@ -96,8 +114,11 @@ def shards_of(reader: Reader, inputs: Any) -> tuple[list[Shard], Any]:
         return list(reader.plan(inputs, index)), index
 
 
+_RECORDS = (Sample, BadRecord)
+
+
 def _checked(record: Any, reader: Reader) -> Sample | BadRecord:
-    if isinstance(record, Sample | BadRecord):
+    if isinstance(record, _RECORDS):
         return record
     msg = f"{name_of(reader)} yields {type(record).__name__}, expected Sample or BadRecord"
     raise PluginError(msg)
@@ -113,7 +134,7 @@ def records_of(reader: Reader, shard: Shard, index: Any) -> Iterator[Sample | Ba
     try:
         found: Iterable[Any] = reader.read(shard, index)
         for record in found:
-            yield _checked(record, reader)
+            yield record if type(record) is Sample else _checked(record, reader)
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:

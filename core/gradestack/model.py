@@ -7,11 +7,13 @@ Everything here is plain frozen data. Readers build :class:`Sample` objects from
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import attrs
+
+from gradestack.quick import maker
 
 JSON = Any
 """A value as :func:`json.loads` returns it."""
@@ -53,7 +55,7 @@ ABSENT = _Absent.ABSENT
 """Marks "there is no value here" where ``None`` would mean a JSON null."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Source:
     """Where a record was read."""
 
@@ -68,7 +70,7 @@ class Source:
         return f"{self.file}:{self.line}" if self.line is not None else f"{self.file} record {self.ordinal}"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Fault:
     """Why a sample or a grade is broken."""
 
@@ -83,7 +85,7 @@ class Fault:
     """``name version`` of the component that raised."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class ToolCall:
     """One call of a tool, made or expected."""
 
@@ -98,7 +100,7 @@ class ToolCall:
     requestor: str = "assistant"
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Message:
     """One message of a conversation."""
 
@@ -110,7 +112,7 @@ class Message:
     tool_call_id: str | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class ToolSpec:
     """A tool the agent had: name, description, and its parameters as JSON Schema."""
 
@@ -119,7 +121,7 @@ class ToolSpec:
     parameters: Mapping[str, JSON] | None = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Expectation:
     """The reference of a sample. None everywhere means "no reference of that kind".
 
@@ -133,7 +135,7 @@ class Expectation:
     plan: JSON = None
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Sample:
     """One recorded run of one task.
 
@@ -171,7 +173,7 @@ class Sample:
     """The family's own view of the record, for its own grader and exporter. Never written to result rows."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class BadRecord:
     """A record no sample could be made of. Counted and listed; ends the run only under ``--strict``."""
 
@@ -182,7 +184,7 @@ class BadRecord:
     """The record as read, when it could be parsed, so that exporters lose nothing."""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Reason:
     """Why points were lost: a code, a place and the two values."""
 
@@ -196,7 +198,7 @@ class Reason:
     message: str = ""
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Item:
     """One graded thing inside a sample: an expected call, a step of a scenario, a turn."""
 
@@ -212,7 +214,7 @@ class Item:
     metadata: Mapping[str, JSON] = attrs.field(factory=dict)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Grade:
     """What one grader says about one sample."""
 
@@ -234,7 +236,7 @@ class Grade:
     metadata: Mapping[str, JSON] = attrs.field(factory=dict)
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class Key:
     """All an aggregator knows of a sample."""
 
@@ -246,14 +248,18 @@ class Key:
     facets: Mapping[str, JSON] = attrs.field(factory=dict)
 
 
+_GRADED = Outcome.GRADED
+_grade = maker(Grade)
+
+
 def skipped(code: str, message: str) -> Grade:
     """Return a grade that says the grader does not apply here, and why."""
-    return Grade(outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message)
+    return _grade(outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message)
 
 
 def failed(fault: Fault) -> Grade:
     """Return a grade that says the sample (or the grader on it) is broken."""
-    return Grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
+    return _grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
 
 
 LARGEST_SCORE = 1e100
@@ -267,14 +273,20 @@ def check_grade(grade: Grade) -> str | None:
     finite or None.
     """
     score = grade.score
-    if grade.outcome is Outcome.GRADED:
-        if isinstance(score, bool) or not isinstance(score, int | float):
+    if grade.outcome is _GRADED:
+        if type(score) is float:
+            if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
+                return f"a score must be finite, got {score!r}"
+        elif isinstance(score, bool) or not isinstance(score, int | float):
             return f"a graded outcome needs a number as score, got {score!r}"
-        if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
+        elif not -LARGEST_SCORE <= score <= LARGEST_SCORE:
             return f"a score must be finite, got {score!r}" if isinstance(score, float) else "the score is too large"
     elif score is not None:
         return f"a {grade.outcome} outcome has no score, got {score!r}"
-    for name, part in grade.parts.items():
-        if part is not None and not math.isfinite(part):
-            return f"part {name!r} must be finite or None, got {part!r}"
+    parts = grade.parts
+    if parts:
+        for part in parts.values():
+            if part is not None and not isfinite(part):
+                name = next(each for each in parts if parts[each] is part)
+                return f"part {name!r} must be finite or None, got {part!r}"
     return None

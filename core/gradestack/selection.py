@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack.api import Reader, Shard
+from gradestack.duplicates import DIGEST, Identities
 from gradestack.guard import records_of
 from gradestack.model import Sample
 
+_encode = msgspec.json.Encoder().encode
 
-def digest(sample: Sample) -> int:
+
+def digest(sample: Sample) -> bytes:
     """Return a 64-bit digest of a sample's identity (id, model, run)."""
-    text = json.dumps([sample.id, sample.model, sample.run])
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+    identity = (sample.id, sample.model, sample.run)
+    try:
+        text = _encode(identity)
+    except UnicodeEncodeError:  # a lone surrogate
+        text = repr(identity).encode()
+    return blake2b(text, digest_size=DIGEST).digest()
 
 
 @attrs.frozen(kw_only=True)
@@ -26,7 +33,7 @@ class Selection:
 
     ids: frozenset[str] | None = None
     tags: frozenset[str] = frozenset()
-    last: Mapping[int, tuple[int, int]] | None = None
+    last: Mapping[bytes, tuple[int, int]] | None = None
     """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
 
     def takes(self, sample: Sample, place: tuple[int, int]) -> bool:
@@ -67,6 +74,12 @@ def first_ids(reader: Reader, shards: Iterable[Shard], index: Any, count: int) -
     return frozenset(found)
 
 
-def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[int, tuple[int, int]]:
-    """Return where the last record of every (id, model, run) stands: a first pass over all inputs."""
-    return {digest(sample): place for place, sample in _samples(reader, shards, index)}
+def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[bytes, tuple[int, int]]:
+    """Return where the last record of every repeated (id, model, run) stands: a first pass over all inputs."""
+    found = Identities()
+    for shard in shards:
+        keys = bytearray()
+        for _, sample in _samples(reader, [shard], index):
+            keys += digest(sample)
+        found.add(bytes(keys), shard.ordinal)
+    return found.last_of_repeated()

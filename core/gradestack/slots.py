@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import attrs
 
 from gradestack.api import Extractor, Grader, Profile
 from gradestack.errors import PluginError
 from gradestack.guard import stable_text
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, check_grade, failed
+
+_OK = Status.OK
 
 
 @attrs.frozen(kw_only=True)
@@ -120,24 +124,35 @@ def _absent_turn(slot: GraderSlot) -> Grade:
 def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
     try:
         grade = slot.grader.grade(sample)
-        problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-        fault = problem and Fault(
-            category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature
-        )
-    except (Exception, SystemExit) as error:
-        if strict:
-            msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
-            raise PluginError(msg, f"{type(error).__name__}: {error}") from error
-        said = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
-        fault = Fault(
-            category="grading", code="raised", message=said, type=type(error).__name__, component=slot.signature
-        )
-    if not fault:
-        return grade
+        problem = check_grade(grade) if isinstance(grade, Grade) else _no_grade(grade)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a raising grader never loses the run
+        return _raised(slot, sample, error, strict=strict)
+    return grade if problem is None else _unsound(slot, sample, problem, strict=strict)
+
+
+def _no_grade(returned: object) -> str:
+    return f"returned {type(returned).__name__}, not a Grade"
+
+
+def _raised(slot: GraderSlot, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
+    if strict:
+        msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
+        raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+    said = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
+    if isinstance(error, MemoryError) and not said:
+        said = "not enough memory"
+    return failed(
+        Fault(category="grading", code="raised", message=said, type=type(error).__name__, component=slot.signature)
+    )
+
+
+def _unsound(slot: GraderSlot, sample: Sample, problem: str, *, strict: bool) -> Grade:
     if strict:
         msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
-        raise PluginError(msg, fault.message)
-    return failed(fault)
+        raise PluginError(msg, problem)
+    return failed(
+        Fault(category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature)
+    )
 
 
 def _unhandled(sample: Sample) -> Grade:
@@ -145,3 +160,79 @@ def _unhandled(sample: Sample) -> Grade:
         fault = Fault(category="data", code="missing", message="the recording has no run of this dataset row")
         return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)
     return failed(sample.error or Fault(category="target", code="target_error", message="the recorded run failed"))
+
+
+Column = list[Grade]
+"""One grader's grades of a block of samples, in order."""
+
+
+class Judge:
+    """All graders of a suite at work on blocks of samples.
+
+    Args:
+        slots: The graders.
+        strict: Raise instead of recording a failed grade.
+        brief: Nobody reads reasons or rationales.
+
+    Attributes:
+        seconds: Time spent so far, by grader key.
+        interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
+    """
+
+    def __init__(self, slots: tuple[GraderSlot, ...], *, strict: bool, brief: bool = False) -> None:
+        self._slots, self._strict, self._brief = slots, strict, brief
+        self.interrupted = False
+        self.seconds = dict.fromkeys((slot.key for slot in slots), 0.0)
+
+    def columns(self, samples: list[Sample]) -> tuple[dict[str, Column], dict[str, list[str | None]]]:
+        """Return the grades by grader key, and what graders of texts judged.
+
+        After an interruption they are of the samples that every grader has judged, which may be none.
+
+        Raises:
+            KeyboardInterrupt: Interrupted again.
+            PluginError: A component raised or broke the contract, and the run is strict.
+        """
+        usual = all(sample.status is _OK for sample in samples)
+        columns: dict[str, Column] = {}
+        texts: dict[str, list[str | None]] = {}
+        for slot in self._slots:
+            started = perf_counter()
+            column: Column = []
+            judged: list[str | None] = []
+            try:
+                if slot.extractor is None and usual and _OK in slot.grader.handles:
+                    self._directly(slot, samples, column)
+                else:
+                    self._one_by_one(slot, samples, column, judged)
+            except KeyboardInterrupt:
+                if self.interrupted:
+                    raise
+                self.interrupted = True
+                samples = samples[: len(column)]
+            columns[slot.key] = column
+            if slot.extractor is not None:
+                texts[slot.key] = judged
+            self.seconds[slot.key] += perf_counter() - started
+        if self.interrupted:
+            columns = {key: column[: len(samples)] for key, column in columns.items()}
+        return columns, texts
+
+    def _one_by_one(self, slot: GraderSlot, samples: list[Sample], column: Column, judged: list[str | None]) -> None:
+        for sample in samples:
+            grade, text = grade_sample(slot, sample, strict=self._strict)
+            judged.append(text)
+            column.append(grade)
+
+    def _directly(self, slot: GraderSlot, samples: list[Sample], column: Column) -> None:
+        grade_of = slot.grader.brief if self._brief else slot.grader.grade
+        for sample in samples:
+            try:
+                grade = grade_of(sample)
+                problem = check_grade(grade) if isinstance(grade, Grade) else _no_grade(grade)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a raising grader never loses the run
+                column.append(_raised(slot, sample, error, strict=self._strict))
+                continue
+            if problem is not None:
+                grade = _unsound(slot, sample, problem, strict=self._strict)
+            column.append(grade)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 from gradestack.api import Profile
-from gradestack.exact import Partials, add_exact, exact_mean, merge_exact
+from gradestack.exact import Partials, exact_mean, merge_exact
+from gradestack.exact import add_times as add_exact_times
 from gradestack.gate import SampleRule, passes
 from gradestack.model import JSON, Grade, Outcome
 
@@ -27,7 +28,8 @@ Tally = dict[str, dict[str, Count]]
 """Model (JSON text: a name, or null) -> grader key -> figures."""
 
 
-def _new() -> Count:
+def new_count() -> Count:
+    """Return the figures of nothing seen."""
     return {"states": {str(outcome): 0 for outcome in Outcome}, "sum": [], "passed": 0, "ran": 0, "passed_ran": 0}
 
 
@@ -35,16 +37,24 @@ def add(tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule 
     """Count the grades of one sample, in place; ``ran`` says whether its recorded run did not fail."""
     counts = tally.get(model)
     if counts is None:
-        counts = tally[model] = {key: _new() for key in grades}
+        counts = tally[model] = {key: new_count() for key in grades}
     for key, grade in grades.items():
-        count = counts[key]
-        count["states"][grade.outcome] += 1
-        count["ran"] += ran
-        if grade.score is not None:
-            passed = passes(gate, grade.score)
-            add_exact(count["sum"], grade.score)
-            count["passed"] += passed
-            count["passed_ran"] += passed and ran
+        add_times(counts[key], grade.outcome, grade.score, 1, gate, ran=ran)
+
+
+def add_times(
+    count: Count, outcome: Outcome, score: float | None, times: int, gate: SampleRule | None, *, ran: bool
+) -> None:
+    """Count grades of one outcome and score, in place."""
+    count["states"][outcome] += times
+    if ran:
+        count["ran"] += times
+    if score is not None:
+        passed = times if passes(gate, score) else 0
+        add_exact_times(count["sum"], score, times)
+        count["passed"] += passed
+        if ran:
+            count["passed_ran"] += passed
 
 
 def _merge_count(left: Count, right: Count) -> None:
@@ -60,13 +70,13 @@ def merge(left: Tally, right: Tally) -> Tally:
     for model, counts in right.items():
         mine = left.setdefault(model, {})
         for key, count in counts.items():
-            _merge_count(mine.setdefault(key, _new()), count)
+            _merge_count(mine.setdefault(key, new_count()), count)
     return left
 
 
 def overall(tally: Tally, keys: list[str]) -> dict[str, Count]:
     """Return the figures over all models, per grader key."""
-    total = {key: _new() for key in keys}
+    total = {key: new_count() for key in keys}
     for counts in tally.values():
         for key, count in counts.items():
             _merge_count(total[key], count)

@@ -46,7 +46,8 @@ from gradestack.model import (
 )
 from gradestack.registry import BASES, discover
 from gradestack.report import Report
-from gradestack.rows import grade_from_json, grade_to_json
+from gradestack.rowbytes import grade_to_json
+from gradestack.rows import grade_from_json
 from gradestack.schema import class_schema
 from gradestack.structure import Problems, structure
 
@@ -161,6 +162,8 @@ def check_component(component: Component) -> None:
 def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
     """Check a grader over ``samples`` and the nasty ones: no exception, right scores, deterministic, pure, frugal.
 
+    Its short form has to give the same grades but for reasons and rationale.
+
     Args:
         grader: The grader, with its options.
         samples: Samples typical of it, in addition to :func:`nasty_samples`.
@@ -179,9 +182,18 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         answered = sample.status is not Status.MISSING
         assert first.outcome is not Outcome.MISSING or not answered, f"{sample.id!r}: it is not missing"
         assert _text(first) == _text(second), f"{sample.id!r}: two grades of one sample differ"
+        brief = _text(unexplained(grader.brief(masked(sample, grader.needs))))
+        assert brief == _text(unexplained(first)), f"{sample.id!r}: brief and grade differ in more than reasons"
+        assert _text(grader.grade(sample)) == _text(first), f"{sample.id!r}: the grade differs after a brief one"
         assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample"
         back = grade_from_json(json.loads(dumps(grade_to_json(first))))
         assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
+
+
+def unexplained(grade: Grade) -> Grade:
+    """Return a grade without what :meth:`gradestack.api.Grader.brief` may leave out."""
+    items = tuple(attrs.evolve(item, reasons=()) for item in grade.items)
+    return attrs.evolve(grade, reasons=(), rationale="", items=items)
 
 
 def _fingerprint(sample: Sample) -> str:
@@ -261,6 +273,8 @@ def check_aggregator(
 ) -> None:
     """Check the laws of merging with ``==`` after finish: identity, associativity, any split, JSON round trips.
 
+    Blocks of grades have to come to what grades one by one come to, and reasons to nothing if it does not read them.
+
     Args:
         aggregator: The aggregator, with its options.
         graded: Keys and grades typical of it; default :func:`random_grades`.
@@ -271,13 +285,12 @@ def check_aggregator(
     expected = _done(aggregator, whole)
     assert _round_trip(whole) == whole, "the state is not made of JSON values"
     assert _done(aggregator, whole) == expected, "finish changed the state"
-    assert _done(aggregator, aggregator.merge(aggregator.start(), _round_trip(whole))) == expected, (
-        "start() on the left"
-    )
-    assert _done(aggregator, aggregator.merge(_round_trip(whole), aggregator.start())) == expected, (
-        "start() on the right"
-    )
+    on_left = _done(aggregator, aggregator.merge(aggregator.start(), _round_trip(whole)))
+    on_right = _done(aggregator, aggregator.merge(_round_trip(whole), aggregator.start()))
+    assert on_left == expected, "start() on the left"
+    assert on_right == expected, "start() on the right"
     json.loads(_done(aggregator, aggregator.start()))
+    _check_blocks(aggregator, graded, expected, seed)
     rng = random.Random(seed)  # noqa: S311 - test data
     for _ in range(12):
         cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
@@ -296,6 +309,21 @@ def check_aggregator(
     if aggregator.memory == "constant":
         sizes = [len(json.dumps(fold(aggregator, random_grades(seed, n)))) for n in (400, 4000)]
         assert sizes[1] < 2 * sizes[0] + 200, f"memory is declared constant, but the state grew: {sizes}"
+
+
+def _check_blocks(aggregator: Aggregator[Any], graded: Sequence[tuple[Key, Grade]], expected: str, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - test data
+    for size in (1, 2, 7, len(graded) + 1):
+        state, rest = aggregator.start(), list(graded)
+        while rest:
+            cut = rng.randrange(1, size + 1)
+            state = aggregator.add_many(state, [key for key, _ in rest[:cut]], [grade for _, grade in rest[:cut]])
+            rest = rest[cut:]
+        assert _round_trip(state) == state, "the state after blocks is not made of JSON values"
+        assert _done(aggregator, state) == expected, f"blocks of up to {size} grades give other metrics"
+    if not aggregator.reads_reasons:
+        bare = fold(aggregator, [(key, unexplained(grade)) for key, grade in graded])
+        assert _done(aggregator, bare) == expected, "it reads reasons, but reads_reasons is False"
 
 
 def _round_trip(state: Any) -> Any:

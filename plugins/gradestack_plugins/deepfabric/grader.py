@@ -10,10 +10,11 @@ import attrs
 
 from gradestack.api import Grader, Profile
 from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Reason, Sample, Status, ToolCall, skipped
+from gradestack.quick import maker
 from gradestack_plugins.deepfabric.aggregator import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
-from gradestack_plugins.deepfabric.schemas import Signature, toolset
+from gradestack_plugins.deepfabric.schemas import Signature, conversion_problem, find
 from gradestack_plugins.deepfabric.weights import METRICS, Weights, resolve, weighted
 
 Verdict = tuple[bool, bool, bool]
@@ -21,6 +22,9 @@ Verdict = tuple[bool, bool, bool]
 
 WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
+_MOST_PLAIN: Final = 4096
+_OK: Final = Status.OK
+_new_grade = maker(Grade)
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -104,6 +108,15 @@ class DeepFabric(Grader):
         return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
 
     @cached_property
+    def _any_strict(self) -> bool:
+        return self._strict.any
+
+    @cached_property
+    def _plain(self) -> dict[tuple[Verdict, str | None, str | None], Grade]:
+        """Grades without reasons, by what they depend on."""
+        return {}
+
+    @cached_property
     def _table(self) -> dict[Verdict, tuple[float, dict[str, float | None], dict[str, int]]]:
         """Score, parts and counts of every verdict, made once."""
         verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
@@ -111,6 +124,13 @@ class DeepFabric(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample; never raises on odd data."""
+        return self._judged(sample, explain=True)
+
+    def brief(self, sample: Sample) -> Grade:
+        """Return the grade without reasons where they take time."""
+        return self._judged(sample, explain=False)
+
+    def _judged(self, sample: Sample, *, explain: bool) -> Grade:
         expected = sample.expected.calls
         upstream = self.profile == "upstream"
         error = sample.error
@@ -121,7 +141,7 @@ class DeepFabric(Grader):
         tools = sample.tools
         if tools is None and not upstream:
             return skipped("no_tools", "the sample does not say which tools there were")
-        if sample.status is not Status.OK:
+        if sample.status is not _OK:
             return self._error(sample, error or Fault(category="target", code="failed_run"))
         calls = sample.calls
         if calls is None:
@@ -131,23 +151,24 @@ class DeepFabric(Grader):
         if made is not None and made.arguments is None:
             return self._error(sample, _undecoded(made))
         if upstream:
-            return self._upstream(sample, wanted, made)
+            return self._upstream(sample, wanted, made, explain=explain)
         if wanted is None or made is None:
             return self._without_call(wanted, made)
-        signature = toolset(tools or (), "documented").find(made.name)
+        signature = find(tools or (), made.name, "documented")
         fine = signature is not None and self._accepts(signature, made)
         if fine and made.name == wanted.name:
             return self._graded(RIGHT, wanted, made, ())
-        return self._graded(
-            (made.name == wanted.name, fine, False), wanted, made, self._reasons(wanted, made, signature, fine)
-        )
+        reasons = self._reasons(wanted, made, signature, fine) if explain else ()
+        return self._graded((made.name == wanted.name, fine, False), wanted, made, reasons)
 
     def _accepts(self, signature: Signature, made: ToolCall) -> bool:
         arguments = made.arguments or {}
         if not signature.accepts(arguments):
             return False
+        if not self._any_strict:
+            return True
         strict = self._strict
-        return not strict.any or next(schema_reasons(signature, arguments, made.name, strict), None) is None
+        return next(schema_reasons(signature, arguments, made.name, strict), None) is None
 
     def _without_call(self, wanted: ToolCall | None, made: ToolCall | None) -> Grade:
         if wanted is None and made is None:
@@ -158,18 +179,18 @@ class DeepFabric(Grader):
             reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
         return self._graded(WRONG, wanted, made, (reason,))
 
-    def _upstream(self, sample: Sample, wanted: ToolCall | None, made: ToolCall | None) -> Grade:
+    def _upstream(self, sample: Sample, wanted: ToolCall | None, made: ToolCall | None, *, explain: bool) -> Grade:
         tools = sample.tools or ()
-        known = toolset(tools, "upstream")
-        if known.problem is not None:
-            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=known.problem))
+        problem = conversion_problem(tools)
+        if problem is not None:
+            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=problem))
         if wanted is None:
             reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
             return self._graded(WRONG, None, made, (reason,))
         selected = made is not None and made.name == wanted.name
         arguments = (made.arguments if made else None) or {}
         asked = wanted.arguments or {}
-        signature = known.find(made.name) if made is not None and made.name else None
+        signature = find(tools, made.name, "upstream") if made is not None and made.name else None
         if not asked and not arguments:
             fine = True
         elif signature is not None and made is not None:
@@ -181,7 +202,8 @@ class DeepFabric(Grader):
                 return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)))
         if selected and fine:
             return self._graded(RIGHT, wanted, made, ())
-        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine))
+        reasons = self._reasons(wanted, made, signature, fine) if explain else ()
+        return self._graded((selected, fine, False), wanted, made, reasons)
 
     def _reasons(
         self, wanted: ToolCall, made: ToolCall | None, signature: Signature | None, fine: bool
@@ -206,15 +228,27 @@ class DeepFabric(Grader):
     def _graded(
         self, verdict: Verdict, wanted: ToolCall | None, made: ToolCall | None, reasons: tuple[Reason, ...]
     ) -> Grade:
-        score, parts, counts = self._table[verdict]
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
+        if reasons:
+            return self._with_reasons(verdict, label, gold, reasons)
+        found = self._plain.get((verdict, label, gold))
+        if found is None:
+            if len(self._plain) >= _MOST_PLAIN:
+                self._plain.clear()
+            found = self._plain[verdict, label, gold] = self._with_reasons(verdict, label, gold, ())
+        return found
+
+    def _with_reasons(
+        self, verdict: Verdict, label: str | None, gold: str | None, reasons: tuple[Reason, ...]
+    ) -> Grade:
+        score, parts, counts = self._table[verdict]
         if not abs(score) <= LARGEST_SCORE:
             message = f"the weights give the score {score!r}"
             fault = Fault(category="grading", code=NO_SCORE, message=message)
             return Grade(
                 outcome=Outcome.FAILED, parts=parts, counts=counts, label=label, gold=gold, fault=fault, reasons=reasons
             )
-        return Grade(
+        return _new_grade(
             score=score, passed=verdict[2], parts=parts, counts=counts, label=label, gold=gold, reasons=reasons
         )
 

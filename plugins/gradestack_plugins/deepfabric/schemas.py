@@ -152,52 +152,54 @@ def classes_of(word: JSON) -> frozenset[type] | None:
 
 
 @attrs.define
-class Toolset:
-    """The tools of one snapshot as a profile sees them; signatures are made when first asked for."""
+class _Known:
+    """What is known of one tool."""
 
-    specs: tuple[ToolSpec, ...]
-    profile: Profile
+    spec: ToolSpec
+    signature: Signature | None
     problem: str | None = None
-    """Why the snapshot cannot be converted (``upstream`` only)."""
-    _known: dict[str, Signature | None] = attrs.field(factory=dict, init=False)
-
-    def find(self, name: str) -> Signature | None:
-        """Return the signature of the first tool of that name, None when there is none."""
-        try:
-            return self._known[name]
-        except KeyError:
-            spec = next((spec for spec in self.specs if spec.name == name), None)
-            found = None if spec is None else signature(spec.parameters or {}, self.profile)
-            if len(self._known) < _MOST_NAMES:
-                self._known[name] = found
-            return found
+    """Why it cannot be converted (``upstream`` only)."""
 
 
-_MOST_NAMES = 1024
-_MOST_TOOLSETS = 1024
-_toolsets: dict[tuple[int, Profile], Toolset] = {}
+_MOST_TOOLS = 4096
+_known: dict[Profile, dict[int, _Known]] = {"documented": {}, "upstream": {}}
 
 
-def toolset(specs: tuple[ToolSpec, ...], profile: Profile) -> Toolset:
-    """Return the toolset of a snapshot, made once per snapshot object.
+def _look_up(spec: ToolSpec, profile: Profile) -> _Known:
+    """Return what is known of a tool, worked out once per tool object.
 
-    Readers share one tuple among all samples with the same tools, so that looking it up by identity suffices. The
-    entry holds the tuple, so an identity cannot be taken over by another one.
+    Readers share one object among all samples with the same tool, so that looking it up by identity suffices. The entry
+    holds the object, so an identity cannot be taken over by another one.
     """
-    found = _toolsets.get((id(specs), profile))
-    if found is not None and found.specs is specs:
+    tools = _known[profile]
+    found = tools.get(id(spec))
+    if found is not None and found.spec is spec:
         return found
-    problem = None
-    if profile == "upstream":
-        try:
-            for spec in specs:
-                signature(spec.parameters or {}, profile)
-        except SchemaProblem as error:
-            problem = str(error)
-    if len(_toolsets) >= _MOST_TOOLSETS:
-        _toolsets.clear()
-    made = _toolsets[id(specs), profile] = Toolset(specs, profile, problem)
-    return made
+    try:
+        found = _Known(spec, signature(spec.parameters or {}, profile))
+    except SchemaProblem as error:
+        found = _Known(spec, None, str(error))
+    if len(tools) >= _MOST_TOOLS:
+        tools.clear()
+    tools[id(spec)] = found
+    return found
+
+
+def find(specs: tuple[ToolSpec, ...], name: str, profile: Profile) -> Signature | None:
+    """Return the signature of the first tool of that name, None when there is none."""
+    for spec in specs:
+        if spec.name == name:
+            return _look_up(spec, profile).signature
+    return None
+
+
+def conversion_problem(specs: tuple[ToolSpec, ...]) -> str | None:
+    """Return why the original cannot convert a snapshot of tools, None when it can (``upstream``)."""
+    for spec in specs:
+        problem = _look_up(spec, "upstream").problem
+        if problem is not None:
+            return problem
+    return None
 
 
 def convert(raw: Sequence[Mapping[str, JSON]], profile: Profile) -> tuple[ToolSpec, ...]:

@@ -22,7 +22,8 @@ from gradestack.model import (
     failed,
     skipped,
 )
-from gradestack.rows import grade_from_json, grade_to_json
+from gradestack.rowbytes import grade_to_json
+from gradestack.rows import grade_from_json
 from gradestack_plugins.letta.records import recorded_fault
 from gradestack_plugins.letta.references import as_text
 

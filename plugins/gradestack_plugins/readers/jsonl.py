@@ -12,14 +12,16 @@ import attrs
 
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, iter_lines, line_ranges, loads
+from gradestack.jsontext import JsonProblem, iter_lines, line_ranges, loads, numbered_lines
 from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack.quick import maker
 from gradestack.registry import suggest
-from gradestack_plugins.readers import chat
+from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION, SAMPLE_SCHEMA
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
 _LINES_SNIFFED = 10
+_source = maker(Source)
 _SIDE_KEYS = ("calls", "label", "text", "plan")
 
 
@@ -250,14 +252,21 @@ class JsonLines(Reader):
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield one sample per non-blank line."""
-        for line in iter_lines(shard.input.path, shard.start, shard.end, shard.first_line):
-            source = Source(file=shard.input.shown, ordinal=line.number - 1, line=line.number)
+        shown, sample_of = shard.input.shown, jsonl_fast.sample_of
+        for number, data in numbered_lines(shard.input.path, shard.start, shard.end, shard.first_line):
+            source = _source(shown, number - 1, number)
             try:
-                record = loads(line.data)
-            except JsonProblem as problem:
-                yield BadRecord(source=source, reason=str(problem))
-                continue
-            yield self.sample(record, source)
+                record: Sample | BadRecord = sample_of(data, source)
+            except (ValueError, RecursionError, jsonl_fast.Unusual):
+                record = self._thorough(data, source)
+            yield record
+
+    def _thorough(self, data: bytes, source: Source) -> Sample | BadRecord:
+        try:
+            record = loads(data)
+        except JsonProblem as problem:
+            return BadRecord(source=source, reason=str(problem))
+        return self.sample(record, source)
 
     def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:
         """Return the sample of one decoded record."""

@@ -17,10 +17,10 @@ from markupsafe import Markup
 from gradestack.api import Reporter
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, environment, policy, write_stream
-from gradestack_plugins.reporters.index import Index, read, severity
+from gradestack_plugins.reporters.index import Index, first_reading, severity
 from gradestack_plugins.reporters.lenient import as_map
 from gradestack_plugins.reporters.overview import overview
-from gradestack_plugins.reporters.protocol import ReportLike, check_limits, settled
+from gradestack_plugins.reporters.protocol import ReportLike, check_limits, kept_rows, settled
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import table
 
@@ -64,7 +64,7 @@ class HtmlReporter(Reporter):
         """
         report = settled(report)
         env = environment()
-        index = read(report.rows())
+        index = first_reading(report)
         path = out / PAGE
         with _Drilldowns(env, self) as drilldowns:
             drilldowns.render(report.rows(), index)
@@ -82,6 +82,7 @@ class HtmlReporter(Reporter):
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "tasks": table(index.entries, self.max_tasks),
             "rows": len(index.entries),
+            "kept": kept_rows(report),
             "shown": frozenset(drilldowns.shown),
             "drilldowns": drilldowns,
             "verdicts": verdicts,

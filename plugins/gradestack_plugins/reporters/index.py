@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from gradestack_plugins.reporters.lenient import as_list, as_map, as_number, as_text
+from gradestack_plugins.reporters.protocol import ReportLike, kept_rows
 from gradestack_plugins.reporters.text import brief, number
 
 TENTHS = tuple(step / 10 for step in range(11))
@@ -179,6 +180,15 @@ def all_reasons(grade: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     yield from map(as_map, as_list(grade.get("reasons")))
     for item in as_list(grade.get("items")):
         yield from map(as_map, as_list(as_map(item).get("reasons")))
+
+
+def first_reading(report: ReportLike) -> Index:
+    """Read all rows of a report once; where none were kept, the header tells which grader is the headline."""
+    index = read(report.rows())
+    if not kept_rows(report):
+        components = map(as_map, as_list(report.header.get("components")))
+        index.headline.update([as_text(each.get("key")) for each in components if each.get("kind") == "grader"][:1])
+    return index
 
 
 def read(rows: Iterable[Mapping[str, Any]]) -> Index:

@@ -13,10 +13,10 @@ import attrs
 from gradestack.api import Reporter
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import environment, write_stream
-from gradestack_plugins.reporters.index import Index, read, severity
+from gradestack_plugins.reporters.index import Index, first_reading, severity
 from gradestack_plugins.reporters.lenient import as_map
 from gradestack_plugins.reporters.overview import STATES, State, overview
-from gradestack_plugins.reporters.protocol import ReportLike, check_limits, settled
+from gradestack_plugins.reporters.protocol import ReportLike, check_limits, kept_rows, settled
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
 from gradestack_plugins.reporters.text import brief, clean
@@ -60,11 +60,12 @@ class MarkdownReporter(Reporter):
         report = settled(report)
         env = environment()
         env.filters.update(md=prose, code=code, bar=bar, counts=counts)
-        index = read(report.rows())
+        index = first_reading(report)
         context = {
             "view": overview(report, index),
             "tasks": table(index.entries, self.max_tasks),
             "rows": len(index.entries),
+            "kept": kept_rows(report),
             "samples": list(self._worst(report, index)),
             "lost": sum(entry.verdict not in {"passed", "skipped"} for entry in index.entries),
         }

@@ -35,7 +35,7 @@ class ReportLike(Protocol):
 
 @attrs.frozen
 class _Settled:
-    """A report whose header and summary are as they read back from their files."""
+    """A report whose header and summary are as they read back from their files; one without rows has none."""
 
     name: str
     summary: Mapping[str, Any]
@@ -45,7 +45,7 @@ class _Settled:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows."""
-        return self._rows()
+        return self._rows() if kept_rows(self) else iter(())
 
 
 def settled(report: ReportLike) -> ReportLike:
@@ -55,6 +55,11 @@ def settled(report: ReportLike) -> ReportLike:
     """
     summary, header = (loads(dumps(dict(content))) for content in (report.summary, report.header))
     return _Settled(report.name, summary, header, report.passed, report.rows)
+
+
+def kept_rows(report: ReportLike) -> bool:
+    """Return whether the run kept its rows; without them a page shows the figures alone."""
+    return report.header.get("rows") is not False
 
 
 def check_limits(options: Any) -> None:

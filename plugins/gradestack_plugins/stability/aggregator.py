@@ -90,6 +90,7 @@ class Stability(Aggregator[StabilityState]):
     """
 
     memory = "per_sample"
+    reads_reasons = False
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None

@@ -11,9 +11,10 @@ import attrs
 
 from gradestack.api import Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import DataError
-from gradestack.jsontext import compact, line_ranges
+from gradestack.jsonlist import Range
+from gradestack.jsontext import compact
 from gradestack.model import BadRecord, Expectation, Sample, Source, Status
-from gradestack_plugins.stability.records import Raw, RunLabel, Sweep, is_list, iter_raw, read_sweep, uuid_of
+from gradestack_plugins.stability.records import Raw, RunLabel, Sweep, iter_raw, ranges, read_sweep, uuid_of
 
 
 @attrs.frozen(kw_only=True)
@@ -94,20 +95,19 @@ class StabilityReader(Reader):
         return StabilityIndex(twins=twins, dataset=dataset)
 
     def plan(self, inputs: Inputs, index: StabilityIndex) -> Iterable[Shard]:
-        """Cut every file into ranges of lines, followed by the dataset rows it has no record of."""
+        """Cut every file into ranges of records, followed by the dataset rows it has no record of."""
         number = position = 0
         for each in inputs.data:
             size = each.path.stat().st_size
-            ranges: Iterable[tuple[int, int | None, int]] = line_ranges(each.path)
-            for start, end, line in [(0, None, 1)] if is_list(each.path) else ranges:
+            for part in ranges(each.path):
                 yield Shard(
                     ordinal=number,
                     input=each,
-                    start=start,
-                    end=end,
-                    first_line=line,
-                    first_row=line - 1,
-                    position=position + start,
+                    start=part.start,
+                    end=part.end,
+                    first_line=part.first_line,
+                    first_row=part.first_row,
+                    position=position + part.start,
                     extra="records",
                 )
                 number += 1
@@ -123,7 +123,8 @@ class StabilityReader(Reader):
         if shard.extra != "records":
             yield from _missing_rows(index, twins, shard.extra)
             return
-        for found in iter_raw(shard.input.path, shard.start, shard.end, shard.first_line):
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        for found in iter_raw(shard.input.path, part):
             if found.ordinal in twins.dropped:
                 continue
             raw = twins.replaced.get(found.ordinal, found)

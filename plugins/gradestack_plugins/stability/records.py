@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 
 from gradestack.api import Profile
-from gradestack.jsontext import JsonProblem, compact, iter_lines, iter_list, loads
+from gradestack.jsonlist import Range, iter_list, list_ranges
+from gradestack.jsontext import JsonProblem, compact, iter_lines, line_ranges, loads
 from gradestack_plugins.stability.measures import UPSTREAM_FLAGS, UPSTREAM_FLOATS
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
@@ -39,13 +40,23 @@ def is_list(path: Path) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
-def iter_raw(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Raw]:
-    """Yield the records of a JSON Lines file (or of a byte range of it), or of a JSON list."""
+def ranges(path: Path) -> Iterator[Range]:
+    """Yield the ranges in which a JSON Lines file or a JSON list may be read."""
     if is_list(path):
-        for element in iter_list(path):
+        yield from list_ranges(path)
+        return
+    for start, end, line in line_ranges(path):
+        yield Range(start, end, line, line - 1)
+
+
+def iter_raw(path: Path, part: Range | None = None) -> Iterator[Raw]:
+    """Yield the records of a JSON Lines file or of a JSON list, or of one of its ranges."""
+    if is_list(path):
+        for element in iter_list(path, part):
             yield Raw(ordinal=element.ordinal, line=element.line, value=element.value, problem=element.problem)
         return
-    for line in iter_lines(path, start, end, first_line):
+    part = part or Range()
+    for line in iter_lines(path, part.start, part.end, part.first_line):
         try:
             yield Raw(ordinal=line.number - 1, line=line.number, value=loads(line.data))
         except JsonProblem as problem:

@@ -114,6 +114,7 @@ class Classification(Aggregator[ClassificationState]):
     """
 
     memory = "per_key"
+    reads_reasons = False
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None

@@ -4,27 +4,41 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypedDict
 
 import attrs
 
 from gradestack.api import Aggregator
-from gradestack.exact import Partials, add_exact, exact_mean, merge_exact
+from gradestack.exact import merge_exact
 from gradestack.model import JSON, Grade, Key
 from gradestack_plugins.statistics.student import t_quantile
 
-
-class _Cluster(TypedDict):
-    n: int
-    sum: Partials
+Cluster = list[float]
+"""Number of scores, then their exact sum as partials (:mod:`gradestack.exact`)."""
 
 
 class MeanState(TypedDict):
     """JSON state: scores per cluster, and all samples seen."""
 
     total: int
-    clusters: dict[str, _Cluster]
+    clusters: dict[str, dict[str, Cluster]]
+    """Model (JSON text: a name, or null) -> task -> scores."""
+
+
+@lru_cache(maxsize=256)
+def _name(model: str | None) -> str:
+    return json.dumps(model)
+
+
+def _add(cluster: Cluster, n: float, *values: float) -> None:
+    cluster[0] += n
+    partials = cluster[1:]
+    merge_exact(partials, values)
+    cluster[1:] = partials
 
 
 @attrs.frozen(kw_only=True)
@@ -45,6 +59,7 @@ class Mean(Aggregator[MeanState]):
     """
 
     memory = "per_key"
+    reads_reasons = False
 
     confidence: float = 0.95
     """Of the interval, between 0 and 1."""
@@ -60,35 +75,66 @@ class Mean(Aggregator[MeanState]):
 
     def add(self, state: MeanState, key: Key, grade: Grade) -> MeanState:
         """Count one grade; only graded ones have a score."""
-        state["total"] += 1
-        if grade.score is not None:
-            cluster = state["clusters"].setdefault(json.dumps([key.model, key.id]), {"n": 0, "sum": []})
-            cluster["n"] += 1
-            add_exact(cluster["sum"], grade.score)
+        return Mean.add_many(self, state, (key,), (grade,))
+
+    def add_many(self, state: MeanState, keys: Sequence[Key], grades: Sequence[Grade]) -> MeanState:
+        """Count a block of grades."""
+        state["total"] += len(grades)
+        clusters = state["clusters"]
+        for key, grade in zip(keys, grades, strict=True):
+            score = grade.score
+            if score is None:
+                continue
+            tasks = clusters.get(_name(key.model))
+            if tasks is None:
+                tasks = clusters[_name(key.model)] = {}
+            cluster = tasks.get(key.id)
+            if cluster is None:
+                tasks[key.id] = [1, float(score)]
+            elif len(cluster) == 2:  # the usual case of _add, written out
+                x, y = score, cluster[1]
+                high = x + y
+                if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0:
+                    cluster[0] += 1
+                    cluster[1] = high
+                else:
+                    _add(cluster, 1, score)
+            else:
+                _add(cluster, 1, score)
         return state
 
     def merge(self, left: MeanState, right: MeanState) -> MeanState:
         """Add ``right`` to ``left``."""
         left["total"] += right["total"]
-        for name, cluster in right["clusters"].items():
-            mine = left["clusters"].setdefault(name, {"n": 0, "sum": []})
-            mine["n"] += cluster["n"]
-            merge_exact(mine["sum"], cluster["sum"])
+        for name, tasks in right["clusters"].items():
+            mine = left["clusters"].setdefault(name, {})
+            for task, cluster in tasks.items():
+                held = mine.get(task)
+                if held is None:
+                    mine[task] = cluster.copy()
+                    continue
+                if len(held) == len(cluster) == 2:
+                    x, y = cluster[1], held[1]
+                    high = x + y
+                    if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0:
+                        held[0] += cluster[0]
+                        held[1] = high
+                        continue
+                _add(held, cluster[0], *cluster[1:])
         return left
 
     def finish(self, state: MeanState) -> dict[str, JSON]:
         """Return n, total, clusters, mean, stderr and the interval."""
-        clusters = state["clusters"].values()
-        n, count = sum(each["n"] for each in clusters), len(state["clusters"])
-        everything = [part for each in clusters for part in each["sum"]]
-        mean = exact_mean(everything, n)
+        alike = Counter(tuple(cluster) for tasks in state["clusters"].values() for cluster in tasks.values())
+        n, count = sum(int(each[0]) * times for each, times in alike.items()), alike.total()
+        sums = {each: sum(map(Fraction, each[1:]), Fraction(0)) for each in alike}
+        total = sum((sums[each] * times for each, times in alike.items()), Fraction(0))
+        mean = float(total / n) if n else None
         found: dict[str, JSON] = {"n": n, "total": state["total"], "clusters": count, "mean": mean}
         if count < 2:
             return {**found, "stderr": None, "ci95" if self.confidence == 0.95 else "ci": None}
-        middle = sum(map(Fraction, everything), Fraction(0)) / n
-        squares = sum(
-            ((sum(map(Fraction, each["sum"]), Fraction(0)) - each["n"] * middle) ** 2 for each in clusters), Fraction(0)
-        )
+        middle = total / n
+        squares = sum(((sums[each] - int(each[0]) * middle) ** 2 * times for each, times in alike.items()), Fraction(0))
         stderr = math.sqrt(float(squares * count / (count - 1))) / n
         half = t_quantile(self.confidence, count - 1) * stderr
         centre = float(middle)

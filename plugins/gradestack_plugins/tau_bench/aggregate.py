@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import bisect
 import math
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 import attrs
 
 from gradestack.api import Aggregator, Memory
-from gradestack.exact import Partials, add_exact, count_into, exact_mean, merge_exact
+from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
 from gradestack.model import Grade, Key, Outcome
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.records import finite_number
@@ -57,8 +58,12 @@ def rate(numerator: int, denominator: int) -> float | None:
     return numerator / denominator if denominator else None
 
 
-def _count(counts: dict[str, int], outcome: Outcome) -> None:
-    counts[outcome.value] = counts.get(outcome.value, 0) + 1
+_GRADED = Outcome.GRADED  # looked up once: members are properties of the class
+
+
+def _count(counts: dict[str, int], outcome: Outcome, times: int = 1) -> None:
+    name = "graded" if outcome is _GRADED else outcome.value
+    counts[name] = counts.get(name, 0) + times
 
 
 def base_counts(counts: Mapping[str, int]) -> tuple[int, int]:
@@ -79,6 +84,7 @@ class Binary(Aggregator[BinaryState]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "constant"
+    reads_reasons: ClassVar[bool] = False
 
     threshold: float = SUCCESS_ABOVE
 
@@ -98,7 +104,7 @@ class Binary(Aggregator[BinaryState]):
     def add(self, state: BinaryState, key: Key, grade: Grade) -> BinaryState:
         """Count one grade."""
         _count(state["counts"], grade.outcome)
-        if grade.outcome is Outcome.GRADED and grade.score is not None:
+        if grade.outcome is _GRADED and grade.score is not None:
             state["successes"] += grade.score > self.threshold
             add_exact(state["sum"], grade.score)
         return state
@@ -169,6 +175,7 @@ class PartialStatistics(Aggregator[PartialState]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "constant"
+    reads_reasons: ClassVar[bool] = False
 
     def start(self) -> PartialState:
         """Return the state of nothing seen."""
@@ -191,27 +198,39 @@ class PartialStatistics(Aggregator[PartialState]):
 
     def add(self, state: PartialState, key: Key, grade: Grade) -> PartialState:
         """Count one grade."""
-        _count(state["counts"], grade.outcome)
-        if grade.outcome is not Outcome.GRADED or grade.score is None:
-            return state
-        score = float(grade.score)
-        add_exact(state["sum"], score)
-        _widen(state, score, score)
-        state["bins"][bisect.bisect_right(BIN_EDGES, score)] += 1
-        state["bands"][band_index(score)] += 1
-        self._add_reward(state, key, score, finite_number(grade.parts.get("reward")))
-        for name in state["calls"]:
-            state["calls"][name] += grade.counts.get(name, 0)
-        for item in grade.items:
-            similarity = finite_number(item.parts.get("argument_similarity"))
+        return PartialStatistics.add_many(self, state, (key,), (grade,))
+
+    def add_many(self, state: PartialState, keys: Sequence[Key], grades: Sequence[Grade]) -> PartialState:
+        """Count a block of grades: equal scores and similarities at once."""
+        scored = [grade for grade in grades if grade.outcome is _GRADED and grade.score is not None]
+        if len(scored) == len(grades):
+            _count(state["counts"], _GRADED, len(grades))
+        else:
+            for grade in grades:
+                _count(state["counts"], grade.outcome)
+        for score, times in Counter([float(grade.score) for grade in scored if grade.score is not None]).items():
+            add_times(state["sum"], score, times)
+            _widen(state, score, score)
+            state["bins"][bisect_right(BIN_EDGES, score)] += times
+            state["bands"][band_index(score)] += times
+        calls = state["calls"]
+        for name in calls:
+            calls[name] += sum([grade.counts.get(name, 0) for grade in scored])
+        found = Counter([item.parts.get("argument_similarity") for grade in scored for item in grade.items])
+        for value, times in found.items():
+            similarity = finite_number(value)
             if similarity is not None:
-                state["similarities"] += 1
-                add_exact(state["similarity_sum"], similarity)
+                state["similarities"] += times
+                add_times(state["similarity_sum"], similarity, times)
+        for key, grade in zip(keys, grades, strict=True):
+            if grade.parts and (reward := finite_number(grade.parts.get("reward"))) is not None:
+                self._add_reward(state, key, grade, reward)
         return state
 
-    def _add_reward(self, state: PartialState, key: Key, score: float, reward: float | None) -> None:
-        if reward is None:
+    def _add_reward(self, state: PartialState, key: Key, grade: Grade, reward: float) -> None:
+        if grade.outcome is not _GRADED or grade.score is None:
             return
+        score = float(grade.score)
         state["rewards"] += 1
         add_exact(state["reward_sum"], reward)
         success = reward > SUCCESS_ABOVE

@@ -40,9 +40,12 @@ def described(counts: Sequence[int]) -> list[dict[str, float | int | str]]:
     ]
 
 
+_LOWERS = tuple(band.lower for band in BANDS)
+
+
 def band_index(score: float) -> int:
     """Return the index in :data:`BANDS` of the band a score falls in; scores below 0 count as the lowest band."""
-    for index, band in enumerate(BANDS):
-        if score >= band.lower:
+    for index, lower in enumerate(_LOWERS):
+        if score >= lower:
             return index
     return len(BANDS) - 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from gradestack.api import Grader, Profile
 from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import ABSENT, Fault, Grade, Item, Reason, Sample, Status, ToolCall, failed, skipped
+from gradestack.quick import maker
 from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, finite_number
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity
 
@@ -18,17 +20,16 @@ MAX_REASONS = 50
 """Reasons kept per sample; one more says how many were left out."""
 _SHOWN_REASONS = 3
 _SHOWN_CHARACTERS = 80
+_OK = Status.OK
 Parts = dict[str, float | None]
 
 
-@attrs.frozen
-class _Match:
-    """An expected call and the best call made with its name."""
-
-    expected: Call
-    place: int | None = None
-    """Index of that call among all calls made; None when the tool was never called."""
-    similarity: float = 0.0
+_call, _new_item, _new_reason, _new_grade = maker(Call), maker(Item), maker(Reason), maker(Grade)
+_MOST_KNOWN = 4096
+Named = Call | ToolCall
+"""What has a name and arguments."""
+Match = tuple[Any, int | None, float]
+"""Of an expected call: its name, the place of the best call made with that name, None without one; their similarity."""
 
 
 @attrs.frozen(kw_only=True)
@@ -97,9 +98,20 @@ class TauPartial(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the partial score of one sample."""
-        reward = finite_number(sample.recorded.get("reward"))
+        return self._judged(sample, explain=True)
+
+    def brief(self, sample: Sample) -> Grade:
+        """Return the partial score without reasons."""
+        return self._judged(sample, explain=False)
+
+    def _judged(self, sample: Sample, *, explain: bool) -> Grade:
+        reward = finite_number(sample.recorded.get("reward")) if sample.recorded else None
         parts: Parts = {} if reward is None else {"reward": reward}
         try:
+            expected, made = sample.expected.calls, sample.calls
+            usual = sample.native is None and sample.status is _OK and reward is None
+            if usual and expected and made is not None:
+                return self._usual(expected, made, explain=explain)
             return self._grade(sample, parts)
         except Malformed as error:
             fault = Fault(category="data", code="malformed_record", message=str(error))
@@ -109,6 +121,44 @@ class TauPartial(Grader):
             message = "arguments are nested too deeply to be compared"
             fault = Fault(category="grading", code="too_much_work", message=message)
         return attrs.evolve(failed(fault), parts=parts)
+
+    @cached_property
+    def _known(self) -> dict[tuple[tuple[Match, ...], int], Grade]:
+        """Grades without reasons, by all they depend on: matches and number of calls made."""
+        return {}
+
+    @cached_property
+    def _right(self) -> dict[int, tuple[tuple[ToolCall, ...], Grade]]:
+        """Grades of runs that did just what was expected, by the identity of the expected calls.
+
+        The runs of a task often share one object; the entry holds it, so that an identity cannot be taken over.
+        """
+        return {}
+
+    def _usual(self, expected: tuple[ToolCall, ...], made: tuple[ToolCall, ...], *, explain: bool) -> Grade:
+        """Grade a sample of any reader that expects calls."""
+        held = self._right.get(id(expected))
+        if held is not None and held[0] is expected and len(made) == len(expected):
+            for wanted, one in zip(expected, made, strict=True):
+                if wanted.name != one.name or one.arguments is None or wanted.arguments != one.arguments:
+                    break
+            else:
+                return held[1]
+        matches = _matches(expected, made)
+        key = (matches, len(made))
+        found = self._known.get(key)
+        if found is None:
+            found = self._assembled(matches, len(made), {})
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = found
+        if len(made) == len(expected) and _in_order(matches):
+            if len(self._right) >= _MOST_KNOWN:
+                self._right.clear()
+            self._right[id(expected)] = (expected, found)
+        if explain and any(match[2] < 1.0 for match in matches):
+            return self._explained(found, matches, expected, made)
+        return found
 
     def _grade(self, sample: Sample, parts: Parts) -> Grade:
         if isinstance(sample.native, TauRecord):
@@ -122,8 +172,8 @@ class TauPartial(Grader):
         else:
             content = Content(
                 errored=False,
-                expected=tuple(map(_general_call, sample.expected.calls)),
-                made=tuple(map(_general_call, sample.calls)),
+                expected=tuple(_call(call.name, _arguments(call)) for call in sample.expected.calls),
+                made=tuple(_call(call.name, _arguments(call)) for call in sample.calls),
             )
         if content.errored:
             message = sample.error.message if sample.error is not None else ""
@@ -145,83 +195,127 @@ class TauPartial(Grader):
         return _plain(0.0 if counted else 1.0, content, parts, reasons)
 
     def _graded(self, expected: tuple[Call, ...], made: tuple[Call, ...], parts: Parts) -> Grade:
-        work, listing = Budget(), Budget()
-        reasons = _ReasonList()
+        matches = _matches(expected, made)
+        return self._explained(self._assembled(matches, len(made), parts), matches, expected, made)
+
+    def _assembled(self, matches: tuple[Match, ...], made: int, parts: Parts) -> Grade:
+        """Return the grade matches come to, without reasons."""
         total = 0.0
         called = 0
         items = []
-        for index, call in enumerate(expected):
-            match = _match(call, made, work)
-            score = self._score(match)
+        for index, (name, place, found) in enumerate(matches):
+            score = 0.0 if place is None else self.name_weight + self.argument_weight * found
             total += score
-            called += match.place is not None
-            items.append(_item(index, match, score, reasons.add(_reasons(match, made, listing))))
-        return Grade(
-            score=total / len(expected),
-            counts={"expected_calls": len(expected), "called": called, "made_calls": len(made)},
+            called += place is not None
+            gold = name if isinstance(name, str) else None
+            items.append(
+                _new_item(
+                    id=str(index),
+                    score=score,
+                    gold=gold,
+                    label=None if place is None else gold,
+                    parts={} if place is None else {"argument_similarity": found},
+                    metadata={"call": place},
+                )
+            )
+        return _new_grade(
+            score=total / len(matches),
+            counts={"expected_calls": len(matches), "called": called, "made_calls": made},
             parts=parts,
+            items=tuple(items),
+        )
+
+    def _explained(
+        self, grade: Grade, matches: tuple[Match, ...], expected: tuple[Named, ...], made: tuple[Named, ...]
+    ) -> Grade:
+        """Return the grade with a reason for every point lost."""
+        listing, reasons, items = Budget(), _ReasonList(), []
+        for match, item, call in zip(matches, grade.items, expected, strict=True):
+            kept = reasons.add(_reasons(match, call, made, listing)) if match[2] < 1.0 else ()
+            items.append(item if not kept else _with_reasons(item, kept))
+        return _new_grade(
+            score=grade.score,
+            counts=grade.counts,
+            parts=grade.parts,
             items=tuple(items),
             reasons=reasons.all(),
             rationale=reasons.rationale(),
         )
 
-    def _score(self, match: _Match) -> float:
-        return 0.0 if match.place is None else self.name_weight + self.argument_weight * match.similarity
 
-
-def _general_call(call: ToolCall) -> Call:
-    """Return a call of any reader; undecodable arguments read as ``{}``, other values than objects are kept."""
-    if call.arguments is not None:
-        return Call(call.name, dict(call.arguments))
+def _arguments(call: Named) -> Any:
+    """Return what is compared: undecodable arguments of any reader's call read as ``{}``; odd values are kept."""
+    arguments = call.arguments
+    if isinstance(call, Call) or type(arguments) is dict:
+        return arguments
+    if arguments is not None:
+        return dict(arguments)
     try:
-        return Call(call.name, {} if call.raw_arguments is None else loads(call.raw_arguments))
+        return {} if call.raw_arguments is None else loads(call.raw_arguments)
     except JsonProblem:
-        return Call(call.name, {})
+        return {}
 
 
-def _match(expected: Call, made: tuple[Call, ...], budget: Budget) -> _Match:
-    """Return the first call of the expected name with the highest similarity.
+def _matches(expected: Sequence[Named], made: Sequence[Named]) -> tuple[Match, ...]:
+    """Return, for every expected call, the first call of its name with the highest similarity.
 
     The weighted score rounds monotonically, so the highest similarity has the highest score.
     """
-    best = _Match(expected)
-    for place, call in enumerate(made):
-        if expected.name == call.name:
-            found = similarity(expected.arguments, call.arguments, budget)
-            if best.place is None or found > best.similarity:
-                best = _Match(expected, place, found)
-                if found == 1.0:
+    budget = None
+    matches: list[Match] = []
+    for call in expected:
+        name, arguments = call.name, call.arguments
+        best, found, place = None, 0.0, -1
+        for one in made:
+            place += 1
+            if one.name != name:
+                continue
+            if arguments == one.arguments and arguments is not None:  # the usual end
+                best, found = place, 1.0
+                break
+            budget = budget or Budget()
+            close = similarity(_arguments(call), _arguments(one), budget)
+            if best is None or close > found:
+                best, found = place, close
+                if close == 1.0:
                     break
-    return best
+        matches.append((name, best, found))
+    return tuple(matches)
 
 
-def _item(index: int, match: _Match, score: float, reasons: tuple[Reason, ...]) -> Item:
-    gold = match.expected.name if isinstance(match.expected.name, str) else None
-    called = match.place is not None
-    return Item(
-        id=str(index),
-        score=score,
-        gold=gold,
-        label=gold if called else None,
-        parts={"argument_similarity": match.similarity} if called else {},
-        reasons=reasons,
-        metadata={"call": match.place},
+def _in_order(matches: tuple[Match, ...]) -> bool:
+    """Return whether every call is just as expected, and no tool is expected twice."""
+    return len({match[0] for match in matches}) == len(matches) and all(
+        place == index and found == 1.0 for index, (_, place, found) in enumerate(matches)
     )
 
 
-def _reasons(match: _Match, made: tuple[Call, ...], budget: Budget) -> Iterator[Reason]:
+def _with_reasons(item: Item, reasons: tuple[Reason, ...]) -> Item:
+    return _new_item(
+        id=item.id,
+        score=item.score,
+        gold=item.gold,
+        label=item.label,
+        parts=item.parts,
+        reasons=reasons,
+        metadata=item.metadata,
+    )
+
+
+def _reasons(match: Match, expected: Named, made: tuple[Named, ...], budget: Budget) -> Iterator[Reason]:
     """Yield a reason for every point lost on one expected call."""
-    subject = _subject(match.expected)
-    if match.place is None:
-        yield Reason(code="missing_call", expected=match.expected.arguments, subject=subject)
-    elif match.similarity < 1.0:
-        try:
-            yield from differences(match.expected.arguments, made[match.place].arguments, subject, budget)
-        except (TooMuchWork, RecursionError):
-            yield Reason(code="arguments_differ", subject=subject, message="too large to be listed in detail")
+    _, place, _ = match
+    subject = _subject(expected)
+    if place is None:
+        yield _new_reason(code="missing_call", expected=_arguments(expected), subject=subject)
+        return
+    try:
+        yield from differences(_arguments(expected), _arguments(made[place]), subject, budget)
+    except (TooMuchWork, RecursionError):
+        yield Reason(code="arguments_differ", subject=subject, message="too large to be listed in detail")
 
 
-def _subject(call: Call) -> str:
+def _subject(call: Named) -> str:
     return call.name if isinstance(call.name, str) else compact(call.name)
 
 
@@ -271,11 +365,12 @@ class _ReasonList:
 def describe(reason: Reason) -> str:
     """Return a reason as one line, such as ``book wrong_argument /date expected "2024-05-20" got "2024-05-21"``."""
     words = [reason.subject, reason.code, reason.pointer]
-    for word, value in (("expected", reason.expected), ("got", reason.actual)):
-        if value is not ABSENT:
-            words.append(f"{word} {_clipped(value)}")
+    if reason.expected is not ABSENT:
+        words.append(f"expected {_clipped(reason.expected)}")
+    if reason.actual is not ABSENT:
+        words.append(f"got {_clipped(reason.actual)}")
     words.append(reason.message)
-    return " ".join(word for word in words if word)
+    return " ".join(filter(None, words))
 
 
 def _clipped(value: Any) -> str:

@@ -11,14 +11,17 @@ import attrs
 
 from gradestack.api import Inputs, Reader, Shard
 from gradestack.errors import DataError
-from gradestack.jsontext import compact, iter_list
+from gradestack.jsonlist import Range, iter_list, list_ranges
+from gradestack.jsontext import compact
 from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall
+from gradestack.quick import maker
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 from gradestack_plugins.tau_bench.sniffing import looks_like_results
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
+_new_call, _new_sample = maker(ToolCall), maker(Sample)
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 
 
@@ -32,7 +35,7 @@ class TauBench(Reader):
     (``respond`` is speech, not a call). ``input`` is the task's instruction, ``text`` the last thing the agent said. A
     record whose ``info`` holds an ``error`` becomes a failed sample. ``recorded`` holds ``reward`` as it stands in the
     file and, where given, ``r_actions``, ``r_outputs``, ``outputs`` and ``judged`` (false when ``reward_info`` is null:
-    the conversation reached its step limit). The file is read record by record and never held in memory.
+    the conversation reached its step limit). The file is read range by range and never held in memory.
 
     Attributes:
         model: Model name given to all samples. When several files are read and it is unset, each file's name is used.
@@ -67,33 +70,45 @@ class TauBench(Reader):
         return looks_like_results(head)
 
     def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Yield one shard per file: a list cannot be cut safely without reading it.
+        """Cut every file into ranges of records.
 
         Raises:
             DataError: A path is not a file that can be read.
         """
-        position = 0
-        for ordinal, source in enumerate(inputs.data):
+        ordinal = position = 0
+        for source in inputs.data:
+            model = source.name if self.model is None and len(inputs.data) > 1 else self.model
             try:
                 if not source.path.is_file():
                     what = "is a directory" if source.path.is_dir() else "no such file"
                     raise DataError(f"{source.shown}: {what}; a tau-bench result file is expected")
                 size = source.path.stat().st_size
+                for part in list_ranges(source.path):
+                    yield Shard(
+                        ordinal=ordinal,
+                        input=source,
+                        start=part.start,
+                        end=part.end,
+                        first_line=part.first_line,
+                        first_row=part.first_row,
+                        position=position + part.start,
+                        extra={"model": model},
+                    )
+                    ordinal += 1
             except OSError as error:
                 raise DataError(f"{source.shown}: {error.strerror or error}") from error
-            model = source.name if self.model is None and len(inputs.data) > 1 else self.model
-            yield Shard(ordinal=ordinal, input=source, position=position, extra={"model": model})
             position += size + 1
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a file in order.
+        """Yield the samples of a range in order.
 
         Raises:
             DataError: The file cannot be opened, is empty or does not hold a list.
         """
         model = shard.extra["model"] if shard.extra else self.model
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         try:
-            for element in iter_list(shard.input.path):
+            for element in iter_list(shard.input.path, part):
                 source = Source(file=shard.input.shown, ordinal=element.ordinal, line=element.line)
                 if element.problem is None:
                     yield sample_of(element.value, source, model)
@@ -124,7 +139,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     recorded_calls = isinstance(record.get("traj"), list) and not (error is not None and not conversation)
     instruction = task.get("instruction")
     cost = info.get("user_cost")
-    return Sample(
+    return _new_sample(
         id=str(task_id),
         model=model,
         run=_run(record.get("trial")),
@@ -228,7 +243,15 @@ def _called(conversation: tuple[Message, ...]) -> tuple[ToolCall, ...]:
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     failed = isinstance(result, str) and result.startswith(_TOOL_ERROR)
-    return attrs.evolve(call, result=result, error=result if failed else None)
+    return _new_call(
+        name=call.name,
+        arguments=call.arguments,
+        raw_arguments=call.raw_arguments,
+        id=call.id,
+        result=result,
+        error=result if failed else None,
+        requestor=call.requestor,
+    )
 
 
 def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:

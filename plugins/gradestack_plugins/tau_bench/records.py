@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import attrs
 from gradestack.api import Profile
 from gradestack.jsontext import JsonProblem, loads
 
+_LARGEST = sys.float_info.max
 RESPOND = "respond"
 """Name of the pseudo-action that speaks to the user; not a tool call."""
 ACTION_MARK = "Action:"
@@ -23,7 +25,7 @@ class TauRecord:
     record: Any
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class Call:
     """A call made or expected. Values are kept exactly as recorded: any JSON value may stand in either place."""
 
@@ -151,6 +153,8 @@ def react_calls(traj: Any) -> Iterator[Call]:
 
 def finite_number(value: Any) -> float | None:
     """Return a value as a finite float, None when it is not such a number. A boolean counts as 0 or 1."""
+    if type(value) is float:
+        return value if -_LARGEST <= value <= _LARGEST else None
     if not isinstance(value, int | float):
         return None
     try:

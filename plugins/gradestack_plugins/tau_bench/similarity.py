@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gradestack.model import Reason
+from gradestack.model import ABSENT, Reason
+from gradestack.quick import maker
 
 MAX_DEPTH = 200
 """Arguments that differ at a deeper nesting are not graded, so that no result depends on the interpreter's stack."""
 MAX_COMPARISONS = 10_000_000
 """Comparisons spent on one record at most; every field of an object and every pair of list items is one."""
+_reason = maker(Reason)
 
 
 class TooMuchWork(Exception):
@@ -114,7 +116,7 @@ def differences(
             if key in actual:
                 yield from differences(value, actual[key], subject, budget, place, depth + 1)
             else:
-                yield Reason(code="missing_argument", pointer=place, expected=value, subject=subject)
+                yield _reason("missing_argument", place, value, ABSENT, subject)
     elif isinstance(expected, list) and isinstance(actual, list):
         budget.spend(len(expected) * max(1, len(actual)), depth)
         for index in range(len(expected)):
@@ -124,7 +126,7 @@ def differences(
     else:
         same = type(expected) is type(actual) or _numbers(expected, actual)
         code = "wrong_argument" if same else "wrong_type"
-        yield Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject)
+        yield _reason(code, pointer, expected, actual, subject)
 
 
 def _numbers(*values: Any) -> bool:
@@ -144,8 +146,8 @@ def _item_differences(
     stray = actual[index] if len(expected) == len(actual) else None
     budget.spend(len(expected), depth)
     if len(expected) != len(actual) or stray in expected:
-        yield Reason(code="missing_item", pointer=pointer, expected=value, subject=subject)
+        yield _reason("missing_item", pointer, value, ABSENT, subject)
     elif isinstance(value, dict) and isinstance(stray, dict) and value and stray:
         yield from differences(value, stray, subject, budget, pointer, depth)
     else:
-        yield Reason(code="wrong_item", pointer=pointer, expected=value, actual=stray, subject=subject)
+        yield _reason("wrong_item", pointer, value, stray, subject)

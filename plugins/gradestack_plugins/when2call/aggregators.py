@@ -52,6 +52,7 @@ class Hallucination(Aggregator[HallucinationState]):
     """
 
     memory = "per_key"
+    reads_reasons = False
 
     def start(self) -> HallucinationState:
         """Return the state of nothing seen."""

@@ -10,7 +10,8 @@ import attrs
 
 from gradestack.api import Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import DataError
-from gradestack.jsontext import compact, line_ranges
+from gradestack.jsonlist import Range
+from gradestack.jsontext import compact
 from gradestack.model import BadRecord, Expectation, Sample, Source, Status
 from gradestack_plugins.when2call.dataset import UNKNOWN, Row, read_row, row_uuid
 from gradestack_plugins.when2call.labels import LABELS
@@ -20,9 +21,9 @@ from gradestack_plugins.when2call.records import (
     Method,
     Prediction,
     Raw,
-    is_list,
     iter_raw,
     load,
+    ranges,
 )
 from gradestack_plugins.when2call.sniff import confidence
 
@@ -116,16 +117,16 @@ class When2CallReader(Reader):
         for each in inputs.data:
             size = each.path.stat().st_size
             if dataset is not None:
-                for start, end, line in _ranges(dataset.path):
+                for part in ranges(dataset.path):
                     extra = {"dataset": str(dataset.path), "shown": dataset.shown}
                     yield Shard(
                         ordinal=number,
                         input=each,
-                        start=start,
-                        end=end,
-                        first_line=line,
-                        first_row=line - 1,
-                        position=position + start,
+                        start=part.start,
+                        end=part.end,
+                        first_line=part.first_line,
+                        first_row=part.first_row,
+                        position=position + part.start,
                         extra=extra,
                     )
                     number += 1
@@ -157,7 +158,8 @@ class When2CallReader(Reader):
 
     def _dataset_rows(self, shard: Shard, index: When2CallIndex, loaded: Loaded) -> Iterator[Sample | BadRecord]:
         path, shown = Path(shard.extra["dataset"]), shard.extra["shown"]
-        for raw in iter_raw(path, shard.start, shard.end, shard.first_line):
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        for raw in iter_raw(path, part):
             place = Source(file=shown, ordinal=raw.ordinal, line=raw.line)
             uuid = row_uuid(raw.value)
             try:
@@ -235,13 +237,6 @@ def _rows(dataset: Input) -> Iterator[Raw]:
         yield from iter_raw(dataset.path)
     except OSError as error:
         raise DataError(f"{dataset.shown}: cannot be read: {error.strerror or error}") from error
-
-
-def _ranges(path: Path) -> Iterator[tuple[int, int | None, int]]:
-    if is_list(path):
-        yield 0, None, 1
-    else:
-        yield from line_ranges(path)
 
 
 def _usable(raw: Raw, uuid: str | None) -> dict[str, object]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gradestack.jsontext import JsonProblem, loads
 from gradestack.model import Status, ToolSpec
 from gradestack_plugins.deepfabric import tables
-from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, own_to_openai, signature, toolset
+from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, find, own_to_openai, signature
 from gradestack_plugins.deepfabric.tables import ToolTable, table
 
 NAN = float("nan")
@@ -216,8 +216,8 @@ def test_a_bare_function_and_a_nameless_entry():
 def test_the_first_tool_of_a_name_counts():
     """Of two tools of one name the first is checked against."""
     specs = convert([_tool("f", "string"), _tool("f", "integer")], "documented")
-    assert toolset(specs, "documented").find("f").accepts({"a": "x"})
-    assert toolset(specs, "documented").find("g") is None
+    assert find(specs, "f", "documented").accepts({"a": "x"})
+    assert find(specs, "g", "documented") is None
 
 
 def _tool(name, word, pad=""):
@@ -311,12 +311,12 @@ def test_repeated_keys_and_odd_encodings():
     assert own.decode(b'{"a": "\xed\xa0\x80"}') == {"a": "\ud800"}
 
 
-def test_toolset_is_made_per_snapshot_object():
-    """The same tuple gives the same toolset, an equal one its own; the cache survives running full."""
+def test_a_tool_is_worked_out_once():
+    """The same tool object gives the same signature, per profile; the cache survives running full."""
     specs = convert([_tool("f", "string")], "documented")
-    assert toolset(specs, "documented") is toolset(specs, "documented")
-    assert toolset(specs, "upstream") is not toolset(specs, "documented")
-    for n in range(1100):
-        toolset((ToolSpec(name=f"t{n}"),), "documented")
-    assert toolset(specs, "documented").find("f") is not None
+    assert find(specs, "f", "documented") is find((specs[0],), "f", "documented")
+    assert find(specs, "f", "upstream") is not find(specs, "f", "documented")
+    for n in range(5000):
+        find((ToolSpec(name=f"t{n}"),), f"t{n}", "documented")
+    assert find(specs, "f", "documented") == find(specs, "f", "documented")
     assert pickle.loads(pickle.dumps(specs)) == specs  # noqa: S301  our own bytes

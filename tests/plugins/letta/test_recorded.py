@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import testing
 from gradestack.model import Fault, Grade, Item, Reason, Sample, Status
-from gradestack.rows import grade_to_json
+from gradestack.rowbytes import grade_to_json
 from gradestack_plugins.letta.recorded import Recorded
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

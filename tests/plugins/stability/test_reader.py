@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from gradestack import jsontext, testing
+from gradestack import testing
 from gradestack.model import BadRecord, Expectation, Outcome, Sample, Status
-from gradestack_plugins.stability import reader as module
+from gradestack_plugins.stability import records as module
 from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader
 
@@ -152,12 +152,20 @@ def test_documented_takes_a_lacking_gold_label_from_the_dataset(read):
     assert read([lacking], dataset, profile="upstream")[0].expected.label is None
 
 
-def test_a_large_file_is_read_in_several_shards(read, monkeypatch):
-    """Ranges of lines give the same samples, duplicates across ranges included."""
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_large_file_is_read_in_several_shards(read, write, monkeypatch, as_list):
+    """Ranges of lines or of a list give the same samples and bad records, duplicates across ranges included."""
     records = [record(f"u{n % 30}", ["direct", "tool_call"][n % 2 :]) for n in range(60)]
-    whole = [(each.id, each.run, each.label) for each in read(records)]
-    monkeypatch.setattr(module, "line_ranges", lambda path: jsontext.line_ranges(path, 700))
-    assert [(each.id, each.run, each.label) for each in read(records)] == whole
+    records[10] = ["no record"]
+    path = write("r.json", records, as_list=as_list)
+    whole = read(path)
+    assert len(bad(whole)) == 1
+    ranges = []
+    for name in ("line_ranges", "list_ranges"):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda path, real=real: ranges.append(list(real(path, 700))) or ranges[-1])
+    assert read(path) == whole
+    assert len(ranges[0]) > 3
 
 
 def test_sweeps_are_recognised(tmp_path):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
 from gradestack.api import Input, Inputs
 from gradestack.errors import DataError
+from gradestack.jsonlist import list_ranges
 from gradestack.model import BadRecord, Sample, Status
+from gradestack_plugins.tau_bench import reader as module
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.records import TauRecord
 
@@ -231,7 +234,7 @@ def test_model_names(tau, tmp_path):
 
 
 def test_shard_positions_leave_room(tau, tmp_path):
-    """One shard per file; positions grow by more than the number of records."""
+    """A small file is one shard; positions grow by more than the number of records."""
     paths = []
     for number in range(3):
         paths.append(tmp_path / f"{number}.json")
@@ -240,6 +243,28 @@ def test_shard_positions_leave_room(tau, tmp_path):
     shards = list(TauBench().plan(inputs, None))
     size = paths[0].stat().st_size
     assert [(shard.ordinal, shard.position) for shard in shards] == [(0, 0), (1, size + 1), (2, 2 * (size + 1))]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("tail", ["]", "", "] x", ', {"task_id": 5, "traj": [', ", 7]", ', nope, {"task_id": 1}]'])
+def test_a_large_file_is_read_in_several_shards(tau, tmp_path, monkeypatch, indent, tail):
+    """Ranges of records give the same samples and bad records, with the same places, whatever the end of the file."""
+    records = [tau.record(task_id=n, reward=[1.0, math.inf, 0][n % 3], text="\ud800é"[n % 2 :]) for n in range(30)]
+    records[3], records[17] = {"no": "id"}, [1, 2]
+    path = tmp_path / "r.json"
+    text = json.dumps(records, indent=indent, ensure_ascii=True).removesuffix("]")
+    path.write_text(text.replace('"traj": []', '"traj": nope', 1) + tail)
+    whole = tau.read(path)
+    assert len(whole) >= 30
+    monkeypatch.setattr(module, "list_ranges", lambda path: list_ranges(path, 400))
+    inputs = Inputs(data=(Input(path=path, name="r", shown="r.json"),))
+    shards = list(TauBench().plan(inputs, None))
+    pieces = [list(TauBench().read(shard, None)) for shard in shards]
+    assert [each for piece in pieces for each in piece] == whole
+    assert len(shards) > 5
+    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    for shard, piece, following in zip(shards, pieces, shards[1:], strict=False):
+        assert shard.position + len(piece) < following.position
 
 
 def test_unusable_files(tau, tmp_path):

@@ -343,16 +343,24 @@ def test_an_audit_file_that_is_not_there_is_said_before_reading(read, row, tmp_p
         read([judge("a", "direct")], [row("a")], audit=tmp_path / "none.jsonl")
 
 
-def test_a_large_dataset_is_read_in_several_shards(read, row, monkeypatch):
-    """Ranges of the dataset give the same samples as one piece, with growing positions."""
-    from gradestack import jsontext
-    from gradestack_plugins.when2call import reader as module
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_large_dataset_is_read_in_several_shards(read, row, write, monkeypatch, as_list):
+    """Ranges of the dataset, lines or list, give the same samples and bad records as one piece, places included."""
+    from gradestack_plugins.when2call import records as module
 
-    dataset = [row(f"u{n}") for n in range(40)]
-    predictions = [judge(f"u{n}", LABELS[n % 4]) for n in range(40)]
-    whole = [(each.id, each.label) for each in read(predictions, dataset)]
-    monkeypatch.setattr(module, "line_ranges", lambda path: jsontext.line_ranges(path, 1000))
-    assert [(each.id, each.label) for each in read(predictions, dataset)] == whole
+    rows = [row(f"u{n}") for n in range(40)]
+    rows[7], rows[20], rows[30] = "no row", {"question": "no uuid"}, row("u8")
+    rows = rows if as_list else [json.dumps(each) for each in rows]
+    dataset = write("rows.json", rows, as_list=as_list)
+    predictions = write("p.json", [judge(f"u{n}", LABELS[n % 4]) for n in range(40)], as_list=as_list)
+    whole = read(predictions, dataset)
+    assert len(reasons(whole)) == 2
+    ranges = []
+    for name in ("line_ranges", "list_ranges"):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda path, real=real: ranges.append(list(real(path, 1000))) or ranges[-1])
+    assert read(predictions, dataset) == whole
+    assert len(ranges[0]) > 3
 
 
 def head_of(records, *, as_list=False):

@@ -1,0 +1,358 @@
+"""The straight way from a line to a sample gives what the thorough way gives, whatever the line holds."""
+
+import copy
+import json
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack.api import Input, Shard
+from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import BadRecord, Sample, Source, Status
+from gradestack.registry import discover
+from gradestack.structure import Problems, structure
+from gradestack.testing import nasty_samples
+from gradestack_plugins.readers import jsonl_fast
+from gradestack_plugins.readers.jsonl import JsonLines
+
+READER = JsonLines()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Return a file that may be overwritten."""
+    return tmp_path_factory.mktemp("jsonl") / "runs.jsonl"
+
+
+def read(place, lines):
+    """Return what the reader makes of lines."""
+    place.write_bytes(b"".join(line + b"\n" for line in lines))
+    shard = Shard(ordinal=0, input=Input(path=place, name="runs", shown="runs.jsonl"))
+    return list(READER.read(shard, None))
+
+
+def thorough(line, number):
+    """Return what the standard library and the thorough way make of a line."""
+    source = Source(file="runs.jsonl", ordinal=number - 1, line=number)
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        with pytest.raises(JsonProblem) as caught:
+            loads(line)
+        return BadRecord(source=source, reason=str(caught.value))
+    return READER.sample(record, source)
+
+
+def told(record):
+    """Return all fields with the types of their values."""
+    assert type(record) in (Sample, BadRecord)
+    return {field.name: repr(getattr(record, field.name)) for field in attrs.fields(type(record))}
+
+
+def agrees(place, *lines):
+    """Check every line, alone in its file, and again when everything about it is known."""
+    found = read(place, lines)
+    assert [told(each) for each in found] == [told(thorough(line + b"\n", at)) for at, line in enumerate(lines, 1)]
+    again = read(place, lines)
+    assert list(map(told, again)) == list(map(told, found))
+    return found
+
+
+# records, most of them nearly right
+
+NAMES = st.sampled_from(["search", "book", "", "é", "\ud800"])
+ODD = st.sampled_from(
+    [None, True, False, 0, 1, 1.0, -1, 10**30, 1.5, float("nan"), "", "x", "\ud800", [], {}, [1], {"a": 1}]
+)
+VALUES = st.recursive(
+    ODD | st.text(max_size=3), lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner)
+)
+OBJECTS = st.dictionaries(st.sampled_from(["q", "n", "id", ""]), VALUES, max_size=3)
+TEXTS = [
+    None,
+    "{}",
+    '{"q": 1}',
+    '{"q": NaN}',
+    '{"a": 1, "a": 2}',
+    "{",
+    "[]",
+    "null",
+    "1",
+    '"{}"',
+    "",
+    '{"x": "\\ud800"}',
+    "\ud800",
+]
+ARGUMENTS = OBJECTS | st.sampled_from(
+    [*TEXTS, [], 1, 1.5, True, [{"q": 1}], {"deep": [[[{}]]]}, float("nan"), "9" * 30]
+)
+
+
+def some(required, optional):
+    """Return a strategy for objects with required and optional keys."""
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+EXTRA = {"junk": VALUES, "type": st.sampled_from(["function", 1, None]), "index": VALUES, "result": VALUES}
+FUNCTIONS = some({"name": NAMES}, {"arguments": ARGUMENTS, "kwargs": ARGUMENTS})
+ODD_FUNCTIONS = some({}, {"name": NAMES | ODD, "arguments": ARGUMENTS, "kwargs": ARGUMENTS, "junk": VALUES}) | ODD
+FLAT = some({"name": NAMES}, {"arguments": ARGUMENTS, "kwargs": ARGUMENTS, "id": NAMES | ODD, "requestor": NAMES | ODD})
+WRAPPED = some({"function": FUNCTIONS}, {"id": NAMES, "type": st.just("function"), "name": ODD})
+ODD_CALLS = some({}, {"name": NAMES | ODD, "function": ODD_FUNCTIONS, "arguments": ARGUMENTS, "id": ODD, **EXTRA}) | ODD
+CALLS = st.one_of(FLAT, FLAT, WRAPPED, ODD_CALLS)
+LISTED = st.lists(CALLS, max_size=3)
+ANSWERS = st.text(max_size=3) | st.sampled_from([None, [], ["a", "b"], ["a", 1], 1, {}])
+SIDES = st.one_of(
+    LISTED,
+    some({}, {"calls": LISTED | st.none() | CALLS, "label": ANSWERS, "text": ANSWERS, "plan": VALUES}),
+    some({}, {"calls": LISTED, "label": ANSWERS, "lable": ANSWERS, "name": NAMES, "function": FUNCTIONS}),
+    CALLS,
+    ANSWERS,
+    ODD,
+)
+MESSAGES = some(
+    {"role": st.sampled_from(["user", "assistant", "tool", None, 1])},
+    {
+        "content": st.text(max_size=3) | st.sampled_from([None, ["a", {"text": "b"}, {"text": 1}], 1, {}]),
+        "tool_calls": LISTED | ODD,
+        "name": ODD,
+        "tool_call_id": ODD,
+        "junk": VALUES,
+    },
+)
+TALKS = st.lists(MESSAGES, max_size=3)
+TOOLS = some({"name": NAMES | ODD}, {"description": ODD, "parameters": OBJECTS | ODD, "function": FUNCTIONS | ODD})
+KEYS = {
+    "id": st.sampled_from(["t", "", 1, 0, -1, 10**30, True, 1.0, 1e3, None, [], "\ud800"]),
+    "version": st.sampled_from([1, 1, 1, 1.0, True, 2, 0, "1", None, [1], 1e0]),
+    "expected": SIDES,
+    "predicted": SIDES,
+    "model": st.sampled_from(["m", "", None, 1, ["m"]]),
+    "run": st.sampled_from([0, 1, "a", None, True, 1.0, 10**30, [], float("nan")]),
+    "input": ANSWERS,
+    "messages": TALKS | st.lists(ODD, max_size=2) | ODD,
+    "turns": st.lists(TALKS | ODD, max_size=2) | ODD,
+    "tools": st.lists(TOOLS | ODD, max_size=3) | ODD,
+    "recorded": OBJECTS | ODD,
+    "error": st.sampled_from([None, "boom", {"type": "E", "message": "boom"}, {}, 1, [], False]),
+    "agent_id": st.sampled_from(["a", None, 1]),
+    "usage": VALUES,
+    "facets": OBJECTS | ODD,
+    "modle": st.just("m"),
+    "native": VALUES,
+}
+RIGHT = st.fixed_dictionaries(
+    {"id": st.sampled_from(["t", 1]), "expected": LISTED},
+    optional={"predicted": LISTED, "messages": TALKS, "tools": st.lists(TOOLS, max_size=2), "facets": OBJECTS},
+)
+ONE_WRONG = (
+    st.sampled_from(sorted(KEYS))
+    .flatmap(lambda key: st.tuples(RIGHT, st.just(key), KEYS[key]))
+    .map(lambda drawn: {**drawn[0], drawn[1]: drawn[2]})
+)
+RECORDS = st.one_of(RIGHT, ONE_WRONG, ONE_WRONG, st.fixed_dictionaries({}, optional=KEYS), ODD)
+
+
+def encoded(record, *, escaped=True):
+    return json.dumps(record, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
+
+
+@settings(max_examples=150, deadline=None)
+@given(records=st.lists(RECORDS, min_size=1, max_size=3), escaped=st.booleans())
+def test_both_ways_give_one_result(place, records, escaped):
+    """The same sample, or the same words on what is wrong; so again when tools and references are known."""
+    agrees(place, *[encoded(record, escaped=escaped) for record in records])
+
+
+PIECES = [
+    b'\\"',
+    b"\\",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"NaN",
+    b"1e999",
+    b"null",
+    b"true",
+    b"1.0",
+    b"{",
+    b"]",
+    b"[",
+    b",",
+    b'"',
+]
+PIECES += [
+    b"\\ud800",
+    b"\x00",
+    b'"id":2,',
+    b'"name":1,',
+    b'"arguments":[],',
+    b'"calls":null,',
+    b" ",
+    b"\xc2\xa0",
+    b"-0",
+]
+
+
+@settings(max_examples=120, deadline=None)
+@given(record=RIGHT | ONE_WRONG, data=st.data())
+def test_spoilt_lines_give_one_result(place, record, data):
+    """Bytes cut out and put in anywhere, in keys and values that nobody looks at, too."""
+    line = encoded(record, escaped=data.draw(st.booleans()))
+    start = data.draw(st.integers(0, len(line)))
+    end = data.draw(st.integers(start, min(len(line), start + 4)))
+    piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=2))
+    spoilt = (line[:start] + piece + line[end:]).replace(b"\n", b" ")
+    if spoilt and not spoilt.isspace() and not spoilt.startswith(b"\xef\xbb\xbf"):
+        agrees(place, spoilt)
+
+
+CALL = {"name": "f", "arguments": {"x": 1}}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id": "a", "predicted": [{"name": "f", "junk": "\xff"}]}',
+        b'{"id": "a", "predicted": [{"name": "f", "\xff": 1}]}',
+        b'{"id": "a", "expected": [{"function": {"name": "f", "junk": "\xff"}}]}',
+        b'{"id": "a", "tools": [{"name": "f", "junk": "\xff"}]}',
+        b'{"id": "a", "messages": [{"role": "user", "junk": "\xff"}]}',
+        b'{"id": "a", "id": []}',
+        b'{"id": [], "id": "a"}',
+        b'{"id": "a", "expected": 1, "expected": [{"name": "f"}]}',
+        b'{"id": "a", "predicted": [{"name": "f", "name": 1}]}',
+        b'{"id": "a", "predicted": [{"name": "f", "arguments": "{", "arguments": {}}]}',
+        b'{"\\u0069d": "a", "expected": "x"}',
+        b'{"id": 1.0}',
+        b'{"id": 1e2}',
+        b'{"id": -0}',
+        b'{"id": 123456789012345678901234567890}',
+        b'{"id": true}',
+        b'{"id": "a", "version": 1.0}',
+        b'{"id": "a", "version": true}',
+        b'{"id": "a", "version": 2}',
+        b'{"id": "a", "version": null}',
+        b'{"id": "a", "run": 1.0}',
+        b'{"id": "a", "run": true}',
+        b'{"id": "a", "usage": NaN, "facets": {"x": 1e999}}',
+        b'{"id": "a", "expected": {"text": []}, "predicted": {"text": ["a", "b"]}}',
+        b'{"id": "a", "predicted": {"text": []}}',
+        b'{"id": "a", "predicted": null, "messages": [{"role": "assistant", "content": "x"}]}',
+        b'{"id": "a", "turns": [], "messages": [{"role": "assistant", "content": "x"}]}',
+        b'{"id": "a", "turns": [[]], "messages": 1}',
+        b'{"id": "a", "predicted": [{"function": null, "name": "f"}]}',
+        b'{"id": "a", "predicted": [{"function": {"name": "g"}, "name": "f", "arguments": {"x": 1}}]}',
+        b'{"id": "a", "predicted": [{"function": "g", "name": "f"}]}',
+        b'{"id": "a", "predicted": {"name": "f"}}',
+        b'{"id": "a", "predicted": {"calls": [{"name": "f"}], "name": "f"}}',
+        b'{"id": "a"} ',
+        b'\t{"id": "a"}\r',
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"id": "a"} x',
+        b'{"id": "a", "usage": ' + b"[" * 3000 + b"]" * 3000 + b"}",
+        b'{"id": "a", "predicted": [{"name": "f", "arguments": "' + b"[" * 3000 + b'"}]}',
+    ],
+)
+def test_lines_at_the_border_of_the_form_give_one_result(place, line):
+    """What a typed decoder might read otherwise: repeated keys, numbers, bytes nobody looks at, short forms."""
+    agrees(place, line)
+
+
+def test_usual_lines_go_the_straight_way(place, monkeypatch):
+    """All forms of calls and sides, with tools and messages: the thorough way is not asked."""
+    monkeypatch.setattr(JsonLines, "sample", None)
+    wrapped = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    lines = [
+        {"id": "a", "expected": [CALL], "predicted": [wrapped], "tools": tools, "model": "m", "run": 1},
+        {"id": 2, "expected": {"calls": [CALL], "plan": {"x": 1}}, "predicted": {"label": "l", "text": "t"}},
+        {"id": "b", "version": 1, "expected": "yes", "predicted": "no", "facets": {"d": 1}, "recorded": {"r": 1.0}},
+        {"id": "c", "expected": None, "messages": [{"role": "assistant", "content": "x", "tool_calls": [wrapped]}]},
+    ]
+    found = read(place, map(encoded, lines))
+    assert [(each.id, each.calls and each.calls[0].arguments, each.text) for each in found] == [
+        ("a", {"x": 1}, None),
+        ("2", None, "t"),
+        ("b", None, "no"),
+        ("c", {"x": 1}, "x"),
+    ]
+
+
+# what is known of earlier lines
+
+
+def test_tools_and_references_are_shared(place):
+    """Runs of one task have the same objects, which graders may look up by identity; another text is another object."""
+    line = {"id": "a", "expected": [CALL], "tools": [{"name": "f"}, {"name": "g"}]}
+    one, two, other = read(place, map(encoded, (line, {**line, "id": "b"}, {**line, "expected": [CALL, CALL]})))
+    assert one.expected is two.expected
+    assert one.expected.calls is two.expected.calls
+    assert one.tools[0] is other.tools[0]
+    assert other.expected != one.expected
+
+
+def test_what_is_known_does_not_grow_without_end(place, monkeypatch):
+    """Samples are right when more is met than is kept, and nothing large is kept."""
+    monkeypatch.setattr(jsonl_fast, "_MOST_TOOLS", 3)
+    monkeypatch.setattr(jsonl_fast, "_MOST_EXPECTATIONS", 3)
+    monkeypatch.setattr(jsonl_fast, "_LARGEST_TOOL", 200)
+    monkeypatch.setattr(jsonl_fast, "_LARGEST_EXPECTATION", 200)
+    jsonl_fast._tools.clear()
+    jsonl_fast._expectations.clear()
+    lines = [
+        {"id": n, "expected": [{**CALL, "name": f"f{n % 7}"}], "tools": [{"name": f"f{n % 5}"}, {"name": f"g{n % 2}"}]}
+        for n in range(40)
+    ]
+    lines.append({"id": "large", "expected": "x" * 300, "tools": [{"name": "f", "description": "x" * 300}]})
+    agrees(place, *map(encoded, lines))
+    assert 0 < len(jsonl_fast._tools) <= 3
+    assert 0 < len(jsonl_fast._expectations) <= 3
+    assert max(map(len, [*jsonl_fast._tools, *jsonl_fast._expectations])) <= 200
+    jsonl_fast._tools.clear()
+    jsonl_fast._expectations.clear()
+
+
+def test_no_grader_changes_what_samples_share(place):
+    """Every built-in grader, in both profiles, leaves shared tools, references and empty mappings as they were."""
+    calls = [CALL, {"name": "g", "arguments": '{"x": [1, {"y": null}]}'}, {"name": "f", "arguments": "{"}]
+    parameters = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    line = {
+        "expected": {"calls": calls, "label": "tool_call", "text": "x", "plan": {"workflow_1": {"depends_on": []}}},
+        "predicted": {"calls": calls[::-1], "label": "direct", "text": "y", "plan": {"workflow_1": {}}},
+        "tools": [{"name": "f", "parameters": parameters}, {"name": "g", "parameters": {"properties": {}}}],
+    }
+    bare = {key: line[key] for key in ("expected", "tools")}
+    found = read(place, map(encoded, ({"id": 1, **line}, {"id": 2, **bare}, {"id": 3, **line}, {"id": 4, **bare})))
+    samples = [*found, *(attrs.evolve(each, status=Status.FAILED) for each in found[:2])]
+    before = copy.deepcopy(samples)
+    registry = discover(limit="")
+    graded = 0
+    for component, _ in registry.components():
+        for options in ({}, {"profile": "upstream"}) if component.kind == "grader" else ():
+            try:
+                grader = structure(options, registry.load("grader", component.name))
+            except Problems:
+                continue
+            for sample in samples:
+                if sample.status in grader.handles:
+                    grader.grade(sample)
+                    grader.brief(sample)
+                    graded += 1
+    assert graded > 50
+    assert repr(samples) == repr(before)
+    assert jsonl_fast._NOTHING == {}
+    assert [told(each) for each in read(place, map(encoded, ({"id": 1, **line}, {"id": 2, **bare})))] == [
+        told(each) for each in before[:2]
+    ]
+
+
+def test_the_kits_samples_are_not_the_readers(place):
+    """A sample of any other origin shares nothing with those read here."""
+    read(place, [encoded({"id": "a", "expected": [CALL]})])
+    known = {id(each) for each in jsonl_fast._expectations.values()}
+    assert known
+    assert not known & {id(sample.expected) for sample in nasty_samples()}

@@ -1,0 +1,292 @@
+"""What the grader remembers and skips changes nothing: a slow reference, written from the definition, agrees."""
+
+import json
+import pickle
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack.model import Expectation, Grade, Key, Outcome, Sample, Status, ToolCall
+from gradestack_plugins.tau_bench import grader as module
+from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.grader import TauPartial
+
+# the definition, spelled out
+
+
+def alike(expected, actual):
+    """Return the share of ``expected`` found in ``actual``."""
+    if expected == actual:
+        return 1.0
+    for kind, partner in ((dict, _value), (list, _best)):
+        if type(expected) is kind and type(actual) is kind:
+            if not expected:
+                return 1.0
+            if not actual:
+                return 0.0
+            total = 0.0
+            for part in expected:
+                total += partner(expected, part, actual)
+            return total / len(expected)
+    return 0.0
+
+
+def _value(expected, key, actual):
+    return alike(expected[key], actual[key]) if key in actual else 0.0
+
+
+def _best(expected, item, actual):
+    return max(alike(item, one) for one in actual)
+
+
+def decoded(call):
+    """Return the arguments of a call as they are compared."""
+    if call.arguments is not None:
+        return dict(call.arguments)
+    try:
+        return json.loads(call.raw_arguments) if call.raw_arguments is not None else {}
+    except ValueError:
+        return {}
+
+
+def reference(expected, made, name_weight=0.4, argument_weight=0.6):
+    """Return score, counts, and of every expected call: score, place of the best call, similarity."""
+    rows, total = [], 0.0
+    for wanted in expected:
+        found = [
+            (alike(decoded(wanted), decoded(one)), -place) for place, one in enumerate(made) if one.name == wanted.name
+        ]
+        similarity, place = max(found) if found else (None, None)
+        score = 0.0 if similarity is None else name_weight + argument_weight * similarity
+        rows.append((wanted.name, score, None if place is None else -place, similarity))
+        total += score
+    called = sum(place is not None for _, _, place, _ in rows)
+    counts = {"expected_calls": len(expected), "called": called, "made_calls": len(made)}
+    return total / len(expected), counts, rows
+
+
+def rows_of(grade):
+    return [
+        (item.gold, item.score, item.metadata["call"], item.parts.get("argument_similarity")) for item in grade.items
+    ]
+
+
+def agrees(grader, sample, **weights):
+    """Check one grade against the reference, its short form, and the form made without any memory."""
+    grade = grader.grade(sample)
+    score, counts, rows = reference(sample.expected.calls, sample.calls, **weights)
+    assert (grade.outcome, grade.score, dict(grade.counts)) == (Outcome.GRADED, score, counts)
+    assert rows_of(grade) == rows
+    assert [item.label for item in grade.items] == [None if place is None else name for name, _, place, _ in rows]
+    assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
+    bare = attrs.evolve(
+        grade, reasons=(), rationale="", items=tuple(attrs.evolve(item, reasons=()) for item in grade.items)
+    )
+    assert repr(grader.brief(sample)) == repr(bare)
+    rewarded = TauPartial(**weights).grade(attrs.evolve(sample, recorded={"reward": 0.5}))  # takes no short way
+    assert rewarded.parts == {"reward": 0.5}
+    assert repr(attrs.evolve(rewarded, parts={})) == repr(grade)
+    perfect = all(similarity == 1.0 for *_, similarity in rows)
+    assert (grade.reasons == ()) is perfect
+    assert [bool(item.reasons) for item in grade.items] == [similarity != 1.0 for *_, similarity in rows]
+
+
+NAN = float("nan")
+NAMES = st.sampled_from(["f", "g", "h"])
+LEAVES = st.sampled_from([None, True, False, 0, 1, 1.0, 2, "1", "x", "", NAN, float("nan"), 10**30, 0.1])
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=5,
+)
+ARGUMENTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
+RAW = [None, "{", "[1, 2]", '{"a": 1}', '{"a": 1, "b": [2]}', "1", "null", '{"a": NaN}', '"{}"', "\ud800"]
+TOLD = st.builds(ToolCall, name=NAMES, arguments=ARGUMENTS, id=st.sampled_from([None, "c1"]))
+UNTOLD = st.builds(ToolCall, name=NAMES, arguments=st.none(), raw_arguments=st.sampled_from(RAW))
+CALLS = st.one_of(TOLD, TOLD, TOLD, UNTOLD)
+
+
+def _changed(call, data):
+    kind = data.draw(st.sampled_from(["same", "copy", "extra", "less", "other", "raw", "name"]))
+    arguments = dict(call.arguments or {})
+    if kind == "copy":
+        return attrs.evolve(call, arguments=None if call.arguments is None else json.loads(json.dumps(arguments)))
+    if kind == "extra":
+        return attrs.evolve(call, arguments=arguments | {"z": 1}, raw_arguments=None)
+    if kind == "less" and arguments:
+        arguments.pop(next(iter(arguments)))
+        return attrs.evolve(call, arguments=arguments)
+    if kind == "other" and arguments:
+        return attrs.evolve(call, arguments=arguments | {next(iter(arguments)): data.draw(VALUES)})
+    if kind == "raw":
+        return attrs.evolve(call, arguments=None, raw_arguments=json.dumps(arguments))
+    return attrs.evolve(call, name=data.draw(NAMES)) if kind == "name" else call
+
+
+@settings(max_examples=150, deadline=None)
+@given(expected=st.lists(CALLS, min_size=1, max_size=4).map(tuple), data=st.data())
+def test_all_ways_agree_with_the_definition(expected, data):
+    """Several runs of one task, in one grader: right, nearly right, in another order, longer, shorter, and again."""
+    warm = TauPartial()
+    runs = [expected]
+    for _ in range(data.draw(st.integers(1, 3))):
+        made = tuple(_changed(call, data) for call in expected)
+        if data.draw(st.booleans()):
+            made = tuple(data.draw(st.permutations(made)))
+        more = data.draw(st.lists(CALLS, max_size=2).map(tuple))
+        runs.append(data.draw(st.sampled_from([made, made + more, more + made, made[1:], made[:-1]])))
+    expectation = Expectation(calls=expected)
+    for calls in [*runs, *reversed(runs)]:
+        agrees(warm, Sample(id="t", expected=expectation, calls=calls))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    expected=st.lists(CALLS, min_size=1, max_size=3).map(tuple),
+    made=st.lists(CALLS, max_size=3).map(tuple),
+    weight=st.sampled_from([0.0, 1.0, 0.3, 0.1]),
+)
+def test_other_weights_agree_with_the_definition(expected, made, weight):
+    """What is remembered belongs to one grader and its weights."""
+    weights = {"name_weight": weight, "argument_weight": 1.0 - weight}
+    sample = Sample(id="t", expected=Expectation(calls=expected), calls=made)
+    for _ in range(2):
+        agrees(TauPartial(**weights), sample, **weights)
+
+
+CASES = {
+    "repeated names": ([("f", {"a": 1}), ("f", {"a": 2})], [("f", {"a": 1}), ("f", {"a": 2})]),
+    "repeated names swapped": ([("f", {"a": 1}), ("f", {"a": 2})], [("f", {"a": 2}), ("f", {"a": 1})]),
+    "one call serves two": ([("f", {"a": 1}), ("f", {"a": 1})], [("f", {"a": 1})]),
+    "two alike for two": ([("f", {"a": 1}), ("f", {"a": 1})], [("f", {"a": 1}), ("f", {"a": 1})]),
+    "extra keys first": ([("f", {"a": 1})], [("f", {"a": 1, "b": 2}), ("f", {"a": 1})]),
+    "extra keys alone": ([("f", {"a": 1})], [("f", {"a": 1, "b": 2})]),
+    "nothing expected of the arguments": ([("f", {})], [("f", {"b": 2})]),
+    "nothing given": ([("f", {"a": 1})], [("f", {})]),
+    "none alike": ([("f", {"a": 1})], [("f", {"a": 2}), ("f", {"a": 3})]),
+    "later is better": ([("f", {"a": 1, "b": 2})], [("f", {"a": 1}), ("f", {"a": 1, "b": 2})]),
+    "true is one": ([("f", {"a": True})], [("f", {"a": 1.0})]),
+    "the same NaN": ([("f", {"a": NAN})], [("f", {"a": NAN})]),
+    "another NaN": ([("f", {"a": NAN})], [("f", {"a": float("nan")})]),
+    "other order": ([("f", {}), ("g", {})], [("g", {}), ("f", {})]),
+    "too many": ([("f", {})], [("f", {}), ("g", {}), ("f", {})]),
+    "no call": ([("f", {})], []),
+    "text against object": ([("f", '{"a": 1}')], [("f", {"a": 1})]),
+    "object against text": ([("f", {"a": 1})], [("f", '{"a": 1}')]),
+    "undecodable against undecodable": ([("f", "{")], [("f", "[")]),
+    "undecodable against nothing": ([("f", "{")], [("f", {})]),
+    "list against list": ([("f", "[1, 2]")], [("f", "[2]")]),
+    "null against null": ([("f", "null")], [("f", "null")]),
+    "no text at all": ([("f", None)], [("f", None)]),
+    "unknown text against arguments": ([("f", {"a": 1})], [("f", "{")]),
+}
+
+
+def _call(name, arguments):
+    if isinstance(arguments, dict):
+        return ToolCall(name=name, arguments=arguments)
+    return ToolCall(name=name, arguments=None, raw_arguments=arguments)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases_agree_with_the_definition(case):
+    """Before and after the right calls of the same task were met, and with all other cases remembered."""
+    wanted, made = ([_call(*pair) for pair in side] for side in CASES[case])
+    expectation, warm = Expectation(calls=tuple(wanted)), TauPartial()
+    sample = Sample(id="t", expected=expectation, calls=tuple(made))
+    agrees(warm, sample)
+    agrees(warm, Sample(id="t", expected=expectation, calls=tuple(wanted)))
+    for other in CASES.values():
+        pair = [tuple(_call(*each) for each in side) for side in other]
+        warm.grade(Sample(id="o", expected=Expectation(calls=pair[0]), calls=pair[1]))
+    agrees(warm, sample)
+
+
+def test_what_is_remembered_does_not_grow_without_end(monkeypatch):
+    """Grades are right when more is met than is kept."""
+    monkeypatch.setattr(module, "_MOST_KNOWN", 3)
+    warm = TauPartial()
+    for number in [*range(12), *range(12)]:
+        calls = tuple(ToolCall(name=f"f{at}", arguments={"a": number}) for at in range(number + 1))
+        agrees(warm, Sample(id="t", expected=Expectation(calls=calls), calls=calls))
+        agrees(warm, Sample(id="t", expected=Expectation(calls=calls), calls=calls[1:]))
+    assert 0 < len(warm._known) <= 3
+    assert 0 < len(warm._right) <= 3
+
+
+def test_a_new_task_in_the_place_of_an_old_one_is_not_taken_for_it():
+    """References come and go; an identity met again is not the task remembered under it."""
+    warm = TauPartial()
+    for number in range(200):
+        calls = (ToolCall(name="f", arguments={"a": number}),)
+        sample = Sample(id="t", expected=Expectation(calls=calls), calls=(ToolCall(name="f", arguments={"a": 7}),))
+        assert warm.grade(sample).score == (1.0 if number == 7 else 0.4)
+        assert warm.grade(attrs.evolve(sample, calls=calls)).score == 1.0
+        del calls, sample
+
+
+def test_what_is_remembered_is_no_part_of_the_grader():
+    """It is neither compared nor pickled."""
+    warm = TauPartial()
+    calls = (ToolCall(name="f"),)
+    warm.grade(Sample(id="t", expected=Expectation(calls=calls), calls=calls))
+    assert warm == TauPartial()
+    assert pickle.dumps(warm) == pickle.dumps(TauPartial())
+    assert len(pickle.loads(pickle.dumps(warm))._known) == 0  # noqa: S301
+
+
+@pytest.mark.parametrize("deep", ["expected", "made", "both"])
+def test_deep_arguments_fail_the_same_way_every_time(deep):
+    """Nested beyond what is compared: a failed grade, in both forms, and no harm to later samples."""
+    value = {}
+    for _ in range(400):
+        value = {"a": value}
+    other = {"a": 1}
+    for _ in range(400 if deep == "both" else 0):
+        other = {"a": other}
+    sides = {"expected": (value, {"a": {"a": 1}}), "made": ({"a": {"a": 1}}, value), "both": (value, other)}[deep]
+    wanted, made = ((ToolCall(name="f", arguments=side),) for side in sides)
+    warm, cold = TauPartial(), TauPartial()
+    sample = Sample(id="t", expected=Expectation(calls=wanted), calls=made)
+    slow = cold.grade(attrs.evolve(sample, recorded={"reward": 1}))
+    for _ in range(2):
+        assert repr(warm.grade(sample)) == repr(attrs.evolve(slow, parts={}))
+        assert warm.brief(sample).outcome is slow.outcome
+    assert slow.outcome is (Outcome.FAILED if deep == "both" else Outcome.GRADED)
+    calls = (ToolCall(name="f"),)
+    agrees(warm, Sample(id="t", expected=Expectation(calls=calls), calls=calls))
+
+
+def test_failed_runs_and_missing_references_take_no_short_way():
+    """With a grader that remembers the task."""
+    warm, calls = TauPartial(), (ToolCall(name="f"),)
+    sample = Sample(id="t", expected=Expectation(calls=calls), calls=calls)
+    assert warm.grade(sample).score == 1.0
+    assert warm.grade(attrs.evolve(sample, status=Status.FAILED)).score == 0.0
+    assert warm.grade(attrs.evolve(sample, calls=None)).outcome is Outcome.SKIPPED
+    assert warm.grade(attrs.evolve(sample, expected=Expectation())).outcome is Outcome.SKIPPED
+    assert warm.grade(attrs.evolve(sample, expected=Expectation(calls=()))).score == 0.0
+
+
+# the statistics
+
+
+def test_odd_parts_of_items_do_not_disturb_a_block():
+    """Equal numbers of other types are counted for themselves, and what is no number not at all."""
+    aggregator = PartialStatistics()
+    grader, calls = TauPartial(), (ToolCall(name="f", arguments={"a": 1}),)
+    sound = grader.grade(Sample(id="t", expected=Expectation(calls=calls), calls=calls))
+    odd = [
+        Grade(score=score, items=tuple(attrs.evolve(item, parts={"argument_similarity": part}) for item in sound.items))
+        for score, part in [(1.0, 1), (1, True), (0, 0), (0.0, False), (0.5, float("nan")), (0.5, None), (0.5, 0.25)]
+    ]
+    grades = [sound, *odd]
+    keys = [Key(id=str(number), ordinal=number) for number in range(len(grades))]
+    one_by_one = aggregator.start()
+    for key, grade in zip(keys, grades, strict=True):
+        one_by_one = aggregator.add(one_by_one, key, grade)
+    at_once = aggregator.add_many(aggregator.start(), keys, grades)
+    assert aggregator.finish(at_once) == aggregator.finish(one_by_one)
+    assert aggregator.finish(at_once)["argument_precision"] == (1 + 1 + 1 + 0 + 0 + 0.25) / 6

@@ -29,6 +29,10 @@ def _run_options(command: Command) -> Command:
             click.option(
                 "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
             ),
+            click.option("--no-rows", is_flag=True, help="Keep no results.jsonl: figures only."),
+            click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
+            click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
+            click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
             click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
             click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
             click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
@@ -62,34 +66,59 @@ def _finish(report: Report, *, quiet: bool) -> None:
         for name, text in sorted(report.summary.get("broken", {}).items()):
             click.echo(printable(f"error: {name} is broken: {text}"), err=True)
     if "incomplete" in report.summary:
-        click.echo("interrupted: partial results were kept", err=True)
+        from gradestack.store import can_continue  # noqa: PLC0415 - only here
+
+        rest = "; --resume grades the rest" if can_continue(report.path) else ""
+        click.echo(f"interrupted: partial results were kept{rest}", err=True)
     sys.exit(report.exit_code)
 
 
 def _registry(*, no_plugins: bool) -> Any:
     from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
 
-    return discover(limit="" if no_plugins else None)
+    found = discover(limit="" if no_plugins else None)
+    for name in found.unknown:
+        click.echo(printable(f"warning: GRADESTACK_PLUGINS names {name}, no installed plugin is called that"), err=True)
+    return found
 
 
-def _execute(make: Callable[[], Suite], *, output: str | None, quiet: bool, strict: bool) -> None:
+def _execute(
+    make: Callable[[dict[str, Any]], Suite],
+    *,
+    output: str | None,
+    overrides: tuple[str, ...],
+    num_runs: int | None,
+    no_rows: bool,
+    engine: str | None,
+    workers: int | None,
+    resume: bool,
+    quiet: bool,
+    strict: bool,
+    no_plugins: bool,
+) -> None:
+    """Run the suite that ``make`` returns when it is given what all grading commands take."""
     from pathlib import Path  # noqa: PLC0415 - not needed for --help
 
     from gradestack import console  # noqa: PLC0415
+    from gradestack.ending import like_ctrl_c  # noqa: PLC0415
     from gradestack.runner import run_suite  # noqa: PLC0415
     from gradestack.store import check_place  # noqa: PLC0415
 
     place = Path(output) if output is not None else None
     if place is not None:
         check_place(place)  # before any work is done
-    suite = make()
-    with console.progress(suite.name, quiet=quiet) as tick:
-        report = run_suite(suite, place, strict=strict, tick=tick)
-    _finish(report, quiet=quiet)
+    if num_runs is not None:
+        overrides = (*overrides, f"num_runs={num_runs}")
+    registry = _registry(no_plugins=no_plugins)
+    suite = make({"overrides": overrides, "engine": engine, "workers": workers, "registry": registry})
 
+    def say(text: str) -> None:
+        click.echo(printable(text), err=True)
 
-def _with_runs(overrides: tuple[str, ...], num_runs: int | None) -> tuple[str, ...]:
-    return overrides if num_runs is None else (*overrides, f"num_runs={num_runs}")
+    with like_ctrl_c():
+        with console.progress(suite.name, quiet=quiet) as watch:
+            report = run_suite(suite, place, strict=strict, rows=not no_rows, resume=resume, watch=watch, say=say)
+        _finish(report, quiet=quiet)
 
 
 @cli.command()
@@ -97,33 +126,14 @@ def _with_runs(overrides: tuple[str, ...], num_runs: int | None) -> tuple[str, .
 @click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
 @click.option("--allow-code", is_flag=True, help="Import Python code that the suite names. Only for suites you trust.")
 @_run_options
-def run(
-    suite: str,
-    *,
-    cached: str | None,
-    allow_code: bool,
-    output: str | None,
-    overrides: tuple[str, ...],
-    num_runs: int | None,
-    quiet: bool,
-    strict: bool,
-    no_plugins: bool,
-) -> None:
+def run(suite: str, *, cached: str | None, allow_code: bool, **shared: Any) -> None:
     """Run the suite file SUITE: read, grade, gate, report."""
     from gradestack.facade import load_suite  # noqa: PLC0415
 
-    registry = _registry(no_plugins=no_plugins)
+    def make(common: dict[str, Any]) -> Suite:
+        return load_suite(suite, cached=cached, allow_code=allow_code, **common)
 
-    def make() -> Suite:
-        return load_suite(
-            suite,
-            overrides=_with_runs(overrides, num_runs),
-            cached=cached,
-            allow_code=allow_code,
-            registry=registry,
-        )
-
-    _execute(make, output=output, quiet=quiet, strict=strict)
+    _execute(make, **shared)
 
 
 @cli.command()
@@ -142,30 +152,15 @@ def grade(
     reader: str | None,
     dataset: str | None,
     profile: Any,
-    output: str | None,
-    overrides: tuple[str, ...],
-    num_runs: int | None,
-    quiet: bool,
-    strict: bool,
-    no_plugins: bool,
+    **shared: Any,
 ) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.facade import files_suite  # noqa: PLC0415
 
-    registry = _registry(no_plugins=no_plugins)
+    def make(common: dict[str, Any]) -> Suite:
+        return files_suite(files, stack=stack, reader=reader, dataset=dataset, profile=profile, **common)
 
-    def make() -> Suite:
-        return files_suite(
-            files,
-            stack=stack,
-            reader=reader,
-            dataset=dataset,
-            profile=profile,
-            overrides=_with_runs(overrides, num_runs),
-            registry=registry,
-        )
-
-    _execute(make, output=output, quiet=quiet, strict=strict)
+    _execute(make, **shared)
 
 
 @cli.command()

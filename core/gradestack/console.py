@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from gradestack.errors import printable
+from gradestack.meter import shown
+from gradestack.progress import Watcher
 from gradestack.report import Report
 
 _BAR = 40
-_PLAIN_EVERY = 10.0
-"""Seconds between progress lines when standard error is not a terminal."""
 
 
 def _number(value: Any) -> str:
@@ -38,43 +34,14 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def progress(name: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Show that work goes on; yield the function to call with the number of samples done since the last call.
-
-    A live line on a terminal, a plain line every ten seconds elsewhere, both on standard error; nothing when quiet.
-    """
+def progress(name: str, *, quiet: bool) -> Iterator[Watcher]:
+    """Say what is run and show that work goes on; yield the function to call with the run's progress."""
     if quiet:
         yield lambda _: None
         return
     say(f"Running evaluation: {name}")
-    if sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
-        columns = (
-            SpinnerColumn(),
-            BarColumn(_BAR),
-            TextColumn("{task.completed} samples"),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-        )
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("grading", total=None, rate="")
-            begun = time.monotonic()
-
-            def live(done: int) -> None:
-                bar.advance(task, done)
-                seconds = time.monotonic() - begun
-                bar.update(task, rate=f"{bar.tasks[0].completed / seconds:,.0f}/s" if seconds else "")
-
-            yield live
-        return
-    state = {"done": 0, "said": time.monotonic()}
-
-    def plain(done: int) -> None:
-        state["done"] += done
-        if sys.stderr is not None and time.monotonic() - state["said"] > _PLAIN_EVERY:
-            state["said"] = time.monotonic()
-            print(f"  {state['done']} samples graded", file=sys.stderr, flush=True)  # noqa: T201
-
-    yield plain
+    with shown() as watcher:
+        yield watcher
 
 
 def _models(rows: list[Mapping[str, Any]]) -> list[str]:

@@ -12,6 +12,7 @@ import attrs
 from gradestack.api import Grader, Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
+from gradestack.progress import Watcher
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.runner import run_suite
@@ -28,6 +29,8 @@ def load_suite(
     overrides: Iterable[str] = (),
     cached: str | Path | None = None,
     allow_code: bool = False,
+    engine: str | None = None,
+    workers: int | None = None,
     registry: Registry | None = None,
 ) -> Suite:
     """Return a suite, checked and resolved, without running it.
@@ -37,6 +40,8 @@ def load_suite(
         overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
         cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
         allow_code: Let graders import Python code that the suite names.
+        engine: Engine by name, whatever the suite says.
+        workers: Number of its workers.
         registry: Plugins to use; default: all installed ones.
 
     Raises:
@@ -53,10 +58,21 @@ def load_suite(
     if cached is not None:
         said = _unused_target(document.data.get("target"))
         document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
-    resolved = resolve(document, registry or discover(), base=base, overrides=overrides, allow_code=allow_code)
+    registry = registry or discover()
+    _name_engine(document, registry, engine)
+    resolved = resolve(document, registry, base=base, overrides=overrides, allow_code=allow_code, workers=workers)
     origin = None if isinstance(suite, Mapping) else Path(suite)
     warnings = (*resolved.warnings, *said)
     return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
+
+
+def _name_engine(document: Document, registry: Registry, engine: str | None) -> None:
+    """Put the engine asked for beside the suite in the suite's place; options of the same one stay."""
+    written = document.data.get("engine")
+    named = written.get("kind") if isinstance(written, Mapping) else written
+    if engine is not None and engine != named:
+        registry.find("engine", engine)
+        document.data["engine"] = {"kind": engine}
 
 
 def _unused_target(target: Any) -> list[str]:
@@ -74,8 +90,14 @@ def run(
     cached: str | Path | None = None,
     allow_code: bool = False,
     strict: bool = False,
+    rows: bool = True,
+    engine: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
     registry: Registry | None = None,
     tick: Tick | None = None,
+    watch: Watcher | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Report:
     """Run a suite and return its report.
 
@@ -86,8 +108,14 @@ def run(
         cached: A recorded run directory to grade instead of the suite's target.
         allow_code: Let graders import Python code that the suite names.
         strict: Stop at the first bad record or raising grader instead of recording it.
+        rows: Keep results.jsonl; False keeps figures, native files and pages without samples.
+        engine: Engine by name, whatever the suite says.
+        workers: Number of its workers.
+        resume: Continue the unfinished run of this place, if there is one.
         registry: Plugins to use; default: all installed ones.
         tick: Called with the number of samples done since the last call.
+        watch: Called, often, with a :class:`~gradestack.progress.Progress`.
+        say: Called with what people should know about an unfinished run that was found.
 
     Returns:
         The report; ``report.passed`` is the gates' verdict, ``report.rows()`` iterates over the samples.
@@ -102,8 +130,17 @@ def run(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
     """
-    resolved = load_suite(suite, overrides=overrides, cached=cached, allow_code=allow_code, registry=registry)
-    return run_suite(resolved, Path(output) if output is not None else None, strict=strict, tick=tick)
+    resolved = load_suite(
+        suite,
+        overrides=overrides,
+        cached=cached,
+        allow_code=allow_code,
+        engine=engine,
+        workers=workers,
+        registry=registry,
+    )
+    place = Path(output) if output is not None else None
+    return run_suite(resolved, place, strict=strict, rows=rows, resume=resume, tick=tick, watch=watch, say=say)
 
 
 def files_suite(
@@ -114,6 +151,8 @@ def files_suite(
     dataset: str | Path | None = None,
     profile: Profile | None = None,
     overrides: Iterable[str] = (),
+    engine: str | None = None,
+    workers: int | None = None,
     registry: Registry | None = None,
 ) -> Suite:
     """Return the suite that grades files with no YAML: sniffed format, that format's default stack.
@@ -134,7 +173,9 @@ def files_suite(
     }
     given = {"stack": stack, "reader": reader, "dataset": dataset and str(dataset), "profile": profile}
     data |= {key: value for key, value in given.items() if value is not None}
-    return resolve(Document(data=data, origin="command line"), registry or discover(), overrides=overrides)
+    document, registry = Document(data=data, origin="command line"), registry or discover()
+    _name_engine(document, registry, engine)
+    return resolve(document, registry, overrides=overrides, workers=workers)
 
 
 def grade_files(
@@ -147,8 +188,14 @@ def grade_files(
     profile: Profile | None = None,
     overrides: Iterable[str] = (),
     strict: bool = False,
+    rows: bool = True,
+    engine: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
     registry: Registry | None = None,
     tick: Tick | None = None,
+    watch: Watcher | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Report:
     """Grade result files with a metric stack and return the report; what ``gradestack grade`` does.
 
@@ -161,8 +208,14 @@ def grade_files(
         profile: ``documented`` (default) or ``upstream``.
         overrides: ``PATH=VALUE`` assignments.
         strict: Stop at the first bad record or raising grader.
+        rows: Keep results.jsonl; False keeps figures, native files and pages without samples.
+        engine: Engine by name, whatever the suite says.
+        workers: Number of its workers.
+        resume: Continue the unfinished run of this place, if there is one.
         registry: Plugins to use; default: all installed ones.
         tick: Called with the number of samples done since the last call.
+        watch: Called, often, with a :class:`~gradestack.progress.Progress`.
+        say: Called with what people should know about an unfinished run that was found.
 
     Raises:
         ConfigError: Options or output that cannot be honoured.
@@ -176,9 +229,12 @@ def grade_files(
         dataset=dataset,
         profile=profile,
         overrides=overrides,
+        engine=engine,
+        workers=workers,
         registry=registry,
     )
-    return run_suite(suite, Path(output) if output is not None else None, strict=strict, tick=tick)
+    place = Path(output) if output is not None else None
+    return run_suite(suite, place, strict=strict, rows=rows, resume=resume, tick=tick, watch=watch, say=say)
 
 
 @attrs.frozen(kw_only=True)

@@ -5,73 +5,23 @@ Everything here works on results.jsonl alone: rows are read back, split by run, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradestack import tally
 from gradestack.errors import DataError
 from gradestack.exact import Moments
-from gradestack.jsontext import iter_lines, loads
-from gradestack.model import Outcome, Status
+from gradestack.merging import Merged, Merging
+from gradestack.model import Status
 from gradestack.rows import Row, grade_from_json, key_from_row
+from gradestack.series import RowSeries, iter_rows
 from gradestack.store import HEADER, ROWS, SUMMARY, Staging
-
-if TYPE_CHECKING:
-    from gradestack.composite import Series
-    from gradestack.runner import Merged, Run
+from gradestack.summarising import summary as summarise
 
 AGGREGATE = "aggregate_stats.json"
 _LONG = 1000
 """Digits no run number has; the interpreter refuses to read some thousands of them."""
-
-
-def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
-    """Yield the lines of a results file with their rows."""
-    for line in iter_lines(path):
-        yield line.data, loads(line.data)
-
-
-class RowSeries:
-    """Scores of graded samples, read from a results file when first asked for."""
-
-    def __init__(self, path: Path, run: Any = ...) -> None:
-        self._path, self._run = path, run
-
-    def _rows(self) -> Iterator[Row]:
-        for _, row in iter_rows(self._path):
-            if self._run is ... or row["run"] == self._run:
-                yield row
-
-    @cached_property
-    def everything(self) -> Series:
-        """Scores by grader key, in input order."""
-        found: dict[str, list[float]] = {}
-        for row in self._rows():
-            _add_scores(found, row)
-        return found
-
-    def groups(self, per: str) -> Mapping[str, Series]:
-        """Return group name -> series, by model or by a facet, in order of first appearance.
-
-        A facet that no row has gives no groups, so that a mistyped one does not pass for a group of everything. A group
-        in which nothing could be graded is there too, with no scores: a gate has no data about it.
-        """
-        found: dict[str, dict[str, list[float]]] = {}
-        known = False
-        for row in self._rows():
-            value = row["model_name"] if per == "model" else row["facets"].get(per)
-            name = value if isinstance(value, str) else "none" if value is None else str(value)
-            _add_scores(found.setdefault(name, {}), row)
-            known = known or value is not None
-        return found if known or per == "model" else {}
-
-
-def _add_scores(into: dict[str, list[float]], row: Row) -> None:
-    for key, grade in row["grades"].items():
-        if grade["state"] == Outcome.GRADED:
-            into.setdefault(key, []).append(grade["score"])
 
 
 def _order(run: Any) -> tuple[int, int, str]:
@@ -111,10 +61,8 @@ def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
     return everything
 
 
-def _split(run: Run, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
+def _split(run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
     """Write every run's rows into its folder and fold them again."""
-    from gradestack.runner import Merged  # noqa: PLC0415 - the runner imports this module
-
     merged = {each: Merged() for each in runs}
     files = []
     try:
@@ -133,7 +81,7 @@ def _split(run: Run, path: Path, runs: list[Any], staging: Staging) -> list[Merg
     return list(merged.values())
 
 
-def _add(run: Run, into: Merged, row: Row, ordinal: int) -> None:
+def _add(run: Merging, into: Merged, row: Row, ordinal: int) -> None:
     grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
     tally.add(into.tally, row["model_name"] or "", grades, run.suite.rule, ran=row["status"] == Status.OK)
     key = key_from_row(row, ordinal)
@@ -190,7 +138,7 @@ def enough(rule: str | int, passed: int, runs: int) -> bool:
     return passed >= int(needed)
 
 
-def write_runs(run: Run, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
+def write_runs(run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
     """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
 
     One run asked for writes no folder; it only checks that there is one.
@@ -205,7 +153,7 @@ def write_runs(run: Run, staging: Staging, header: Mapping[str, Any], summary: d
     verdicts: list[bool | None] = []
     figures: list[Mapping[str, Any]] = []
     for number, (each, merged) in enumerate(zip(runs, _split(run, path, runs, staging), strict=True), 1):
-        content = run.summary(merged, RowSeries(path, each))
+        content = summarise(run, merged, RowSeries(path, each))
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import BinaryIO
 
 from gradestack import tally
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.guard import said
+from gradestack.merging import Merging
+from gradestack.store import storage_failed
 
-if TYPE_CHECKING:
-    from gradestack.runner import Run
+_CHUNK = 1 << 20
 
 
-def write_native(run: Run) -> None:
-    """Join native parts and let every exporter finish, once per input."""
+def write_native(run: Merging, place: Path) -> None:
+    """Join native parts and let every exporter finish, once per input.
+
+    Args:
+        run: What all shards came to.
+        place: The run directory.
+
+    Raises:
+        OSError: The disk is full or broken; the parts are still there.
+    """
     suite, merged = run.suite, run.merged
     several = len(suite.inputs.data) > 1
     for stage in suite.exporters:
@@ -23,14 +32,16 @@ def write_native(run: Run) -> None:
         for given in suite.inputs.data:
             if given.name not in merged.by_input or stage.name in merged.broken:
                 continue
-            out = run.staging.path / "native" / (given.name if several else "")
+            out = place / "native" / (given.name if several else "")
             try:
                 _write(run, stage.name, exporter, given, out)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a native file is a convenience; the run is not lost for it
-                merged.broken.setdefault(stage.name, said(error).replace(f"{run.staging.path}/", ""))
+            except (Exception, SystemExit) as error:  # a native file is a convenience; the run is not lost for it
+                if storage_failed(error):
+                    raise
+                merged.broken.setdefault(stage.name, said(error).replace(f"{place}/", ""))
 
 
-def _write(run: Run, name: str, exporter: Exporter, given: Input, out: Path) -> None:
+def _write(run: Merging, name: str, exporter: Exporter, given: Input, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     aggregates = run.finish_states(run.merged.by_input[given.name])
     counts = tally.overall(run.merged.tally_by_input[given.name], [stage.key for stage in run.suite.graders])
@@ -52,18 +63,17 @@ def _write(run: Run, name: str, exporter: Exporter, given: Input, out: Path) -> 
         exporter_name, _, file_name = artefact.partition("/")
         if (owner, exporter_name) == (given.name, name):
             head, tail = exporter.frame(file_name, summary)
-            with (out / Path(file_name).name).open("w", encoding="utf-8", newline="", errors="surrogatepass") as to:
+            with (out / Path(file_name).name).open("wb") as to:
                 _join_parts(to, head, parts, exporter.separator, tail)
     for file_name, text in exporter.finish(summary).items():
         (out / Path(file_name).name).write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
 
 
-def _join_parts(out: TextIO, head: str, parts: list[Path], separator: str, tail: str) -> None:
-    out.write(head)
+def _join_parts(out: BinaryIO, head: str, parts: list[Path], separator: str, tail: str) -> None:
+    out.write(head.encode("utf-8", "surrogatepass"))
     for number, part in enumerate(parts):
         if number:
-            out.write(separator)
-        with part.open(encoding="utf-8", newline="", errors="surrogatepass") as file:
-            shutil.copyfileobj(file, out)
-        part.unlink()
-    out.write(tail)
+            out.write(separator.encode())
+        with part.open("rb") as file:
+            shutil.copyfileobj(file, out, _CHUNK)
+    out.write(tail.encode("utf-8", "surrogatepass"))

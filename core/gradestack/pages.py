@@ -8,10 +8,11 @@ from typing import Any
 
 import attrs
 
-from gradestack.errors import ConfigError, PluginError
+from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.guard import guarded, said
 from gradestack.registry import Registry
 from gradestack.report import Report
+from gradestack.store import storage_failed
 from gradestack.structure import Problems, structure
 from gradestack.suitespec import Stage
 
@@ -26,7 +27,11 @@ class Pages:
 
 
 def write_pages(stages: Iterable[Stage], report: Report) -> Pages:
-    """Let every reporter write into the report's directory; a failure costs its page, never the results."""
+    """Let every reporter write into the report's directory; a failure costs its page, never the results.
+
+    Raises:
+        OSError: The disk is full or broken.
+    """
     pages = Pages()
     for stage in stages:
         try:
@@ -34,7 +39,9 @@ def write_pages(stages: Iterable[Stage], report: Report) -> Pages:
         except KeyboardInterrupt:
             pages.interrupted = True
             break
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the results are worth more than a page
+        except (Exception, SystemExit) as error:  # the results are worth more than a page
+            if storage_failed(error):  # nothing else could be written either
+                raise
             pages.broken[f"reporter {stage.name}"] = said(error).replace(f"{report.path}/", "")
     return pages
 
@@ -50,6 +57,7 @@ def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], ou
 
     Raises:
         ConfigError: No such reporter, or ``out`` cannot be written.
+        DataError: The disk is full or broken.
         PluginError: A reporter is broken.
     """
     chosen: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
@@ -70,7 +78,7 @@ def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], ou
                 written += reporter.write(report, out)
     except OSError as error:
         msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
-        raise ConfigError(msg) from error
+        raise (DataError if storage_failed(error) else ConfigError)(msg) from error
     return written
 
 

@@ -59,6 +59,8 @@ class Registry:
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = tuple(plugins)
         self.conflicts: list[str] = []
+        self.unknown: list[str] = []
+        """Names the limit names and nothing installed has."""
         self._owners: dict[tuple[Kind, str], tuple[Component, Plugin]] = {}
         for plugin in self.plugins:
             for component in plugin.components:
@@ -213,16 +215,20 @@ def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get
     return Plugin(name=name, distribution=dist, version=version, components=components)
 
 
-def _distribution(entry: EntryPoint) -> tuple[str, str]:
-    dist = entry.dist
-    return (dist.name, dist.version) if dist is not None else ("unknown", "0")
+def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:
+    """Return name and version of every entry's distribution, by the entry's identity; each is read once."""
+    known: dict[int, tuple[str, str]] = {id(None): ("unknown", "0")}
+    found: dict[int, tuple[str, str]] = {}
+    for entry in entries:
+        if id(entry.dist) not in known and entry.dist is not None:
+            metadata = entry.dist.metadata
+            known[id(entry.dist)] = (metadata["Name"], metadata["Version"])
+        found[id(entry)] = known[id(entry.dist)]
+    return found
 
 
-def _allowed(limit: str | None) -> Callable[[str, str], bool]:
-    if limit is None:
-        return lambda _name, _dist: True
-    names = {name.strip() for name in limit.split(",") if name.strip()}
-    return lambda name, dist: dist == BUILT_IN or name in names
+def _named(limit: str | None) -> set[str] | None:
+    return None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
 
 
 def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = None) -> Registry:
@@ -237,14 +243,16 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
     """
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(Hooks)
-    allowed = _allowed(os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit)
-    found = sorted(entry_points(group=NAME), key=lambda entry: (entry.name, _distribution(entry)))
+    named = _named(os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit)
+    installed = list(entry_points(group=NAME))
+    distributions = _distributions(installed)
+    found = sorted(installed, key=lambda entry: (entry.name, distributions[id(entry)]))
     plugins: list[Plugin] = []
     conflicts: list[str] = []
     seen: dict[str, tuple[str, str]] = {}
     for entry in found:
-        dist, version = _distribution(entry)
-        if not allowed(entry.name, dist):
+        dist, version = distributions[id(entry)]
+        if named is not None and dist != BUILT_IN and entry.name not in named:
             continue
         if entry.name in seen:
             first = " ".join(seen[entry.name])
@@ -256,4 +264,5 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
         plugins.append(_load(manager, name, "local", "0", lambda plugin=plugin: plugin))  # type: ignore[misc]
     registry = Registry(plugins)
     registry.conflicts[:0] = conflicts
+    registry.unknown = sorted((named or set()) - {entry.name for entry in found})
     return registry

@@ -71,9 +71,23 @@ class Report:
             return PluginError.exit_code
         return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether results.jsonl was kept; without it there are figures only."""
+        return self.header.get("rows") is not False
+
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows of results.jsonl, in input order, one at a time."""
-        path = self.path / ROWS
+        """Yield the rows of results.jsonl, in input order, one at a time.
+
+        Raises:
+            DataError: None were kept, or the file cannot be read.
+        """
+        if not self.has_rows:
+            msg = f"{self.path}: the run kept no rows (--no-rows)"
+            raise DataError(msg)
+        return self._rows(self.path / ROWS)
+
+    def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
         for line in iter_lines(path):
             try:
                 row = loads(line.data)
@@ -97,12 +111,13 @@ class Report:
         self.close()
 
 
-def load_report(path: Path) -> Report:
+def load_report(path: str | Path) -> Report:
     """Return the report of a run directory.
 
     Raises:
         DataError: Not a run directory, or a file of it cannot be read.
     """
+    path = Path(path)
     if not path.is_dir():
         what = "no such directory" if not path.exists() else "not a directory"
         msg = f"{path}: {what}"
@@ -121,7 +136,8 @@ def load_report(path: Path) -> Report:
     if not isinstance(summary, dict) or not {"suite", "metrics", "gates", "gates_passed"} <= set(summary):
         msg = f"{path / SUMMARY}: not the summary of a gradestack run"
         raise DataError(msg)
-    if not (path / ROWS).is_file():
+    report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
+    if report.has_rows and not (path / ROWS).is_file():
         msg = f"{path / ROWS}: no such file"
         raise DataError(msg)
-    return Report(path=path, header=read[HEADER], summary=read[SUMMARY])
+    return report

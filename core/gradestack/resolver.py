@@ -114,6 +114,27 @@ class Resolver:
             raise PluginError(msg, *self.broken)
 
 
+def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
+    """Return the engine, with the number of workers asked for beside the suite; not every engine has workers."""
+    if workers is not None:
+        options = {"kind": reference} if isinstance(reference, str) else dict(reference)
+        able = [name for name in resolver.registry.names("engine") if _has_workers(resolver.registry, name)]
+        if options.get("kind") in resolver.registry.names("engine") and options["kind"] not in able:
+            told = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
+            resolver.problems.append(f"workers: {told}")
+        else:
+            reference = {**options, "workers": workers}
+    return resolver.stage("engine", "engine", reference, ("engine",))
+
+
+def _has_workers(registry: Registry, name: str) -> bool:
+    try:
+        target = registry.load("engine", name)
+    except PluginError:
+        return False
+    return any(field.name == "workers" for field in attrs.fields(target))
+
+
 def made_stage(kind: Kind, key: str, component: Any) -> Stage:
     """Return the stage of a component object made by the caller."""
     options = {

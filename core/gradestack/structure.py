@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -71,6 +72,7 @@ def _is_union(kind: Any) -> bool:
     return _origin(kind) in (Union, types.UnionType)
 
 
+@lru_cache(maxsize=16)
 def make_converter(base: Path | None = None) -> cattrs.Converter:
     """Return a strict converter; relative paths are resolved against ``base``."""
     converter = cattrs.Converter(forbid_extra_keys=True, detailed_validation=True)

@@ -15,7 +15,7 @@ from gradestack.gating import resolve_gates
 from gradestack.inputs import Recognised, expand, name_inputs, recognise
 from gradestack.published import jsonable, published
 from gradestack.registry import Registry, suggest
-from gradestack.resolver import Resolver, exporters_for, made_stage
+from gradestack.resolver import Resolver, engine_stage, exporters_for, made_stage
 from gradestack.suitespec import Metric, Stage, Suite, SuiteSpec
 from gradestack.yamlsource import Document, Place, apply_override
 
@@ -58,6 +58,7 @@ def resolve(
     base: Path | None = None,
     overrides: Iterable[str] = (),
     allow_code: bool = False,
+    workers: int | None = None,
 ) -> Suite:
     """Return the suite a document describes.
 
@@ -67,6 +68,7 @@ def resolve(
         base: Directory that relative paths are taken from.
         overrides: ``PATH=VALUE`` assignments.
         allow_code: Let graders import Python code that the suite names.
+        workers: Number of workers for the engine, whatever the document says.
 
     Raises:
         ConfigError: Everything that is wrong with the configuration, each with its place.
@@ -99,7 +101,7 @@ def resolve(
     reports = [
         resolver.stage("reporter", str(place), entry, ("reports", place)) for place, entry in enumerate(spec.reports)
     ]
-    engine = resolver.stage("engine", "engine", spec.engine, ("engine",))
+    engine = engine_stage(resolver, spec.engine, workers)
     dataset, dataset_reader = _dataset(resolver, spec, reader, base)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
     resolver.finish()
@@ -182,6 +184,7 @@ def resolve_samples(
     resolver = Resolver(document, registry, None)
     ready = {key: made_stage("grader", key, each) for key, each in graders.items() if isinstance(each, Grader)}
     named = {key: each for key, each in graders.items() if not isinstance(each, Grader)}
+    document.data.setdefault("engine", "serial")
     document.data["graders"] = {key: dict(each) if isinstance(each, Mapping) else each for key, each in named.items()}
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile

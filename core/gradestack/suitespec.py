@@ -61,7 +61,7 @@ class SuiteSpec:
     setup_script: str | None = None
     """Accepted from letta-evals suites; a live target's setup is not run."""
     reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
-    engine: str | dict[str, Any] = "serial"
+    engine: str | dict[str, Any] = "auto"
     duplicates: Duplicates | None = None
     """What to do with records of the same (id, model, run); default: the format's habit."""
 

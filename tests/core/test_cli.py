@@ -386,7 +386,7 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gradestack.runner.shards_of", stop)
+    monkeypatch.setattr("gradestack.grading.shards_of", stop)
     said = command("run", "suite.yaml", "-o", "out")
     assert (said.code, said.err.strip()) == (130, "interrupted")
     assert not (here / "out").exists()
@@ -580,12 +580,13 @@ def test_ctrl_c_keeps_partial_results(here, spawn, write_lines):
     import time
 
     runs = write_lines(
-        [json.dumps({"id": str(n), "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}) for n in range(60_000)]
+        [json.dumps({"id": str(n), "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}) for n in range(100_000)]
     )
     command = [sys.executable, "-m", "gradestack.cli", "grade", str(runs), "-o", "out", "--set", "reports=[]"]
+    command += ["--engine", "serial"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while not any(path.stat().st_size for path in here.glob(".out.*/.parts/*.rows.jsonl")):
+    while not any(path.stat().st_size for path in here.glob(".out.unfinished/parts-*/*.rows.jsonl")):
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
@@ -595,7 +596,7 @@ def test_ctrl_c_keeps_partial_results(here, spawn, write_lines):
     assert err.decode() == "interrupted: partial results were kept\n"
     report = gradestack.load_report(here / "out")
     count = sum(1 for _ in report.rows())
-    assert 0 < count < 60_000
+    assert 0 < count < 100_000
     assert report.metrics["total"] == count
     assert "incomplete" in report.summary
     assert not list(here.glob(".out.*"))

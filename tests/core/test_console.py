@@ -2,7 +2,8 @@
 
 import pytest
 
-from gradestack import console
+from gradestack import console, meter
+from gradestack.progress import Progress
 from gradestack.report import Report
 
 METRICS = {
@@ -100,19 +101,50 @@ def test_where_the_files_are(tmp_path):
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
     """One line at the start, and a plain line now and then on standard error."""
-    monkeypatch.setattr(console, "_PLAIN_EVERY", -1.0)
-    with console.progress("airline", quiet=False) as tick:
-        tick(64)
-        tick(3)
+    monkeypatch.setattr(meter, "_PLAIN_EVERY", -1.0)
+    with console.progress("airline", quiet=False) as watch:
+        watch(Progress(samples=64))
+        watch(Progress(samples=6_700, states={"graded": 6_000, "skipped": 700}, bad=1))
+        watch(Progress(samples=6_700, stage="pages"))
     said = capsys.readouterr()
     assert said.out == "Running evaluation: airline\n"
-    assert said.err == "  64 samples graded\n  67 samples graded\n"
+    assert said.err.splitlines() == [
+        "  64 samples graded",
+        "  6,700 samples graded; 700 skipped; 1 bad record",
+        "  6,700 samples graded; writing pages",
+    ]
+
+
+def test_rate_and_remaining_time(monkeypatch):
+    """The rate is this attempt's alone, the remaining time goes by the share of the input in finished ranges."""
+    clock = [0.0]
+    monkeypatch.setattr(meter.time, "monotonic", lambda: clock[0])
+    found = meter.Meter()
+    taken_up = Progress(samples=1_000, resumed=1_000, share=0.2)
+    clock[0] = 5.0
+    found.note(taken_up)
+    assert found.line(taken_up) == "1,000 samples graded"
+    clock[0] = 15.0  # ten seconds for another two tenths: three times ten seconds to go
+    more = Progress(samples=2_000, resumed=1_000, share=0.4)
+    found.note(more)
+    assert found.line(more) == "2,000 samples graded, 100/s, about 30 s left"
+    clock[0] = 25.0
+    found.note(more)
+    assert found.line(more) == "2,000 samples graded, 50/s, about 20 s left"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (61, "1 min 01 s"), (3599, "59 min 59 s"), (7260, "2 h 01 min")]
+)
+def test_durations(seconds, text):
+    """In the two largest units."""
+    assert meter._duration(seconds) == text
 
 
 def test_progress_when_quiet(capsys):
     """Nothing at all."""
-    with console.progress("airline", quiet=True) as tick:
-        tick(64)
+    with console.progress("airline", quiet=True) as watch:
+        watch(Progress(samples=64))
     assert capsys.readouterr() == ("", "")
 
 
@@ -120,8 +152,8 @@ def test_progress_on_a_terminal(capsys, monkeypatch):
     """A live line on standard error, gone at the end; standard output stays clean."""
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    with console.progress("airline", quiet=False) as tick:
-        tick(64)
+    with console.progress("airline", quiet=False) as watch:
+        watch(Progress(samples=64))
     assert capsys.readouterr().out == "Running evaluation: airline\n"
 
 

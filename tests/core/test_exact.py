@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.exact import Moments, add_exact, count_into, exact_mean, exact_value, merge_exact
+from gradestack.exact import Moments, add_exact, add_times, count_into, exact_mean, exact_value, merge_exact
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100)
 
@@ -142,3 +142,71 @@ def test_deviation_is_that_of_the_rational_numbers(values):
     variance = sum((each - mean) ** 2 for each in exact) / (len(exact) - 1)
     assert moments.mean == float(mean)
     assert moments.std == math.sqrt(float(variance))
+
+
+# many times at once
+
+EDGES = [0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1e-200, 1.1e-200, 1e-190, 1 / 3, 0.1, -1.0, 1e16, 1e100]
+EDGES += [-1.7e200, 1e200, 9.9e199, 1.5e290, 3, True, 2**53 + 1]
+TIMES = [0, 1, 2, 3, 64, 10**6 + 1, 2**53 - 1, 2**53, 2**53 + 1, 2**60, 2**60 + 1]
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("value", EDGES)
+def test_adding_many_times_is_exact(value, times):
+    """The state's real sum is that of the fractions, whatever was in it, for odd values and odd counts."""
+    for before in ([], [0.1], [1e16, 0.5, -1e-300]):
+        partials = summed(before)
+        expected = sum(map(Fraction, partials)) + Fraction(float(value)) * times
+        add_times(partials, value, times)
+        assert sum(map(Fraction, partials)) == expected
+        assert exact_value(partials) == float(expected)
+        assert json.loads(json.dumps(partials)) == partials
+
+
+@given(
+    st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False, width=64), st.integers(0, 2**61)), max_size=6)
+)
+def test_adding_many_times_in_any_company_is_exact(pairs):
+    """Over the whole range of floats, or an OverflowError beyond it."""
+    partials = []
+    try:
+        for value, times in pairs:
+            add_times(partials, value, times)
+    except OverflowError:
+        assert sum(abs(Fraction(value)) * times for value, times in pairs) > Fraction(1.7e308)
+        return
+    assert sum(map(Fraction, partials)) == sum(Fraction(value) * times for value, times in pairs)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("before", [[], [1.0], [1e16, 1e-3]])
+@pytest.mark.parametrize("times", [1, 2, 2**60])
+def test_what_has_no_exact_sum_is_refused(value, before, times):
+    """NaN and infinities, in every state, and the state is as it was."""
+    partials = summed(before)
+    held = list(partials)
+    with pytest.raises(ValueError, match="only finite numbers"):
+        add_times(partials, value, times)
+    with pytest.raises(ValueError, match="only finite numbers"):
+        add_exact(partials, value)
+    assert partials == held
+
+
+def test_a_sum_beyond_floats_is_an_overflow():
+    """Not an infinity, when the state is one float, too."""
+    for add in (add_exact, lambda partials, value: add_times(partials, value, 3)):
+        with pytest.raises(OverflowError):
+            add([1.7e308], 1.7e308)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(FINITE, st.sampled_from([0.0, -0.0, 0.5, 1.0, 5e-324, 1e16, 0.1])), min_size=1, max_size=8))
+def test_a_state_of_one_float_is_no_special_case(values):
+    """Adding to it is exact, whether or not it stays one float."""
+    partials = []
+    for count, value in enumerate(values, 1):
+        add_exact(partials, value)
+        assert sum(map(Fraction, partials)) == sum(map(Fraction, values[:count]))
+        nonzero = [abs(part) for part in partials if part]
+        assert nonzero == sorted(nonzero)

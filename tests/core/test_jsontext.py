@@ -7,22 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import jsontext
-from gradestack.errors import DataError
-from gradestack.jsontext import Element, JsonProblem, compact, dumps, iter_lines, iter_list, line_ranges, loads
+from gradestack.jsontext import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
-
-
-def elements(path, text, window=None, monkeypatch=None):
-    path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-    if window is not None:
-        monkeypatch.setattr(jsontext, "_WINDOW", window)
-    return list(iter_list(path))
-
-
-def shown(found):
-    return [(each.ordinal, each.line, repr(each.value), each.problem, each.fatal) for each in found]
 
 
 # loads
@@ -47,6 +34,112 @@ def test_what_cannot_be_read_is_one_kind_of_problem(text, message):
     """Every refusal is a JsonProblem that says what and where."""
     with pytest.raises(JsonProblem, match=message):
         loads(text)
+
+
+JSON_TEXTS = st.text(st.characters(exclude_categories=())) | st.sampled_from(
+    ["\ud800", "\udfff\ud800", "\x00", "\x7f", "é"]
+)
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.sampled_from([1e16, -0.0, 5e-324, 2**63, 2**64, -(2**63) - 1, 10**400])
+    | JSON_TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(JSON_TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+PIECES = [
+    b"NaN",
+    b"-Infinity",
+    b"1e999",
+    b"-0",
+    b"1.0E+5",
+    b"01",
+    b'"\\ud800"',
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"\x00",
+    b"\n",
+]
+PIECES += [b"\xef\xbb\xbf", b"{", b"]", b",", b'"', b"\\", b'{"a":1,"a":[]}', b"'", b"\xa0", b"9" * 30, b"true", b"nul"]
+
+
+def outcome(read, data):
+    """Return what reading comes to: the value with its types, or that it is refused."""
+    try:
+        return repr(read(data))
+    except (ValueError, RecursionError):
+        return "refused"
+
+
+def agrees(data):
+    """Check that our reading and the standard library's are one, and that a refusal is a JsonProblem."""
+    expected = outcome(json.loads, data)
+    if expected == "refused":
+        with pytest.raises(JsonProblem):
+            loads(data)
+    else:
+        assert repr(loads(data)) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(value=JSON_VALUES, escaped=st.booleans(), indent=st.sampled_from([None, 1]))
+def test_any_value_reads_as_the_standard_library_reads_it(value, escaped, indent):
+    """Text and bytes alike: the same values of the same types, in the same order."""
+    text = json.dumps(value, ensure_ascii=escaped, indent=indent)
+    agrees(text)
+    agrees(text.encode("utf-8", "surrogatepass"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    value=JSON_VALUES,
+    encoding=st.sampled_from(["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"]),
+)
+def test_other_encodings_read_as_the_standard_library_reads_them(value, encoding):
+    """UTF-16 and UTF-32, with a byte-order mark or without, and UTF-8 with one."""
+    agrees(json.dumps(value, ensure_ascii=False).encode(encoding, "surrogatepass"))
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), value=JSON_VALUES)
+def test_spoilt_bytes_are_refused_or_read_alike(data, value):
+    """Cut off, doubled, with something odd in the middle: whatever is accepted has the same value."""
+    whole = json.dumps(value, ensure_ascii=data.draw(st.booleans())).encode("utf-8", "surrogatepass")
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(len(whole), start + 3)))
+    piece = data.draw(st.sampled_from(PIECES) | st.binary(max_size=3))
+    agrees(whole[:start] + piece + whole[end:])
+
+
+@given(st.binary(max_size=12))
+def test_any_bytes_are_refused_or_read_alike(data):
+    """Nothing but what the standard library accepts is accepted."""
+    agrees(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1, "b": 2, "a": [3]}',
+        '{"a": {"x": NaN, "x": 1}}',
+        '{"\\u0061": 1, "a": 2}',
+        '"\\ud83d\\ude00 \\ud83d"',
+        "-0",
+        "1E400",
+        "123456789012345678901234567890.5",
+        "2.2250738585072011e-308",
+        "\ufeff1",
+        " \t\r\n[ ]\n",
+        "\x0b1",
+    ],
+)
+def test_odd_texts_read_as_the_standard_library_reads_them(text):
+    """Repeated keys, halves of pairs, numbers at the edge, marks and spaces."""
+    agrees(text)
+    agrees(text.encode("utf-8", "surrogatepass"))
 
 
 # dumps
@@ -132,140 +225,3 @@ def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended):
         for line in lines(path, start=start, end=end, first_line=first)
     ]
     assert pieces == lines(path)
-
-
-# lists
-
-
-def test_a_list_is_read_element_by_element(tmp_path):
-    """Ordinals count from 0, lines from 1, values are json's."""
-    found = elements(tmp_path / "x.json", '\ufeff[\n {"a": 1},\r\n\n [2],\n"x"]\n')
-    assert found == [Element(0, 2, {"a": 1}), Element(1, 4, [2]), Element(2, 5, "x")]
-    assert elements(tmp_path / "x.json", " [ ] ") == []
-
-
-def test_odd_values_in_a_list_are_the_standard_librarys(tmp_path):
-    """NaN, infinities, surrogates and big integers, the same as json.loads on the whole."""
-    assert repr([each.value for each in elements(tmp_path / "x.json", ODD)]) == repr(json.loads(ODD))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "x.json:1: the file is empty"),
-        ("\n \n", "x.json:3: the file is empty"),
-        ('\n{"a": 1}', "x.json:2: expected a JSON list, found '{'"),
-        ("text", "expected a JSON list, found 't'"),
-    ],
-)
-def test_what_is_no_list_is_refused(tmp_path, text, message):
-    """The message has file and line."""
-    with pytest.raises(DataError) as caught:
-        elements(tmp_path / "x.json", text)
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "values", "problem"),
-    [
-        ('[{"a": 1}', [{"a": 1}], "the list is cut off here"),
-        ('[{"a": 1}, ', [{"a": 1}], "the list is cut off here: no closing ']'"),
-        ('[{"a": 1}, {"b": [1, ', [{"a": 1}], "(the list is cut off here)"),
-        ('[{"a": 1}, {"b": "x', [{"a": 1}], "Unterminated string"),
-        ('[{"a": 1} {"b": 2}]', [{"a": 1}], "expected ',' or ']' between elements, found '{'"),
-        ("[1,]", [1], "Expecting value"),
-        ("[1, x, 2]", [1], "Expecting value"),
-        ("[1] 2", [1], "text after the end of the list"),
-        ("[] []", [], "text after the end of the list"),
-    ],
-)
-def test_a_broken_list_keeps_what_came_before(tmp_path, text, values, problem):
-    """The elements before the break are read; the last one says what is wrong, and that nothing can follow."""
-    *good, last = elements(tmp_path / "x.json", text)
-    assert [each.value for each in good] == values
-    assert problem in last.problem
-    assert last.fatal
-
-
-@pytest.mark.parametrize(
-    ("bad", "problem"),
-    [
-        ('{"a": nope, "s": "{{[[\\" }]"}', "not JSON: Expecting value"),
-        ('{"raw\ncontrol": "}"}', "Invalid control character"),
-        ('{"a": ' + "9" * 5000 + "}", "4300 digits"),
-        ("[" * 50_000 + "]" * 50_000, "nested too deeply"),
-        ('{"a": "\\u12"}', "Invalid"),
-    ],
-)
-def test_reading_goes_on_behind_a_bad_element(tmp_path, bad, problem):
-    """An element that is not JSON is skipped by its brackets; those inside texts do not count."""
-    found = elements(tmp_path / "x.json", f'[{{"a": 1}},\n{bad},\n{{"b": 2}}]')
-    assert [each.value for each in found] == [{"a": 1}, None, {"b": 2}]
-    assert problem in found[1].problem
-    assert [each.fatal for each in found] == [False, False, False]
-    assert found[1].line == 2
-
-
-def test_bytes_that_are_not_utf8_cost_their_element_only(tmp_path):
-    """The others are read."""
-    found = elements(tmp_path / "x.json", b'[{"a": "\xff"}, {"b": "\xc3\xa9"}]')
-    assert found == [Element(0, 1, problem="holds bytes that are not UTF-8"), Element(1, 1, {"b": "é"})]
-
-
-BROKEN = [
-    ODD,
-    "[1.5e3, 2, -0.25, 1E+5, 0]",
-    '[{"a": 1, "b": [1, 2, {"c": "}]"}]}, {"x": tru}, {"y": "[{"}, 3]',
-    '[{"a": nope, "s": "{{{[[[\\" }]"}, {"ok": "\\\\"}]',
-    '[{"a": "x\ny", "{": "[[["}, {"b": "}"}]',
-    '[{"a":1}{"b":2}]',
-    '[{"a": "unended',
-    "[ [[[[",
-    "[\n\n1,\n2,]",
-    '[{"a": ]}, 1]',
-]
-
-
-@pytest.mark.parametrize("text", BROKEN)
-@pytest.mark.parametrize("window", [1, 2, 3, 5, 7, 16, 17, 33])
-def test_the_window_does_not_show(tmp_path, monkeypatch, text, window):
-    """Wherever the text is cut for reading, sound and broken lists give the same elements."""
-    whole = shown(elements(tmp_path / "x.json", text))
-    assert shown(elements(tmp_path / "x.json", text, window, monkeypatch)) == whole
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(JSON, max_size=5), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
-def test_any_list_any_window(tmp_path_factory, values, window, indent, ascii_only):
-    """Elements equal the list that was written, however it was formatted and wherever it was cut."""
-    path = tmp_path_factory.mktemp("list") / "x.json"
-    with pytest.MonkeyPatch.context() as patch:
-        found = elements(path, json.dumps(values, indent=indent, ensure_ascii=ascii_only), window, patch)
-    assert [each.value for each in found] == values
-    assert [each.problem for each in found] == [None] * len(values)
-
-
-def test_a_big_list_is_read_in_bounded_memory(tmp_path):
-    """A file of many windows never stands in memory whole."""
-    import tracemalloc
-
-    path = tmp_path / "big.json"
-    with path.open("w") as out:
-        out.write("[")
-        for number in range(30_000):
-            out.write(("," if number else "") + json.dumps({"n": number, "text": "x" * 500}))
-        out.write("]")
-    tracemalloc.start()
-    count = sum(1 for _ in iter_list(path))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert count == 30_000
-    assert path.stat().st_size > 15_000_000
-    assert peak < 8_000_000

@@ -11,7 +11,8 @@ from gradestack.errors import DataError, PluginError
 from gradestack.gate import GateSpec
 from gradestack.jsontext import loads
 from gradestack.model import BadRecord, Expectation, Outcome, Sample, Source, Status, ToolSpec
-from gradestack.pipeline import MetricSlot, Worker, joined
+from gradestack.pipeline import MetricSlot, Worker
+from gradestack.shardwork import joined
 from gradestack.slots import GraderSlot
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
@@ -53,7 +54,7 @@ def test_a_shard_comes_to_rows_states_and_counts(make_worker):
         "quality/toy_count": {"outcomes": {"graded": 2}, "sum": [1.5], "ids": [[100, None, "a"], [101, "m", "b"]]}
     }
     assert list(result.tally) == ["", "m"]
-    assert len({digest for digest, _ in result.keys}) == 2
+    assert len({bytes(result.keys[at : at + 8]) for at in (0, 8)}) == 2
     assert result.seen == set()
 
 
@@ -68,10 +69,10 @@ def test_a_worker_and_its_result_can_be_pickled(make_worker):
 
 
 def test_progress_is_told_in_steps_and_adds_up(make_worker):
-    """Every 64 samples, and the rest at the end."""
+    """Every block once it grew to 64 samples, and the rest at the end."""
     told = []
     make_worker(tick=told.append).process(SHARD, (sample(str(number)) for number in range(130)))
-    assert told == [64, 64, 2]
+    assert (sum(told), len(told)) == (130, 2)
 
 
 def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
@@ -117,8 +118,8 @@ def nested(depth):
 @pytest.mark.parametrize("field", ["plan", "usage", "facets", "recorded"])
 @pytest.mark.parametrize(
     ("odd", "code"),
-    [(nested(50_000), "too_deep"), ({1, 2}, "not_json"), (10**5000, "not_json")],
-    ids=["deep", "set", "huge"],
+    [(nested(50_000), "too_deep"), (object(), "not_json"), (10**5000, "not_json")],
+    ids=["deep", "object", "huge"],
 )
 def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
     """Without its content, and in the metrics as what its row says; the next one is not touched."""
@@ -203,7 +204,7 @@ def test_samples_take_from_the_dataset_what_they_lack():
 def test_missing_rows_are_no_duplicates(make_worker):
     """They are nobody's recording."""
     result = make_worker(join={}).process(SHARD, iter([sample(status=Status.MISSING), sample(status=Status.MISSING)]))
-    assert result.keys == []
+    assert result.keys == b""
     assert [row["state"] for row in rows(result)] == ["missing", "missing"]
 
 

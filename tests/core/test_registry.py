@@ -352,3 +352,12 @@ def test_the_limit_can_be_given_in_code(monkeypatch, toys):
     monkeypatch.setenv("GRADESTACK_PLUGINS", "nothing_of_that_name")
     assert discover().names("grader") == discover(limit="").names("grader")
     assert issubclass(discover(limit="x").load("grader", "tau_partial"), Grader)
+
+
+def test_names_of_plugins_that_are_not_there_are_told(spawn, monkeypatch):
+    """A mistyped name in GRADESTACK_PLUGINS is a warning, not silence."""
+    assert discover(limit="readers, nowhere,").unknown == ["nowhere"]
+    assert discover(limit="").unknown == []
+    said = spawn("plugins", "list", "--kind", "engine", GRADESTACK_PLUGINS="engines,polit")
+    assert said.code == 0
+    assert said.err == "warning: GRADESTACK_PLUGINS names polit, no installed plugin is called that\n"

@@ -22,7 +22,8 @@ from gradestack.model import (
     failed,
     skipped,
 )
-from gradestack.rows import grade_from_json, grade_to_json, key_from_row, sample_row
+from gradestack.rowbytes import grade_to_json, sample_row
+from gradestack.rows import grade_from_json, key_from_row
 
 FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
 RICH = Grade(

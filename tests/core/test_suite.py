@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 
+import gradestack
 from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.facade import files_suite, load_suite
 from gradestack.registry import Plugin, Registry
@@ -44,7 +45,7 @@ def test_a_small_suite(load, toys, tmp_path):
     assert [(stage.key, stage.name, stage.component) for stage in suite.graders] == [("quality", "toy", toys.Toy())]
     assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [("quality", "toy_count")]
     assert [stage.name for stage in suite.reports] == ["html", "markdown"]
-    assert suite.engine.name == "serial"
+    assert suite.engine.name == "auto"
     assert suite.duplicates == "keep"
     assert [given.shown for given in suite.inputs.data] == ["runs.jsonl"]
     assert suite.graders[0].version == "7"
@@ -381,3 +382,35 @@ def test_a_dataset_makes_up_for_what_the_format_lacks(load, tmp_path, registry):
     )
     with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
         load("target: {paths: [x.numbers]}\ndataset: gone.jsonl\n")
+
+
+def test_engine_and_workers_from_beside_the_suite(tmp_path, write_lines, record, registry):
+    """They win over the suite's; options of the same engine stay, and an engine without workers refuses them."""
+    suite = {"target": {"paths": [str(write_lines([record("a", 1.0)]))]}, "graders": {"q": "toy"}, "reader": "jsonl"}
+
+    def engine(written, **beside):
+        more = {} if written is None else {"engine": written}
+        return gradestack.load_suite(suite | more, registry=registry, **beside).engine
+
+    assert engine(None).name == "auto"
+    assert (engine("serial", engine="processes", workers=3).name) == "processes"
+    found = engine({"kind": "processes", "workers": 5}, engine="processes")
+    assert found.component.workers == 5
+    assert engine({"kind": "processes", "workers": 5}, workers=2).component.workers == 2
+    assert engine({"kind": "processes", "workers": 5}, engine="serial").name == "serial"
+    with pytest.raises(ConfigError, match=r"unknown engine 'proceses' \(did you mean 'processes'\?\)"):
+        engine(None, engine="proceses")
+    with pytest.raises(ConfigError) as caught:
+        engine("serial", workers=2)
+    told = "workers: the engine 'serial' has no workers to set; engines that have: "
+    assert caught.value.problems[0].startswith(told)
+    assert "processes" in caught.value.problems[0]
+    with pytest.raises(ConfigError, match="workers must be at least 1"):
+        engine("processes", workers=0)
+
+
+def test_samples_in_memory_stay_in_this_process(registry):
+    """They cannot be sent anywhere, so the engine is serial."""
+    with gradestack.grade([{"id": "a"}], ["toy"], registry=registry) as report:
+        engines = [each["name"] for each in report.header["components"] if each["kind"] == "engine"]
+    assert engines == ["serial"]

@@ -1,0 +1,49 @@
+"""Room for recursion does not depend on where the work is called."""
+
+import sys
+import threading
+
+from gradestack.depth import ROOM, even_depth
+
+SLACK = 2
+"""Frames by which code counts differently once the interpreter has specialised it."""
+
+
+def _frames(count=0):
+    try:
+        return _frames(count + 1)
+    except RecursionError:
+        return count
+
+
+def _measured():
+    with even_depth():
+        return _frames()
+
+
+def _called_from(depth):
+    return _called_from(depth - 1) if depth else _measured()
+
+
+def test_room_is_the_same_however_deep_the_stack_is():
+    """Called from the top, from far down, and from a thread; the limit is what it was afterwards."""
+    limit = sys.getrecursionlimit()
+    found = [_called_from(0), _called_from(500), _called_from(800)]
+    assert sys.getrecursionlimit() == limit
+    thread = threading.Thread(target=lambda: found.append(_called_from(20)))
+    thread.start()
+    thread.join()
+    sys.setrecursionlimit(limit)
+    assert max(found) - min(found) <= SLACK
+    assert all(abs(each - ROOM) <= 5 for each in found)
+
+
+def test_room_does_not_depend_on_the_limit():
+    """A caller that raised it gets the same results."""
+    limit, found = sys.getrecursionlimit(), _measured()
+    try:
+        sys.setrecursionlimit(limit + 5000)
+        assert abs(_measured() - found) <= SLACK
+        assert sys.getrecursionlimit() == limit + 5000
+    finally:
+        sys.setrecursionlimit(limit)

@@ -1,0 +1,99 @@
+"""A metric that holds every sample and would not fit is refused before memory is gone."""
+
+import functools
+import re
+
+import pytest
+
+import gradestack
+from gradestack import memory
+from gradestack.errors import ConfigError
+from gradestack.jsontext import line_ranges
+from gradestack_plugins.readers import jsonl
+
+
+@pytest.fixture
+def run(tmp_path, write_lines, record, registry, monkeypatch):
+    """Return a function that grades 500 samples in shards of about ten, with an engine of this process."""
+    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=600))
+    path = write_lines([record(f"task number {number}", 1.0) for number in range(500)])
+    suite = {"name": "x", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": [], "reader": "jsonl"}
+
+    def call(**more):
+        return gradestack.run(suite | more, output=tmp_path / "out", registry=registry, engine="serial")
+
+    return call
+
+
+def test_what_fits_is_graded(run, monkeypatch):
+    """Also where the system does not say how much there is."""
+    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    assert run().metrics["total"] == 500
+    monkeypatch.setattr(memory, "available", lambda: None)
+    assert run().metrics["total"] == 500
+
+
+def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
+    """With the metric, the samples, the memory, and what to do; nothing is left behind."""
+    monkeypatch.setattr(memory, "available", lambda: 20_000)
+    with pytest.raises(ConfigError) as caught:
+        run()
+    message, *advice = str(caught.value).splitlines()
+    said = r"metric q/toy_count \(toy_count\) holds every sample: for about 5\d\d samples it needs 0\.\d\d MiB more, "
+    assert re.fullmatch(rf"{said}and 0\.02 MiB are free", message)
+    assert "--set 'metrics.toy_count={kind: mean, of: q}'" in advice[0]
+    assert "--set max_samples=N" in advice[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_the_advice_helps(run, monkeypatch):
+    """Another metric in its place holds less, and is not looked at."""
+    monkeypatch.setattr(memory, "available", lambda: 20_000)
+    report = run(metrics={"toy_count": {"kind": "mean", "of": "q"}})
+    assert report.aggregates["q"]["toy_count"]["mean"] == 1.0
+
+
+def test_sizes():
+    """Everything inside counts, what is shared counts once."""
+    text = "x" * 1_000
+    one = memory.size_of({"a": [text, 5.5]})
+    assert 1_000 < one < 1_600
+    assert memory.size_of({"a": [text, text, 5.5]}) - one < 20
+    assert memory.size_of([[[text], "y" * 1_000]]) > 2_000
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, None),
+        ({"proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  2000 kB\n"}, 2_048_000),
+        (
+            {"proc/meminfo": "MemAvailable: 2000 kB\n", "group/memory.max": "max\n", "group/memory.current": "5\n"},
+            2_048_000,
+        ),
+        (
+            {"proc/meminfo": "MemAvailable: 2000 kB\n", "group/memory.max": "900\n", "group/memory.current": "500\n"},
+            400,
+        ),
+        (
+            {
+                "proc/meminfo": "MemAvailable: 2000 kB\n",
+                "proc/self/cgroup": "0::/inner/most\n",
+                "group/inner/memory.max": "900\n",
+                "group/inner/memory.current": "500\n",
+                "group/inner/memory.stat": "anon 3\ninactive_file 100\n",
+            },
+            500,
+        ),
+        ({"proc/meminfo": "nonsense", "proc/self/cgroup": ""}, None),
+    ],
+    ids=["nothing known", "the machine's", "group without a limit", "the group's", "an inner group's", "nonsense"],
+)
+def test_available_memory(tmp_path, monkeypatch, files, expected):
+    """The least of what machine and control groups leave."""
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "group")
+    assert memory.available() == expected

@@ -1,0 +1,538 @@
+"""Runs that end before their time are continued, and end in the bytes of a run that was not disturbed."""
+
+import errno
+import functools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import attrs
+import pytest
+
+import gradestack
+from gradestack import fingerprint, resume, store
+from gradestack.api import Input, Shard
+from gradestack.errors import ConfigError, DataError
+from gradestack.fingerprint import differences, range_mark
+from gradestack.jsontext import line_ranges
+from gradestack.pipeline import ShardResult
+from gradestack.resume import from_json, to_json
+from gradestack.store import RowsFile, Staging
+from gradestack_plugins.readers import jsonl
+
+RECORDS = 400
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Shards of some ten records, everything put on record at once."""
+    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=900))
+    monkeypatch.setattr(resume, "PAUSE", -1.0)
+
+
+@pytest.fixture
+def suite(write_lines, record, tmp_path, monkeypatch):
+    """A recording with bad and repeated records and several models, graded by a toy with native files."""
+    monkeypatch.chdir(tmp_path)
+    choose = random.Random(3)  # noqa: S311 - a seed is wanted
+    lines = []
+    for number in range(RECORDS):
+        name = number if choose.random() > 0.05 else number // 2
+        recorded = {"do": choose.choice(["skip", "raise", "", "", ""]), "score": choose.random()}
+        lines.append(record(f"t{name}", recorded=recorded, model=choose.choice("ab"), run=None))
+        if choose.random() < 0.05:
+            lines.append('{"id": broken')
+    write_lines(lines)
+    return {"name": "x", "target": {"paths": ["runs.jsonl"]}, "graders": {"toy": "toy"}, "reader": "jsonl"}
+
+
+@pytest.fixture
+def registry(make_registry_, toys):
+    """The toys, and an exporter that writes every record back."""
+    return make_registry_(toys.component("exporter", "echo", "Echo"))
+
+
+@pytest.fixture
+def run(suite, registry):
+    """Return a function that runs the suite."""
+
+    def call(output="out", **more):
+        options = {name: more.pop(name) for name in ("resume", "rows", "engine", "workers", "say") if name in more}
+        options = {"engine": "serial"} | options
+        return gradestack.run({**suite, **more}, output=output, registry=registry, **options)
+
+    return call
+
+
+def files_of(place):
+    return {
+        path.relative_to(place).as_posix(): path.read_bytes()
+        for path in sorted(place.rglob("*"))
+        if path.is_file() and path.name != "header.json"
+    }
+
+
+@pytest.fixture
+def fill(monkeypatch):
+    """Return a function that lets the disk be full from the n-th piece of rows on."""
+
+    def after(pieces):
+        count = [0]
+        append = RowsFile.append
+
+        def full(self, part):
+            count[0] += 1
+            if count[0] > pieces:
+                os.write(self._to, part.read_bytes()[:50])  # what still fitted
+                raise OSError(errno.ENOSPC, "No space left on device", "results.jsonl")
+            return append(self, part)
+
+        monkeypatch.setattr(RowsFile, "append", full)
+        return lambda: monkeypatch.setattr(RowsFile, "append", append)
+
+    return after
+
+
+# records
+
+
+def test_a_result_survives_its_record(tmp_path):
+    """Every field but the rows, which are in results.jsonl by then."""
+    result = ShardResult(
+        ordinal=3,
+        input="in",
+        samples=2,
+        rows=tmp_path / "rows",
+        native={"e/a.json": tmp_path / "parts-x/3.native"},
+        states={"g/m": {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324], "text": "\ud800é", "n": 2**70, "none": None}},
+        tally={"m": {"g": {"sum": [0.1], "states": {"graded": 2}}}},
+        bad=1,
+        bad_listed=[{"file": "f", "line": 1, "ordinal": 0, "reason": "x"}],
+        keys=bytearray(range(16)),
+        superseded=["f:1"],
+        seen={("m", "a"), ("", "b")},
+        broken={"e": "said"},
+        timings={"g": 0.5},
+    )
+    assert {field.name for field in attrs.fields(ShardResult)} == {
+        *resume._PLAIN,
+        "keys",
+        "seen",
+        "native",
+        "rows",
+        "interrupted",
+    }
+    back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)
+    assert back == attrs.evolve(result, rows=None)
+    assert repr(back.states) == repr(result.states)  # -0.0 == 0.0 would not tell
+
+
+def test_what_changed_is_named():
+    """One line per topic; texts with both values."""
+    old = {"same": 1, "version": "1", "grader a": {"x": 1}, "gone": 1}
+    new = {"same": 1, "version": "2", "grader a": {"x": 2}, "more": 1}
+    assert differences(old, new) == [
+        "version: was 1, is 2",
+        "grader a: changed",
+        "gone: not there any more",
+        "more: was not there",
+    ]
+    assert differences(old, old) == []
+
+
+def test_the_mark_of_a_range(tmp_path):
+    """Depends on what it is and on both its ends, not on its middle or what is around it."""
+    path = tmp_path / "f"
+    path.write_bytes(b"a" * 300_000)
+    shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
+    mark = range_mark(shard)
+    assert mark != range_mark(attrs.evolve(shard, ordinal=1))
+    for place, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
+        data = bytearray(b"a" * 300_000)
+        data[place] = ord("b")
+        path.write_bytes(data)
+        assert (range_mark(shard) == mark) is same
+
+
+# a full disk
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 30])
+@pytest.mark.parametrize("rows", [True, False], ids=["rows", "no rows"])
+def test_a_full_disk_keeps_what_is_finished(run, fill, tmp_path, pieces, rows, monkeypatch):
+    """Exit 3 and one message; continued, the bytes of an undisturbed run, and nothing is graded twice."""
+    run("whole", rows=rows)
+    if rows:
+        empty = fill(pieces)
+    else:
+        note, count = resume.Journal.note, [0]
+
+        def full(self, *arguments):
+            count[0] += 1
+            if count[0] > pieces:
+                raise OSError(errno.ENOSPC, "No space left on device", "journal")
+            note(self, *arguments)
+
+        monkeypatch.setattr(resume.Journal, "note", full)
+        empty = functools.partial(monkeypatch.setattr, resume.Journal, "note", note)
+    with pytest.raises(DataError, match="No space left on device") as caught:
+        run(rows=rows)
+    assert caught.value.problems == ("what was graded so far is kept: continue with --resume",)
+    assert not (tmp_path / "out").exists()
+    assert (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().count(b"\n") == 1 + pieces
+    empty()
+    report = run(rows=rows, resume=True, engine="serial")
+    assert report.header["resumed"] == pieces
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_several_ends_and_other_engines(run, fill, tmp_path):
+    """A run may end early more than once, and be continued by another engine."""
+    run("whole")
+    for pieces in (3, 4, 5):
+        empty = fill(pieces)
+        with pytest.raises(DataError):
+            run(resume=True)
+        empty()
+    report = run(resume=True, engine="processes", workers=2)
+    assert report.header["resumed"] == 12
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("cut", [1, 40])
+def test_a_line_that_was_not_written_to_its_end(run, fill, tmp_path, cut):
+    """Counts for nothing; so do rows beyond what is on record, and a record whose rows are lost."""
+    run("whole")
+    empty = fill(9)
+    with pytest.raises(DataError):
+        run()
+    empty()
+    journal = tmp_path / ".out.unfinished/journal.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-cut])
+    rows = tmp_path / ".out.unfinished/run/results.jsonl"
+    if cut == 40:
+        os.truncate(rows, rows.stat().st_size // 2)
+    report = run(resume=True)
+    assert report.header["resumed"] == (8 if cut == 1 else report.header["resumed"])
+    assert 1 < report.header["resumed"] < 9
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
+    """Everything was graded by then; continuing grades nothing."""
+    from gradestack_plugins.reporters.html import HtmlReporter
+
+    run("whole")
+    write = HtmlReporter.write
+
+    def full(self, report, out):
+        raise OSError(errno.ENOSPC, "No space left on device", str(out / "report.html"))
+
+    monkeypatch.setattr(HtmlReporter, "write", full)
+    with pytest.raises(DataError, match="No space left"):
+        run()
+    monkeypatch.setattr(HtmlReporter, "write", write)
+    journal = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes()
+    report = run(resume=True)
+    assert report.header["resumed"] == journal.count(b"\n") - 1
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, fill):
+    """Under a second nothing is synchronised; when the disk is full it is, and the run can be continued anyway."""
+    monkeypatch.setattr(resume, "PAUSE", 1_000.0)
+    synchronised = []
+    monkeypatch.setattr(os, "fsync", synchronised.append)
+    run()
+    assert synchronised == []
+    empty = fill(5)
+    with pytest.raises(DataError, match="continue with --resume"):
+        run("other")
+    assert len(synchronised) > 2
+    empty()
+    assert run("other", resume=True).header["resumed"] == 5
+    assert files_of(tmp_path / "other") == files_of(tmp_path / "out")
+
+
+def test_a_disk_that_is_really_full(run, suite, tmp_path):
+    """A small file system of its own; skipped where none may be mounted."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(small)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no file system may be mounted here")
+    try:
+        with pytest.raises(DataError, match="No space left on device") as caught:
+            run("small/out", reports=[])
+        assert caught.value.problems == ("what was graded so far is kept: continue with --resume",)
+        subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
+        report = run("small/out", reports=[], resume=True)
+        assert report.header["resumed"] > 0
+        run("whole", reports=[])
+        assert files_of(small / "out") == files_of(tmp_path / "whole")
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+# what has changed
+
+
+def unfinished(run, fill):
+    empty = fill(6)
+    with pytest.raises(DataError):
+        run()
+    empty()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"graders": {"toy": {"kind": "toy", "factor": 0.5}}}, "grader toy: changed"),
+        ({"max_samples": 3}, "suite: changed"),
+        ({"name": "y"}, "suite's name: was x, is y"),
+        ({"rows": False}, "options: changed"),
+        ("touch", "input runs.jsonl: changed"),
+        ("version", "gradestack: was 0.0, is "),
+    ],
+)
+def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, told, monkeypatch):
+    """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
+    if change == "version":
+        monkeypatch.setattr(fingerprint, "__version__", "0.0")
+    unfinished(run, fill)
+    monkeypatch.setattr(fingerprint, "__version__", gradestack.__version__)
+    if change == "touch":
+        os.utime("runs.jsonl", (1, 1))
+    with pytest.raises(ConfigError) as caught:
+        run(resume=True, **(change if isinstance(change, dict) else {}))
+    assert told in str(caught.value)
+    assert caught.value.problems[-1] == "run without --resume to start anew"
+    said = []
+    report = run(say=said.append, **(change if isinstance(change, dict) else {}))
+    assert said == ["out: what an unfinished run had left is removed; --resume would have continued it"]
+    assert "resumed" not in report.header
+    assert not list(tmp_path.glob(".out*"))
+
+
+def test_an_input_that_has_become_small(run, fill, tmp_path):
+    """A single range needs no journal, but what is on record of the run before is still compared."""
+    unfinished(run, fill)
+    path = tmp_path / "runs.jsonl"
+    path.write_text(path.read_text().splitlines()[0])
+    with pytest.raises(ConfigError, match=r"input runs\.jsonl: changed"):
+        run(resume=True)
+
+
+def test_a_range_changed_behind_its_time_stamp(run, fill, tmp_path):
+    """Same size, same time, other content: the checksum of the range tells."""
+    path = tmp_path / "runs.jsonl"
+    stat = path.stat()
+    unfinished(run, fill)
+    path.write_bytes(path.read_bytes().replace(b'"t0"', b'"u0"'))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(ConfigError, match=r"out: cannot be continued, runs\.jsonl has changed"):
+        run(resume=True)
+
+
+def test_code_a_grader_imports_counts(fill, tmp_path, write_lines, record, monkeypatch):
+    """A file named in an option is part of the fingerprint."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 1.0\n")
+    write_lines([{"id": str(n), "expected": "x", "predicted": "x"} for n in range(200)])
+    suite = {
+        "name": "x",
+        "target": {"paths": ["runs.jsonl"]},
+        "graders": {"q": {"kind": "tool", "function": "mine.py:judge"}},
+    }
+    (tmp_path / "suite.yaml").write_text(json.dumps(suite))
+    call = functools.partial(gradestack.run, "suite.yaml", output="out", allow_code=True, engine="serial")
+    empty = fill(3)
+    with pytest.raises(DataError):
+        call()
+    empty()
+    (tmp_path / "mine.py").write_text("def judge(sample, submission):\n    return 0.5\n")
+    with pytest.raises(ConfigError, match="grader q: changed"):
+        call(resume=True)
+
+
+def test_nothing_to_continue_is_begun_anew(run, tmp_path):
+    """And said, so that scripts may always say --resume."""
+    said = []
+    run("whole")
+    assert "resumed" not in run(resume=True, say=said.append).header
+    assert said == ["out: there is no unfinished run to continue, it is begun anew"]
+    assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
+
+
+# the hidden directory
+
+
+def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
+    """The second is refused after a while; the first goes on."""
+    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    monkeypatch.setattr(store.lock, "__defaults__", (0.1,))
+    first = Staging(tmp_path / "out")
+    with pytest.raises(ConfigError, match="another run is writing it"):
+        Staging(tmp_path / "out")
+    first.write_json("x.json", 1)
+    assert first.commit() == tmp_path / "out"
+    assert (tmp_path / "out/x.json").is_file()
+
+
+def test_somebody_elses_hidden_directory_is_left_alone(tmp_path):
+    """Nothing that is not ours is removed."""
+    (tmp_path / ".out.unfinished").mkdir()
+    (tmp_path / ".out.unfinished/thesis.tex").touch()
+    with pytest.raises(ConfigError, match=r"holds thesis\.tex, which is not ours"):
+        Staging(tmp_path / "out")
+    assert (tmp_path / ".out.unfinished/thesis.tex").exists()
+
+
+def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
+    """Between the two renames the place is empty for a moment."""
+    old = tmp_path / ".out.unfinished/old"
+    old.mkdir(parents=True)
+    (old / "header.json").write_text(json.dumps({"generator": "gradestack"}))
+    Staging(tmp_path / "out").discard()
+    assert (tmp_path / "out/header.json").is_file()
+
+
+def test_the_default_place(run, fill, tmp_path):
+    """The newest unfinished run of the suite is continued in its own place; without --resume it is mentioned."""
+    run("whole")
+    for _ in range(2):
+        empty = fill(5)
+        with pytest.raises(DataError):
+            run(None)
+        empty()
+    left = sorted(path.name for path in (tmp_path / "gradestack-runs/x").glob(".*"))
+    assert len(left) == 2
+    said = []
+    fresh = run(None, say=said.append)
+    assert len(said) == 1
+    assert "an unfinished run of x is left: continue it with --resume, or remove gradestack-runs/x/" in said[0]
+    report = run(None, resume=True)
+    assert report.header["resumed"] == 5
+    assert f".{report.path.name}.unfinished" in left
+    assert report.path != fresh.path
+    assert len(list((tmp_path / "gradestack-runs/x").glob(".*"))) == 1
+    assert files_of(report.path) == files_of(tmp_path / "whole")
+
+
+# killed
+
+SCRIPT = """
+import functools, sys
+from gradestack import resume
+from gradestack.cli import main
+from gradestack.jsontext import line_ranges
+from gradestack_plugins.readers import jsonl
+jsonl.line_ranges = functools.partial(line_ranges, size=40_000)
+resume.PAUSE = -1.0
+main(sys.argv[1:])
+"""
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory):
+    """Some forty ranges, and what they come to undisturbed."""
+    here = tmp_path_factory.mktemp("killed")
+    choose = random.Random(5)  # noqa: S311 - a seed is wanted
+    with (here / "runs.jsonl").open("w") as file:
+        for number in range(15_000):
+            call = [{"name": "f", "arguments": {"a": number}}]
+            other = call if choose.random() < 0.7 else []
+            file.write(json.dumps({"id": f"t{number // 2}", "expected": call, "predicted": other}) + "\n")
+    begun = time.monotonic()
+    done = _command(here, "whole")
+    assert done.communicate() == (None, b"")
+    return here, files_of(here / "whole"), time.monotonic() - begun
+
+
+def _command(here, output, *more):
+    arguments = ["grade", "runs.jsonl", "-o", output, "--set", "reports=[markdown]", "--quiet", *more]
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *arguments], cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_any_time_and_continued(recording, seed):
+    """SIGKILL of the parent, again and again, until a run is finished: its bytes are those of the undisturbed one."""
+    here, expected, duration = recording
+    choose = random.Random(seed)  # noqa: S311 - a seed is wanted
+    engine = ("--engine", "serial") if seed % 2 else ("--engine", "processes", "--workers", "2")
+    output, taken_up = f"out{seed}", 0
+    for attempt in range(12):
+        process = _command(here, output, "--resume", *engine)
+        if attempt < 6:
+            time.sleep(choose.uniform(0.3, 1.1) * duration / (1 + attempt % 2))
+            process.send_signal(signal.SIGKILL)
+        _, err = process.communicate(timeout=120)
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, err
+        journal = here / f".{output}.unfinished/journal.jsonl"
+        lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
+        assert lines >= taken_up  # nothing on record is ever lost
+        taken_up = lines
+    assert process.returncode == 0
+    assert files_of(here / output) == expected
+    assert not list(here.glob(f".{output}*"))
+
+
+@pytest.mark.parametrize(
+    ("engine", "number"),
+    [
+        ("serial", signal.SIGINT),
+        ("serial", signal.SIGHUP),
+        ("processes", signal.SIGINT),
+        ("processes", signal.SIGTERM),
+    ],
+)
+def test_partial_results_can_be_completed(recording, number, engine):
+    """Ctrl-C, SIGTERM and SIGHUP keep partial results in their place (exit 130); --resume grades the rest."""
+    here, expected, _ = recording
+    output = f"{engine}{number}"
+    process = _command(here, output, "--engine", engine)
+    journal, deadline = here / f".{output}.unfinished/journal.jsonl", time.monotonic() + 60
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 6:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.005)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, b"interrupted: partial results were kept; --resume grades the rest\n")
+    partial = gradestack.load_report(here / output)
+    assert "incomplete" in partial.summary
+    assert partial.metrics["total"] == sum(1 for _ in partial.rows())
+    process = _command(here, output, "--engine", engine, "--resume")
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, b"")
+    assert files_of(here / output) == expected
+    assert not list(here.glob(f".{output}*"))
+
+
+def test_a_limit_on_file_sizes(recording):
+    """What the system refuses to write ends the run with one message and exit 3; with more room it is continued."""
+    here, expected, _ = recording
+    script = (
+        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))\n" + SCRIPT
+    )
+    command = ["grade", "runs.jsonl", "-o", "limited", "--set", "reports=[markdown]", "--quiet", "--engine", "serial"]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command], cwd=here, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3
+    head, advice = done.stderr.splitlines()
+    assert head.startswith("error: ")
+    assert "File too large" in head
+    assert advice == "  - what was graded so far is kept: continue with --resume"
+    process = _command(here, "limited", "--resume")
+    assert process.communicate(timeout=60)[1] == b""
+    assert files_of(here / "limited") == expected

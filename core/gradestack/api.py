@@ -291,14 +291,9 @@ ResultT = TypeVar("ResultT")
 
 
 class Engine(abc.ABC):
-    """Maps a function over shards. Knows nothing of samples.
-
-    Attributes:
-        remote: True when the work is done in other processes, whose progress is seen only shard by shard.
-    """
+    """Maps a function over shards. Knows nothing of samples."""
 
     version: ClassVar[str] = "1"
-    remote: ClassVar[bool] = False
 
     @abc.abstractmethod
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
@@ -22,8 +23,8 @@ def digest(sample: Sample) -> bytes:
     identity = (sample.id, sample.model, sample.run)
     try:
         text = _encode(identity)
-    except UnicodeEncodeError:  # a lone surrogate
-        text = repr(identity).encode()
+    except (TypeError, UnicodeEncodeError):  # a text of a class of its own, or a lone surrogate: the same form
+        text = json.dumps(identity, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     return blake2b(text, digest_size=DIGEST).digest()
 
 

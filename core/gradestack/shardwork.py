@@ -161,8 +161,9 @@ class ShardWork:
             self._count(block, ordinals[: len(block)], columns, texts)
         if self._judge.interrupted:
             raise KeyboardInterrupt
-        if self._size < LARGEST_BLOCK and not self.worker.watch and not self.worker.strict:
-            self._size = 2 * self._size if perf_counter() - started < QUICK_BLOCK else 1
+        if not self.worker.watch and not self.worker.strict:
+            quick = perf_counter() - started < QUICK_BLOCK
+            self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
 
     def _count(
         self,

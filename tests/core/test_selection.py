@@ -81,3 +81,19 @@ def test_identities():
 def test_without_limits_everything_is_taken():
     """An empty selection takes all."""
     assert Selection().takes(Sample(id="a"), (0, 0))
+
+
+class Name(str):
+    """A text of a class of its own, as some libraries return them."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize("text", ["a", "é\u2028\x7f", '"\\/\n\x1f', "\ud800", "x\udfff"])
+@pytest.mark.parametrize("run", [None, 0, -(10**30), 2**64, "0"])
+def test_one_identity_has_one_digest(text, run):
+    """Whatever class its texts are of, and whatever they hold."""
+    plain = digest(Sample(id=text, model=text, run=run))
+    assert digest(Sample(id=Name(text), model=Name(text), run=run)) == plain
+    assert len(plain) == 8
+    assert plain not in {digest(Sample(id=text, model=None, run=run)), digest(Sample(id=text, model=text, run="1"))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
 
 import attrs
 
@@ -30,8 +29,6 @@ class Auto(Engine):
         workers: The most processes; default: the cores this process may use. With 1 none is started.
         memory: As for ``processes``.
     """
-
-    remote: ClassVar[bool] = False
 
     workers: int | None = None
     memory: str | None = None

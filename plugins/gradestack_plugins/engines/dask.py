@@ -7,7 +7,7 @@ import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 
@@ -35,8 +35,6 @@ class Dask(Engine):
         memory: What each worker on this machine may allocate, as for ``processes``.
         patience: Seconds to wait for workers to join the scheduler, at the start and when all are gone.
     """
-
-    remote: ClassVar[bool] = True
 
     address: str | None = None
     workers: int | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import wait
-from typing import Any, ClassVar
+from typing import Any
 
 import attrs
 
@@ -33,8 +33,6 @@ class Processes(Engine):
         memory: What each may allocate beyond what it starts with, such as ``2GiB``; ``none`` for no limit. Default: an
             equal share of 80 % of the free memory. A grader that needs more meets MemoryError. Linux only.
     """
-
-    remote: ClassVar[bool] = True
 
     workers: int | None = None
     memory: str | None = None

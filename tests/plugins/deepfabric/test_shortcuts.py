@@ -1,0 +1,117 @@
+"""What grader and metrics remember changes nothing: who has seen much grades like who has seen nothing."""
+
+import json
+import pickle
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack.model import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec
+from gradestack_plugins.deepfabric import grader as module
+from gradestack_plugins.deepfabric import schemas
+from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.grader import DeepFabric
+
+NAMES = st.sampled_from(["f", "g", ""])
+LEAVES = st.sampled_from([None, True, 1, 1.0, "1", " X", "x", [], {}, float("nan"), 10**400])
+ARGUMENTS = st.dictionaries(st.sampled_from("abc"), LEAVES, max_size=3)
+CALLS = st.lists(
+    st.builds(ToolCall, name=NAMES, arguments=ARGUMENTS)
+    | st.builds(ToolCall, name=NAMES, arguments=st.none(), raw_arguments=st.sampled_from(["{", None])),
+    max_size=2,
+).map(tuple)
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "array", "object", ["string", "null"], "?", 3, None])
+SCHEMAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "properties": st.dictionaries(st.sampled_from("abc"), st.builds(dict, type=TYPES) | st.none(), max_size=3),
+        "required": st.lists(st.sampled_from("abd"), max_size=2),
+    },
+)
+TOOLS = st.lists(st.builds(ToolSpec, name=NAMES, parameters=st.none() | SCHEMAS), max_size=3).map(tuple)
+SAMPLES = st.builds(
+    Sample,
+    id=NAMES,
+    calls=st.none() | CALLS,
+    tools=st.none() | TOOLS,
+    expected=st.builds(Expectation, calls=st.none() | CALLS),
+    status=st.sampled_from([Status.OK, Status.OK, Status.FAILED]),
+    error=st.none() | st.builds(Fault, category=st.just("data"), code=st.sampled_from(["processing_error", "x"])),
+)
+OPTIONS = [
+    {},
+    {"profile": "upstream"},
+    {"unknown_arguments": "wrong", "check_enums": True, "nested": True},
+    {"profile": "upstream", "weights": {"tool_selection": 1e300, "parameter_accuracy": -3.0}},
+]
+
+
+def forget():
+    """Let nothing be known of tools."""
+    for known in schemas._known.values():
+        known.clear()
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=json.dumps)
+@settings(max_examples=40, deadline=None)
+@given(samples=st.lists(SAMPLES, min_size=1, max_size=5))
+def test_a_grader_that_has_seen_much_grades_like_a_new_one(options, samples):
+    """In both forms, whatever the order, and with tools known and unknown."""
+    warm = DeepFabric(**options)
+    for sample in [*samples, *reversed(samples)]:
+        cold = DeepFabric(**options)
+        grades = [warm.brief(sample), warm.grade(sample)]
+        forget()
+        expected = cold.grade(sample)
+        assert repr(grades[1]) == repr(expected)
+        assert repr(attrs.evolve(grades[0], reasons=(), rationale="")) == repr(
+            attrs.evolve(expected, reasons=(), rationale="")
+        )
+
+
+def test_what_is_remembered_does_not_grow_without_end(monkeypatch):
+    """Grades are right when more is met than is kept."""
+    monkeypatch.setattr(module, "_MOST_PLAIN", 3)
+    monkeypatch.setattr(schemas, "_MOST_TOOLS", 3)
+    warm = DeepFabric()
+    for number in [*range(20), *range(20)]:
+        call = ToolCall(name=f"f{number}", arguments={"a": number})
+        kind = "integer" if number % 2 else "string"
+        tool = ToolSpec(name=call.name, parameters={"properties": {"a": {"type": kind}}})
+        sample = Sample(id="t", calls=(call,), tools=(tool,), expected=Expectation(calls=(call,)))
+        assert warm.grade(sample).score == (1.0 if number % 2 else 0.4)
+        assert warm.brief(sample).label == call.name
+    assert 0 < len(warm._plain) <= 3
+    assert 0 < len(schemas._known["documented"]) <= 3
+
+
+def test_what_is_remembered_is_no_part_of_the_grader():
+    """It is neither compared nor pickled."""
+    warm, call = DeepFabric(), ToolCall(name="f")
+    warm.grade(Sample(id="t", calls=(call,), tools=(ToolSpec(name="f"),), expected=Expectation(calls=(call,))))
+    assert len(warm._plain) == 1
+    assert warm == DeepFabric()
+    assert len(pickle.loads(pickle.dumps(warm))._plain) == 0  # noqa: S301
+
+
+@settings(max_examples=60, deadline=None)
+@given(samples=st.lists(SAMPLES, min_size=1, max_size=6), data=st.data(), options=st.sampled_from(OPTIONS))
+def test_a_block_counts_like_its_grades(samples, data, options):
+    """Grades that share their figures, grades of other graders, and every outcome."""
+    grader = DeepFabric(**options)
+    grades = [grader.grade(sample) for sample in samples] * 2
+    grades += [Grade(outcome=outcome) for outcome in Outcome if outcome is not Outcome.GRADED]
+    grades += [Grade(score=0.25), Grade(score=1, counts={"processed": 1, "tool_selection": 1}), Grade(score=0.25)]
+    grades = data.draw(st.permutations(grades))
+    keys = [Key(id=str(number)) for number in range(len(grades))]
+    for profile in ("documented", "upstream"):
+        metrics = DeepFabricMetrics(profile=profile)
+        one_by_one = metrics.start()
+        for key, grade in zip(keys, grades, strict=True):
+            one_by_one = metrics.add(one_by_one, key, grade)
+        cut = data.draw(st.integers(0, len(grades)))
+        at_once = metrics.add_many(metrics.start(), keys[:cut], grades[:cut])
+        at_once = metrics.add_many(at_once, keys[cut:], grades[cut:])
+        assert metrics.finish(at_once) == metrics.finish(one_by_one)

@@ -5,14 +5,15 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO := gradestack-runs/demo
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test coverage lint format bench clean
 
 help:
-	@echo "make demo    install, grade the bundled example, write a report"
-	@echo "make test    install with dev extras; lint, types, tests"
-	@echo "make lint    lint and types only"
-	@echo "make format  format the code"
-	@echo "make bench   run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
+	@echo "make demo      install, grade the bundled example, write a report"
+	@echo "make test      install with dev extras; lint, types, tests"
+	@echo "make coverage  the tests once more, and which lines and branches they reach; slow"
+	@echo "make lint      lint and types only"
+	@echo "make format    format the code"
+	@echo "make bench     run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -45,6 +46,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 
 test: lint
+	$(BIN)/pytest --numprocesses auto
+
+coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
 
 bench: $(VENV)/.installed-bench

@@ -19,6 +19,9 @@ LINE_SHARD_BYTES = 8 * 1024 * 1024
 
 
 _MARK = b"\xef\xbb\xbf"
+_NEWLINE = 0x0A
+_PIECE = 256 * 1024
+"""Bytes read at once."""
 
 
 class JsonProblem(ValueError):
@@ -120,14 +123,22 @@ def line_ranges(path: Path, size: int = LINE_SHARD_BYTES) -> Iterator[tuple[int,
 
     An empty file yields nothing.
     """
+    held = bytearray(min(size, _PIECE))  # one for all pieces: fresh memory takes longer to get than to fill
+    piece = memoryview(held)
     with path.open("rb") as file:
         start, line = 0, 1
-        while block := file.read(size):
-            if not block.endswith(b"\n"):
-                block += file.readline()
-            yield start, start + len(block), line
-            start += len(block)
-            line += block.count(b"\n")
+        while True:
+            left, lines, whole = size, 0, True
+            while left and (got := file.readinto(piece[:left])):
+                left -= got
+                lines += held.count(b"\n", 0, got)
+                whole = held[got - 1] == _NEWLINE
+            rest = b"" if whole else file.readline()
+            end = start + size - left + len(rest)
+            if end == start:
+                return
+            yield start, end, line
+            start, line = end, line + lines + rest.endswith(b"\n")
 
 
 def numbered_lines(
@@ -143,7 +154,7 @@ def numbered_lines(
     number = first_line
     position = start
     last = sys.maxsize if end is None else end
-    with path.open("rb") as file:
+    with path.open("rb", buffering=_PIECE) as file:
         file.seek(start)
         for data in file:
             if position >= last:

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Aggregator, Exporter, Reader, Shard
+from gradestack.collector import fewer_collections
 from gradestack.depth import even_depth
 from gradestack.gate import SampleRule
 from gradestack.guard import Interruption, records_of
@@ -127,7 +128,12 @@ class Worker:
     def process(self, shard: Shard, records: Iterator[Sample | BadRecord]) -> ShardResult:
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
-        with Interruption() as interruption, ShardWork(self, shard, result, interruption) as work, even_depth():
+        with (
+            Interruption() as interruption,
+            ShardWork(self, shard, result, interruption) as work,
+            even_depth(),
+            fewer_collections(),
+        ):
             told = 0
             try:
                 for record in records:

@@ -12,7 +12,19 @@ from typing import Any
 from msgspec import UNSET, Raw
 
 from gradestack.jsontext import dumps
-from gradestack.model import ABSENT, Grade, Item, Message, Outcome, Reason, Sample, Source, Status, ToolCall
+from gradestack.model import (
+    ABSENT,
+    Expectation,
+    Grade,
+    Item,
+    Message,
+    Outcome,
+    Reason,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+)
 from gradestack.rowform import (
     CallForm,
     ChatCallForm,
@@ -35,6 +47,8 @@ from gradestack.rows import Row, plain
 Piece = Callable[[Any], Any]
 """Turns data of others into something the row can hold."""
 _GRADED, _OK = Outcome.GRADED, Status.OK
+_MOST_HELD, _LARGEST_HELD = 4096, 2048
+"""Encoded objects kept, and bytes of each at most."""
 
 
 def _reasons(reasons: tuple[Reason, ...], piece: Piece) -> Any:
@@ -114,6 +128,15 @@ def _calls(calls: tuple[ToolCall, ...] | None, piece: Piece) -> Any:
     ]
 
 
+def _expected(expected: Expectation, piece: Piece) -> ExpectedForm:
+    return ExpectedForm(
+        calls=_calls(expected.calls, piece),
+        label=expected.label,
+        plan=None if expected.plan is None else piece(expected.plan),
+        text=expected.text,
+    )
+
+
 def _message(message: Message, piece: Piece) -> MessageForm:
     return MessageForm(
         content=message.content if type(message.content) is str else piece(message.content),
@@ -149,20 +172,16 @@ def _row(
     submissions: Mapping[str, str],
     piece: Piece,
     judged: Callable[[Grade], Any],
+    reference: Callable[[Expectation], Any],
 ) -> RowForm:
-    """Return a sample's row; ``piece`` and ``judged`` say how data of others and grades are put into it."""
+    """Return a sample's row; the callables say how data of others, grades and references are put into it."""
     expected = sample.expected
     written = {key: judged(grade) for key, grade in grades.items()}
     return RowForm(
         agent_id=sample.agent_id,
         agent_usage=None if sample.usage is None else piece(sample.usage),
         error=None if sample.error is None else plain(sample.error),
-        expected=ExpectedForm(
-            calls=_calls(expected.calls, piece),
-            label=expected.label,
-            plan=None if expected.plan is None else piece(expected.plan),
-            text=expected.text,
-        ),
+        expected=reference(expected),
         facets=piece(sample.facets),
         grade=written[headline],
         grades=written,
@@ -216,6 +235,7 @@ def sample_row(
         submissions=submissions or {},
         piece=plain,
         judged=grade_to_json,
+        reference=lambda expected: _expected(expected, plain),
     )
     plainly: Row = _builtins(row)
     return plainly
@@ -246,12 +266,58 @@ def row_bytes(
         ValueError: The same.
     """
     try:
-        row = _row(sample, grades, headline, passed=passed, submissions=submissions, piece=foreign, judged=_judged)
+        row = _row(
+            sample,
+            grades,
+            headline,
+            passed=passed,
+            submissions=submissions,
+            piece=foreign,
+            judged=_judged,
+            reference=_reference,
+        )
         return write(row) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
     return dumps(sample_row(sample, grades, headline, passed=passed, submissions=submissions)).encode() + b"\n"
 
 
+class _Once:
+    """Encodes objects that come again and again once: the grade of all runs without fault, the reference of a task.
+
+    They are told by their identity; an entry holds its object, so that no other can take the identity over.
+    """
+
+    def __init__(self, encode: Callable[[Any], bytes]) -> None:
+        self._encode = encode
+        self._held: dict[int, tuple[Any, Raw]] = {}
+
+    def __call__(self, value: Any) -> Raw:
+        """Return an object as JSON.
+
+        Raises:
+            TypeError: It is not JSON.
+            ValueError: The same.
+        """
+        held = self._held.get(id(value))
+        if held is not None and held[0] is value:
+            return held[1]
+        text = self._encode(value)
+        made = Raw(text)
+        if len(text) <= _LARGEST_HELD:
+            if len(self._held) >= _MOST_HELD:
+                self._held.clear()
+            self._held[id(value)] = (value, made)
+        return made
+
+
+def _encoded(grade: Grade) -> bytes:
+    return write(_grade(grade, foreign, own))
+
+
+_plain_grade = _Once(_encoded)
+_reference = _Once(lambda expected: write(_expected(expected, foreign)))
+
+
 def _judged(grade: Grade) -> Raw:
-    return Raw(write(_grade(grade, foreign, own)))
+    return Raw(_encoded(grade)) if grade.reasons or grade.metadata else _plain_grade(grade)

@@ -131,7 +131,7 @@ class RowForm(RowPart, kw_only=True):
     agent_id: str | None
     agent_usage: Any
     error: Any
-    expected: ExpectedForm
+    expected: Any
     facets: Any
     grade: Any
     grades: dict[str, Any]

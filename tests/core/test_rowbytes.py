@@ -456,3 +456,20 @@ def test_line_ends_inside_texts_are_escaped():
     sample = Sample(id=text, text=text, calls=(ToolCall(name=text, arguments={text: text}),))
     found = written(sample)
     assert (found["sample"]["id"], found["predicted"]["calls"]) == (text, [{"name": text, "arguments": {text: text}}])
+
+
+def test_objects_met_again_are_told_from_their_likes():
+    """Whatever is kept of one grade or reference is not taken for another's, however many there are."""
+    for round_ in range(3):
+        shared = Expectation(calls=(ToolCall(name=f"again {round_}", arguments={"n": round_}),))
+        grade = Grade(score=0.5, counts={"n": round_})
+        for number in range(6000):
+            own_one = Expectation(text=f"{round_} {number}")
+            own_grade = Grade(score=number / 6000, counts={"n": number})
+            for expected, held in ((shared, grade), (own_one, own_grade)):
+                line = row_bytes(Sample(id="x", expected=expected), {"g": held}, "g", passed=None, submissions={})
+                row = json.loads(line)
+                assert row["grade"]["score"] == held.score
+                assert row["grade"]["counts"] == held.counts
+                assert row["expected"]["text"] == expected.text
+                assert (row["expected"]["calls"] is None) == (expected is own_one)

@@ -1,283 +1,29 @@
-"""Small components of every kind, a registry that has them, and ways to run suites and commands over them."""
+"""A registry that has the toy components, and ways to run suites and commands over them."""
 
+import functools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import attrs
 import pytest
+from tests.core import toy_components
+from tests.core.toy_components import ROOT, make_registry
 
 import gradestack
-from gradestack import cli
-from gradestack.api import Aggregator, Component, Exporter, Grader, Inputs, Profile, Reader, Reporter, Shard
-from gradestack.exact import add_exact, exact_value, merge_exact
-from gradestack.hooks import hookimpl
-from gradestack.model import BadRecord, Grade, Key, Reason, Sample, Source, skipped
-from gradestack.registry import Registry, discover
-
-ROOT = Path(__file__).parents[2]
-sys.modules["gradestack_toys"] = sys.modules[__name__]  # what the targets below are imported from
-
-
-@attrs.frozen(kw_only=True)
-class Toy(Grader):
-    """Gives the score found in ``recorded.score``, and misbehaves as ``recorded.do`` says."""
-
-    needs = frozenset({"recorded"})
-    aggregators = ("toy_count",)
-    version = "7"
-
-    factor: float = 1.0
-    limit: int | None = None
-    mode: Literal["plain", "loud"] = "plain"
-    weights: dict[str, float] = attrs.field(factory=dict)
-    names: tuple[str, ...] = ()
-    place: Path | None = None
-    anything: Any = None
-    profile: Profile = "documented"
-
-    def __attrs_post_init__(self) -> None:
-        if self.factor < 0:
-            msg = f"factor must not be negative, got {self.factor}"
-            raise ValueError(msg)
-
-    def grade(self, sample: Sample) -> Grade:
-        wish = sample.recorded.get("do")
-        if wish == "raise":
-            msg = f"cannot grade {object()!r}"
-            raise ZeroDivisionError(msg)
-        if wish == "interrupt":
-            raise KeyboardInterrupt
-        if wish == "skip":
-            return skipped("no_reference", "nothing to compare with")
-        if wish == "nothing":
-            return None
-        if wish == "set":
-            return Grade(score=1.0, metadata={"odd": {1, 2}})
-        if wish == "nan part":
-            return Grade(score=1.0, parts={"share": float("nan")})
-        score = sample.recorded.get("score", 0.0)
-        score = float(score) if isinstance(score, str) else score
-        reasons = (Reason(code="low", pointer="/x", expected=1, actual=None),) if score == 0 else ()
-        return Grade(score=score * self.factor if self.factor != 1.0 else score, counts={"seen": 1}, reasons=reasons)
-
-
-@attrs.frozen(kw_only=True)
-class Demanding(Grader):
-    """Cannot work without expected plans."""
-
-    needs = frozenset({"plan", "native"})
-    requires = frozenset({"native"})
-
-    def grade(self, sample: Sample) -> Grade:
-        return Grade(score=1.0)
-
-
-@attrs.frozen(kw_only=True)
-class Count(Aggregator[dict[str, Any]]):
-    """Counts outcomes, sums scores and keeps ids in order; fails where it is told to."""
-
-    memory = "per_sample"
-
-    fail: Literal["", "add", "merge", "finish", "json"] = ""
-
-    def _stumble(self, where: str) -> None:
-        if self.fail == where:
-            msg = f"stumbled in {where} over {object()!r}"
-            raise RuntimeError(msg)
-
-    def start(self) -> dict[str, Any]:
-        return {"outcomes": {}, "sum": [], "ids": []}
-
-    def add(self, state: dict[str, Any], key: Key, grade: Grade) -> dict[str, Any]:
-        self._stumble("add")
-        state["outcomes"][grade.outcome] = state["outcomes"].get(grade.outcome, 0) + 1
-        if grade.score is not None:
-            add_exact(state["sum"], grade.score)
-        state["ids"].append([key.ordinal, key.model, key.id])
-        return state
-
-    def merge(self, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-        self._stumble("merge")
-        for outcome, number in right["outcomes"].items():
-            left["outcomes"][outcome] = left["outcomes"].get(outcome, 0) + number
-        left["sum"] = merge_exact(left["sum"], right["sum"]) if left["sum"] else right["sum"]  # takes it over
-        left["ids"] = left["ids"] + right["ids"]
-        return left
-
-    def finish(self, state: dict[str, Any]) -> Mapping[str, Any]:
-        self._stumble("finish")
-        order = [identifier for _, _, identifier in sorted(state["ids"], key=lambda each: each[0])]
-        odd = {"odd": {1}} if self.fail == "json" else {}
-        return {
-            "outcomes": dict(sorted(state["outcomes"].items())),
-            "sum": exact_value(state["sum"]),
-            "ids": order,
-            **odd,
-        }
-
-
-@attrs.frozen(kw_only=True)
-class Echo(Exporter):
-    """Writes every record of a jsonl file back as a list, and the figures of the input."""
-
-    reader = "jsonl"
-    graders = ("toy",)
-    separator = ",\n"
-    breaks: ClassVar[str] = ""
-
-    def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterable[tuple[str, str]]:
-        if self.breaks == "row" and isinstance(record, Sample) and record.id == "bad":
-            msg = "no row"
-            raise RuntimeError(msg)
-        text = "bad" if isinstance(record, BadRecord) else f"{record.id}={grades['toy'].score}"
-        yield "echo.json", json.dumps(text, ensure_ascii=False)
-
-    def frame(self, artefact: str, summary: Any) -> tuple[str, str]:
-        return ("[\n", "\n]\n")
-
-    def finish(self, summary: Any) -> Mapping[str, str]:
-        if self.breaks == "finish":
-            msg = "no end"
-            raise RuntimeError(msg)
-        toy = summary.graders["toy"]
-        return {"figures.json": json.dumps({"key": toy.key, "states": toy.states, **toy.aggregates["toy_count"]})}
-
-
-@attrs.frozen(kw_only=True)
-class BreaksAtRow(Echo):
-    """Raises on the record called bad."""
-
-    breaks = "row"
-
-
-@attrs.frozen(kw_only=True)
-class BreaksAtEnd(Echo):
-    """Raises when the input is finished."""
-
-    breaks = "finish"
-
-
-@attrs.frozen(kw_only=True)
-class Dump(Reporter):
-    """Writes the report as one JSON file, in the order it comes in."""
-
-    title: str = "dump"
-    breaks: bool = False
-
-    def write(self, report: Any, out: Path) -> Iterable[Path]:
-        if self.breaks:
-            msg = f"no page in {report.path}/somewhere"
-            raise RuntimeError(msg)
-        page = out / "dump.json"
-        rows = [row["sample"]["id"] for row in report.rows()]
-        page.write_text(json.dumps([self.title, report.summary, rows]), encoding="utf-8")
-        return [page]
-
-
-@attrs.frozen(kw_only=True)
-class Interrupting(Reporter):
-    """Is interrupted while it writes."""
-
-    def write(self, report: Any, out: Path) -> Iterable[Path]:
-        raise KeyboardInterrupt
-
-
-@attrs.frozen(kw_only=True)
-class Numbers(Reader):
-    """Reads ``numbers`` files: one score per line after the first; knows nothing else, and stumbles over words."""
-
-    provides = frozenset({"recorded"})
-    stack = "numbers"
-
-    where: Literal["", "index", "plan", "read", "yield"] = ""
-
-    @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        return 1.0 if head.startswith(b"numbers\n") else 0.0
-
-    def _stumble(self, where: str) -> None:
-        if self.where == where:
-            msg = f"stumbled in {where}"
-            raise LookupError(msg)
-
-    def index(self, inputs: Inputs) -> Any:
-        self._stumble("index")
-
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
-        self._stumble("plan")
-        return [Shard(ordinal=number, input=each, position=1000 * number) for number, each in enumerate(inputs.data)]
-
-    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        for number, line in enumerate(shard.input.path.read_text(encoding="utf-8").splitlines()[1:]):
-            source = Source(file=shard.input.shown, ordinal=number, line=number + 2)
-            yield Sample(id=str(number), recorded={"score": float(line)}, source=source)
-            self._stumble("read")
-            if self.where == "yield":
-                yield "no sample"
-
-
-def numbers_stack() -> dict[str, Any]:
-    """Return the stack of the numbers format."""
-    return {
-        "graders": {"number": {"kind": "toy", "limit": 5}},
-        "metrics": {"average": {"kind": "mean"}},
-        "gate": {"metric_key": "number", "op": "gte", "value": 0.5},
-        "reports": [],
-    }
-
-
-def raising_stack() -> dict[str, Any]:
-    """Raise instead of returning a stack."""
-    raise LookupError("no stack here")
-
-
-def listed_stack() -> list[str]:
-    """Return something that is no stack."""
-    return ["toy"]
-
-
-class Plain(Grader):
-    """A grader whose author forgot attrs."""
-
-    def grade(self, sample: Sample) -> Grade:
-        return Grade(score=1.0)
-
-
-def offer(*components: Component) -> object:
-    """Return a plugin object with the given components."""
-
-    class Plugin:
-        @hookimpl
-        def gradestack_components(self) -> tuple[Component, ...]:
-            return components
-
-    return Plugin()
-
-
-def component(kind: str, name: str, target: str) -> Component:
-    """Return a component of this module."""
-    return Component(kind=kind, name=name, target=f"gradestack_toys:{target}", summary=f"A {kind} for tests")
-
-
-TOYS = (
-    component("grader", "toy", "Toy"),
-    component("grader", "demanding", "Demanding"),
-    component("aggregator", "toy_count", "Count"),
-    component("reporter", "dump", "Dump"),
-    component("reader", "numbers", "Numbers"),
-    component("stack", "numbers", "numbers_stack"),
-)
-
-
-def make_registry(*more: Component) -> Registry:
-    """Return the sound built-in plugins, the toys, and further components."""
-    found = discover(extra=[("toys", offer(*TOYS, *more))], limit="")
-    return Registry([plugin for plugin in found.plugins if not plugin.error])
+from gradestack import cli, shardwork
+from gradestack.facade import load_suite
+from gradestack.jsontext import line_ranges
+from gradestack.registry import Registry
+from gradestack_plugins.readers import jsonl
+
+pytest.register_assert_rewrite("tests.core.outcomes", "tests.core.block_samples", "tests.core.row_reference")
+sys.modules["gradestack_toys"] = toy_components  # what the targets of the toys are imported from
 
 
 @pytest.fixture(autouse=True)
@@ -300,8 +46,14 @@ def make_registry_():
 
 @pytest.fixture(scope="session")
 def toys():
-    """This module: the toy classes and the makers of plugins."""
-    return sys.modules[__name__]
+    """The module of the toys: their classes and the makers of plugins."""
+    return toy_components
+
+
+@pytest.fixture(scope="session")
+def with_echo(toys):
+    """The registry with an exporter for jsonl."""
+    return toys.make_registry(toys.component("exporter", "echo", "Echo"))
 
 
 @pytest.fixture
@@ -344,10 +96,55 @@ def run_lines(tmp_path, write_lines, registry):
     return run
 
 
-def files_of(directory: Path, *but: str) -> dict[str, bytes]:
-    """Return the content of every file below a directory, by relative path."""
-    found = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
-    return {name: path.read_bytes() for name, path in sorted(found.items()) if name not in but}
+@pytest.fixture
+def small_shards(monkeypatch):
+    """Return a function that makes the jsonl reader cut its files into ranges of a size."""
+
+    def cut(size):
+        monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=size))
+
+    return cut
+
+
+@pytest.fixture
+def load(tmp_path, write_lines, record, registry):
+    """Return a function that loads a suite text beside a file of runs."""
+    write_lines([record("a", 1.0)])
+
+    def call(text, *overrides, using=None):
+        path = tmp_path / "suite.yaml"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return load_suite(path, overrides=overrides, registry=using or registry)
+
+    return call
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Let blocks grow whatever they take, up to a size that can be changed."""
+    monkeypatch.setattr(shardwork, "QUICK_BLOCK", 1e9)
+    return lambda size: monkeypatch.setattr(shardwork, "LARGEST_BLOCK", size)
+
+
+@pytest.fixture
+def make_worker(tmp_path):
+    """Return a function that makes a worker with graders and metrics of several kinds."""
+    from tests.core.block_samples import worker_maker
+
+    return worker_maker(tmp_path)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, write_lines, record):
+    """A working directory with runs, a suite and a numbers file."""
+    monkeypatch.chdir(tmp_path)
+    write_lines([record("a", 1.0), record("b", 0.5), "broken"])
+    (tmp_path / "suite.yaml").write_text(
+        "name: airline\ntarget: {paths: [runs.jsonl]}\ngraders: {quality: toy}\nreports: []\n"
+        "gate: {metric_key: quality, op: gte, value: 0.75}\n"
+    )
+    (tmp_path / "x.numbers").write_text("numbers\n1\n0.25\n")
+    return tmp_path
 
 
 @attrs.frozen

@@ -5,23 +5,16 @@ import functools
 import json
 import os
 import random
-import signal
 import subprocess
-import sys
-import time
 
-import attrs
 import pytest
+from tests.core.outcomes import files_but_headers as files_of
 
 import gradestack
-from gradestack import fingerprint, resume, store
-from gradestack.api import Input, Shard
+from gradestack import fingerprint, resume
 from gradestack.errors import ConfigError, DataError
-from gradestack.fingerprint import differences, range_mark
 from gradestack.jsontext import line_ranges
-from gradestack.pipeline import ShardResult
-from gradestack.resume import from_json, to_json
-from gradestack.store import RowsFile, Staging
+from gradestack.store import RowsFile
 from gradestack_plugins.readers import jsonl
 
 RECORDS = 400
@@ -68,14 +61,6 @@ def run(suite, registry):
     return call
 
 
-def files_of(place):
-    return {
-        path.relative_to(place).as_posix(): path.read_bytes()
-        for path in sorted(place.rglob("*"))
-        if path.is_file() and path.name != "header.json"
-    }
-
-
 @pytest.fixture
 def fill(monkeypatch):
     """Return a function that lets the disk be full from the n-th piece of rows on."""
@@ -95,67 +80,6 @@ def fill(monkeypatch):
         return lambda: monkeypatch.setattr(RowsFile, "append", append)
 
     return after
-
-
-# records
-
-
-def test_a_result_survives_its_record(tmp_path):
-    """Every field but the rows, which are in results.jsonl by then."""
-    result = ShardResult(
-        ordinal=3,
-        input="in",
-        samples=2,
-        rows=tmp_path / "rows",
-        native={"e/a.json": tmp_path / "parts-x/3.native"},
-        states={"g/m": {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324], "text": "\ud800é", "n": 2**70, "none": None}},
-        tally={"m": {"g": {"sum": [0.1], "states": {"graded": 2}}}},
-        bad=1,
-        bad_listed=[{"file": "f", "line": 1, "ordinal": 0, "reason": "x"}],
-        keys=bytearray(range(16)),
-        superseded=["f:1"],
-        seen={("m", "a"), ("", "b")},
-        broken={"e": "said"},
-        timings={"g": 0.5},
-    )
-    assert {field.name for field in attrs.fields(ShardResult)} == {
-        *resume._PLAIN,
-        "keys",
-        "seen",
-        "native",
-        "rows",
-        "interrupted",
-    }
-    back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)
-    assert back == attrs.evolve(result, rows=None)
-    assert repr(back.states) == repr(result.states)  # -0.0 == 0.0 would not tell
-
-
-def test_what_changed_is_named():
-    """One line per topic; texts with both values."""
-    old = {"same": 1, "version": "1", "grader a": {"x": 1}, "gone": 1}
-    new = {"same": 1, "version": "2", "grader a": {"x": 2}, "more": 1}
-    assert differences(old, new) == [
-        "version: was 1, is 2",
-        "grader a: changed",
-        "gone: not there any more",
-        "more: was not there",
-    ]
-    assert differences(old, old) == []
-
-
-def test_the_mark_of_a_range(tmp_path):
-    """Depends on what it is and on both its ends, not on its middle or what is around it."""
-    path = tmp_path / "f"
-    path.write_bytes(b"a" * 300_000)
-    shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
-    mark = range_mark(shard)
-    assert mark != range_mark(attrs.evolve(shard, ordinal=1))
-    for place, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
-        data = bytearray(b"a" * 300_000)
-        data[place] = ord("b")
-        path.write_bytes(data)
-        assert (range_mark(shard) == mark) is same
 
 
 # a full disk
@@ -369,39 +293,6 @@ def test_nothing_to_continue_is_begun_anew(run, tmp_path):
     assert files_of(tmp_path / "out") == files_of(tmp_path / "whole")
 
 
-# the hidden directory
-
-
-def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
-    """The second is refused after a while; the first goes on."""
-    monkeypatch.setattr(store, "PATIENCE", 0.1)
-    monkeypatch.setattr(store.lock, "__defaults__", (0.1,))
-    first = Staging(tmp_path / "out")
-    with pytest.raises(ConfigError, match="another run is writing it"):
-        Staging(tmp_path / "out")
-    first.write_json("x.json", 1)
-    assert first.commit() == tmp_path / "out"
-    assert (tmp_path / "out/x.json").is_file()
-
-
-def test_somebody_elses_hidden_directory_is_left_alone(tmp_path):
-    """Nothing that is not ours is removed."""
-    (tmp_path / ".out.unfinished").mkdir()
-    (tmp_path / ".out.unfinished/thesis.tex").touch()
-    with pytest.raises(ConfigError, match=r"holds thesis\.tex, which is not ours"):
-        Staging(tmp_path / "out")
-    assert (tmp_path / ".out.unfinished/thesis.tex").exists()
-
-
-def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
-    """Between the two renames the place is empty for a moment."""
-    old = tmp_path / ".out.unfinished/old"
-    old.mkdir(parents=True)
-    (old / "header.json").write_text(json.dumps({"generator": "gradestack"}))
-    Staging(tmp_path / "out").discard()
-    assert (tmp_path / "out/header.json").is_file()
-
-
 def test_the_default_place(run, fill, tmp_path):
     """The newest unfinished run of the suite is continued in its own place; without --resume it is mentioned."""
     run("whole")
@@ -422,117 +313,3 @@ def test_the_default_place(run, fill, tmp_path):
     assert report.path != fresh.path
     assert len(list((tmp_path / "gradestack-runs/x").glob(".*"))) == 1
     assert files_of(report.path) == files_of(tmp_path / "whole")
-
-
-# killed
-
-SCRIPT = """
-import functools, sys
-from gradestack import resume
-from gradestack.cli import main
-from gradestack.jsontext import line_ranges
-from gradestack_plugins.readers import jsonl
-jsonl.line_ranges = functools.partial(line_ranges, size=40_000)
-resume.PAUSE = -1.0
-main(sys.argv[1:])
-"""
-
-
-@pytest.fixture(scope="module")
-def recording(tmp_path_factory):
-    """Some forty ranges, and what they come to undisturbed."""
-    here = tmp_path_factory.mktemp("killed")
-    choose = random.Random(5)  # noqa: S311 - a seed is wanted
-    with (here / "runs.jsonl").open("w") as file:
-        for number in range(15_000):
-            call = [{"name": "f", "arguments": {"a": number}}]
-            other = call if choose.random() < 0.7 else []
-            file.write(json.dumps({"id": f"t{number // 2}", "expected": call, "predicted": other}) + "\n")
-    begun = time.monotonic()
-    done = _command(here, "whole")
-    assert done.communicate() == (None, b"")
-    return here, files_of(here / "whole"), time.monotonic() - begun
-
-
-def _command(here, output, *more):
-    arguments = ["grade", "runs.jsonl", "-o", output, "--set", "reports=[markdown]", "--quiet", *more]
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, *arguments], cwd=here, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_killed_at_any_time_and_continued(recording, seed):
-    """SIGKILL of the parent, again and again, until a run is finished: its bytes are those of the undisturbed one."""
-    here, expected, duration = recording
-    choose = random.Random(seed)  # noqa: S311 - a seed is wanted
-    engine = ("--engine", "serial") if seed % 2 else ("--engine", "processes", "--workers", "2")
-    output, taken_up = f"out{seed}", 0
-    for attempt in range(12):
-        process = _command(here, output, "--resume", *engine)
-        if attempt < 6:
-            time.sleep(choose.uniform(0.3, 1.1) * duration / (1 + attempt % 2))
-            process.send_signal(signal.SIGKILL)
-        _, err = process.communicate(timeout=120)
-        if process.returncode == 0:
-            break
-        assert process.returncode == -signal.SIGKILL, err
-        journal = here / f".{output}.unfinished/journal.jsonl"
-        lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
-        assert lines >= taken_up  # nothing on record is ever lost
-        taken_up = lines
-    assert process.returncode == 0
-    assert files_of(here / output) == expected
-    assert not list(here.glob(f".{output}*"))
-
-
-@pytest.mark.parametrize(
-    ("engine", "number"),
-    [
-        ("serial", signal.SIGINT),
-        ("serial", signal.SIGHUP),
-        ("processes", signal.SIGINT),
-        ("processes", signal.SIGTERM),
-    ],
-)
-def test_partial_results_can_be_completed(recording, number, engine):
-    """Ctrl-C, SIGTERM and SIGHUP keep partial results in their place (exit 130); --resume grades the rest."""
-    here, expected, _ = recording
-    output = f"{engine}{number}"
-    process = _command(here, output, "--engine", engine)
-    journal, deadline = here / f".{output}.unfinished/journal.jsonl", time.monotonic() + 60
-    while not journal.exists() or journal.read_bytes().count(b"\n") < 6:
-        assert time.monotonic() < deadline
-        assert process.poll() is None
-        time.sleep(0.005)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, b"interrupted: partial results were kept; --resume grades the rest\n")
-    partial = gradestack.load_report(here / output)
-    assert "incomplete" in partial.summary
-    assert partial.metrics["total"] == sum(1 for _ in partial.rows())
-    process = _command(here, output, "--engine", engine, "--resume")
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, b"")
-    assert files_of(here / output) == expected
-    assert not list(here.glob(f".{output}*"))
-
-
-def test_a_limit_on_file_sizes(recording):
-    """What the system refuses to write ends the run with one message and exit 3; with more room it is continued."""
-    here, expected, _ = recording
-    script = (
-        "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))\n" + SCRIPT
-    )
-    command = ["grade", "runs.jsonl", "-o", "limited", "--set", "reports=[markdown]", "--quiet", "--engine", "serial"]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *command], cwd=here, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 3
-    head, advice = done.stderr.splitlines()
-    assert head.startswith("error: ")
-    assert "File too large" in head
-    assert advice == "  - what was graded so far is kept: continue with --resume"
-    process = _command(here, "limited", "--resume")
-    assert process.communicate(timeout=60)[1] == b""
-    assert files_of(here / "limited") == expected

@@ -1,0 +1,146 @@
+"""A hundred samples of every kind, a worker for them, and all that its result says."""
+
+import json
+
+import attrs
+from tests.core import toy_components as toys
+
+from gradestack.api import Exporter, Input, Shard
+from gradestack.gate import GateSpec
+from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall
+from gradestack.pipeline import MetricSlot, Worker
+from gradestack.slots import GraderSlot
+from gradestack.tally import figures
+from gradestack_plugins.extractors.assistant import LastAssistant
+from gradestack_plugins.statistics.mean import Mean
+from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.text_graders.json_equal import JsonEqual
+
+GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
+SHARD = Shard(ordinal=3, input=GIVEN, position=1000)
+CALL = ToolCall(name="f", arguments={"x": 1, "y": [1, 2]})
+
+
+@attrs.frozen(kw_only=True)
+class Log(Exporter):
+    """Two files: one chunk per record, and one for every other record."""
+
+    separator = "|"
+
+    def row(self, record, grades, shard):
+        if isinstance(record, BadRecord):
+            yield "all.txt", f"bad {record.source.line}"
+            return
+        yield "all.txt", f"{record.id}={grades['toy'].outcome}"
+        if record.id.endswith("0"):
+            yield "some.txt", record.id
+
+
+def worker_maker(folder):
+    """Return a function that makes a worker with graders and metrics of several kinds."""
+    made = []
+
+    def make(**fields):
+        parts = folder / f"parts{len(made)}"
+        parts.mkdir()
+        toy = GraderSlot(key="quality", component="toy", grader=toys.Toy())
+        partial = GraderSlot(key="partial", component="tau_partial", grader=TauPartial())
+        text = GraderSlot(key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant())
+        usual = {
+            "graders": (toy, partial, text),
+            "metrics": (
+                MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),
+                MetricSlot(key="mean", of="quality", aggregator=Mean()),
+                MetricSlot(key="mean", of="partial", aggregator=Mean()),
+                MetricSlot(key="statistics", of="partial", aggregator=PartialStatistics()),
+                MetricSlot(key="mean", of="text", aggregator=Mean()),
+            ),
+            "exporters": (("log", Log()),),
+            "gate": GateSpec(op="gte", value=0.3),
+            "headline": "quality",
+        }
+        made.append(Worker(reader=toys.Numbers(), index=None, parts=parts, **{**usual, **fields}))
+        return made[-1]
+
+    return make
+
+
+WISHES = {5: "raise", 11: "skip", 17: "nothing", 23: "nan part", 29: "set", 41: "raise", 42: "raise"}
+
+
+def sample(number, **fields):
+    """Return a sample that asks the toy for a score, has calls, and an answer."""
+    wish = {"do": WISHES[number]} if number in WISHES else {}
+    failed = number % 31 == 7
+    made = (CALL, attrs.evolve(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
+    answer = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
+    usual = {
+        "id": f"t{number % 20}" if number % 10 else f"t{number}",
+        "model": (None, "m", "é")[number % 3],
+        "run": number // 20,
+        "recorded": {"score": number % 5 / 7, **wish},
+        "expected": Expectation(calls=(CALL,) if number % 6 else (), text="1"),
+        "calls": made if number % 13 else None,
+        "turns": ((answer,),),
+        "status": Status.FAILED if failed else Status.MISSING if number == 50 else Status.OK,
+        "error": Fault(category="target", code="x") if failed else None,
+        "facets": {"tags": ["odd"] if number % 2 else [], "nan": float("nan")} if number % 8 else {"deep": {1}},
+        "source": Source(file="in.jsonl", ordinal=number, line=number + 1),
+    }
+    return Sample(**{**usual, **fields})
+
+
+def records(count=100):
+    """Yield samples with bad records among them."""
+    for number in range(count):
+        if number % 14 == 3:
+            yield BadRecord(source=Source(file="in.jsonl", ordinal=number, line=number + 1), reason=f"bad {number}")
+        yield sample(number)
+
+
+def rows(result):
+    return [json.loads(line) for line in result.rows.read_bytes().splitlines()]
+
+
+def told(worker, result):
+    """Return everything a result says, the rows as they stand in the file."""
+    aggregators = {f"{each.of}/{each.key}": each.aggregator for each in worker.metrics}
+    return {
+        "rows": None if result.rows is None else result.rows.read_bytes(),
+        "metrics": {name: aggregators[name].finish(state) for name, state in result.states.items()},
+        "tally": {
+            model: {key: (figures(count, "documented"), figures(count, "upstream")) for key, count in counts.items()}
+            for model, counts in result.tally.items()
+        },
+        "models": list(result.tally),
+        "keys": bytes(result.keys),
+        "bad": (result.bad, result.bad_listed),
+        "native": {name: path.read_text() for name, path in result.native.items()},
+        "rest": (result.samples, result.superseded, result.seen, result.broken, result.interrupted),
+    }
+
+
+def whole(worker, given):
+    return told(worker, worker.process(SHARD, iter(given)))
+
+
+def consistent(result):
+    """Check that rows, counts, keys and every figure are about the same samples."""
+    ids = [row["sample"]["id"] for row in rows(result)]
+    assert result.samples == len(ids)
+    assert [identifier for _, _, identifier in result.states["quality/toy_count"]["ids"]] == ids
+    for name, state in result.states.items():
+        if name.endswith("/mean"):
+            assert state["total"] == len(ids)
+    counted = [sum(count["states"].values()) for counts in result.tally.values() for count in counts.values()]
+    assert sum(counted) == len(ids) * len({key for counts in result.tally.values() for key in counts})
+    assert len(result.keys) == 8 * sum(row["status"] != "missing" for row in rows(result))
+    if "log/all.txt" in result.native:
+        chunks = result.native["log/all.txt"].read_text().split("|")
+        assert [chunk.partition("=")[0] for chunk in chunks if not chunk.startswith("bad")] == ids
+    return ids
+
+
+def numbered(count=100):
+    return (Sample(id=str(number), recorded={"score": 1.0}) for number in range(count))

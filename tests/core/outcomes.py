@@ -1,0 +1,29 @@
+"""What tests look at when a run or a command is over."""
+
+import json
+
+
+def read(report, name="summary.json"):
+    return json.loads((report.path / name).read_text(encoding="utf-8"))
+
+
+def ids(report):
+    return [row["sample"]["id"] for row in report.rows()]
+
+
+def files_but_headers(place):
+    """Return the content of every file below a directory but what may differ between runs, by relative path."""
+    return {
+        path.relative_to(place).as_posix(): path.read_bytes()
+        for path in sorted(place.rglob("*"))
+        if path.is_file() and path.name != "header.json"
+    }
+
+
+def clean(said, code, *words):
+    """Check that a command ended with a code and one message with words in it, and no traceback."""
+    assert said.code == code, said
+    assert "Traceback" not in said.err + said.out
+    assert said.err.startswith("error: "), said.err
+    for word in words:
+        assert word in said.err, said.err

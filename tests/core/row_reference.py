@@ -1,0 +1,190 @@
+"""Rows spelled out key by key, slowly and apart from the code under test, and ways to compare them."""
+
+import enum
+import json
+import math
+import types
+
+import attrs
+
+from gradestack.model import ABSENT, Grade
+from gradestack.rowbytes import row_bytes
+
+
+def pure(value):
+    """Return a value as data: objects become mappings without absent fields, NaN and infinities texts."""
+    if isinstance(value, enum.Enum):
+        return pure(value.value)
+    if attrs.has(type(value)):
+        pairs = [(field.name, getattr(value, field.name)) for field in attrs.fields(type(value))]
+        return {name: pure(item) for name, item in pairs if item is not ABSENT}
+    if isinstance(value, dict | types.MappingProxyType):
+        return {str(key): pure(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [pure(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(float(value))]
+    return value
+
+
+def only(given):
+    """Return a mapping without what says nothing."""
+    return {key: value for key, value in given.items() if value not in (None, "", {}, []) or value is False}
+
+
+def reason_of(reason):
+    said = {"code": reason.code, **only({name: getattr(reason, name) for name in ("pointer", "subject", "message")})}
+    values = {name: getattr(reason, name) for name in ("expected", "actual")}
+    return said | {name: pure(value) for name, value in values.items() if value is not ABSENT}
+
+
+def shared_of(graded):
+    found = only({name: pure(getattr(graded, name)) for name in ("counts", "parts")})
+    found |= {name: getattr(graded, name) for name in ("label", "gold") if getattr(graded, name) is not None}
+    if graded.reasons:
+        found["reasons"] = [reason_of(reason) for reason in graded.reasons]
+    if graded.fault is not None:
+        found["fault"] = pure(graded.fault)
+    return found
+
+
+def item_of(item):
+    found = {"id": item.id, "outcome": item.outcome.value, "score": pure(item.score), **shared_of(item)}
+    return found | ({"metadata": pure(item.metadata)} if item.metadata else {})
+
+
+def grade_of(grade):
+    fault = grade.fault
+    named = {} if fault is None else {"error": fault.message, "error_type": fault.type or fault.code}
+    found = {
+        **shared_of(grade),
+        "score": 0.0 if grade.score is None else grade.score,
+        "state": grade.outcome.value,
+        "rationale": grade.rationale,
+        "metadata": named | pure(grade.metadata),
+    }
+    found |= {} if grade.passed is None else {"passed": grade.passed}
+    return found | ({"items": [item_of(item) for item in grade.items]} if grade.items else {})
+
+
+def chat_call(call):
+    arguments = call.raw_arguments if call.raw_arguments is not None else pure(call.arguments)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def message_of(message):
+    found = {"role": message.role, "content": pure(message.content)}
+    if message.tool_calls:
+        found["tool_calls"] = [chat_call(call) for call in message.tool_calls]
+    names = ("name", "tool_call_id")
+    return found | {name: getattr(message, name) for name in names if getattr(message, name) is not None}
+
+
+def calls_of(calls):
+    found = None if calls is None else []
+    for call in calls or ():
+        row = {"name": call.name, "arguments": pure(call.arguments)}
+        row |= {"raw_arguments": call.raw_arguments} if call.arguments is None else {}
+        found.append(row | ({} if call.error is None else {"error": call.error}))
+    return found
+
+
+def reference(sample, grades, headline, passed, submissions):
+    """Return the row, spelled out."""
+    expected = sample.expected
+    said = [submissions.get(headline), sample.text, sample.label, ""]
+    written = {key: grade_of(grade) for key, grade in grades.items()}
+    truth = expected.text if expected.text is not None else expected.label
+    return {
+        "sample": {"id": sample.id, "input": pure(sample.input), "ground_truth": pure(truth)},
+        "submission": next(text for text in said if text is not None),
+        "submissions": dict(submissions) or None,
+        "trajectory": [[message_of(message) for message in turn] for turn in sample.turns],
+        "agent_id": sample.agent_id,
+        "agent_usage": pure(sample.usage),
+        "model_name": sample.model,
+        "grade": written[headline],
+        "grades": written,
+        "state": grades[headline].outcome.value,
+        "passed": passed,
+        "run": sample.run,
+        "status": sample.status.value,
+        "error": pure(sample.error),
+        "facets": pure(sample.facets),
+        "source": pure(sample.source),
+        "recorded": pure(sample.recorded),
+        "tools": None if sample.tools is None else [tool.name for tool in sample.tools],
+        "expected": {
+            "calls": calls_of(expected.calls),
+            "label": expected.label,
+            "text": pure(expected.text),
+            "plan": pure(expected.plan),
+        },
+        "predicted": {
+            "calls": calls_of(sample.calls),
+            "label": sample.label,
+            "plan": pure(sample.plan),
+            "text": sample.text,
+        },
+    }
+
+
+class Colour(enum.Enum):
+    """A value of a grader's own."""
+
+    RED = "red"
+
+
+class Size(enum.IntEnum):
+    """A number of a grader's own."""
+
+    BIG = 3
+
+
+class Text(str):
+    """A text of a class of its own."""
+
+    __slots__ = ()
+
+
+@attrs.frozen
+class Note:
+    """An object of a grader's own, its fields not in the order of their names."""
+
+    z: object = ABSENT
+    b: object = None
+    a: object = 1
+
+
+SCORED = Grade(score=0.5)
+
+
+def ordered(pairs):
+    """Check the order of the keys of one object, and that none is repeated."""
+    keys = [key for key, _ in pairs]
+    assert keys == sorted(keys)
+    assert len(keys) == len(set(keys))
+    return dict(pairs)
+
+
+def parsed(line):
+    """Return the data of a line, checked for its form: one line of UTF-8, keys sorted at every level."""
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+
+    def refuse(word):
+        raise AssertionError(word)
+
+    return json.loads(line.decode("utf-8"), object_pairs_hook=ordered, parse_constant=refuse)
+
+
+def written(sample, grades=None, headline="quality", passed=None, submissions=None):
+    """Return the row as read back from its bytes."""
+    grades = {"quality": SCORED} if grades is None else grades
+    return parsed(row_bytes(sample, grades, headline, passed=passed, submissions=submissions or {}))
+
+
+def same(left, right):
+    """Compare data with the types of its numbers; a mapping's order does not count."""
+    form = {"sort_keys": True, "ensure_ascii": True}
+    assert json.dumps(left, **form) == json.dumps(right, **form)

@@ -1,0 +1,91 @@
+"""The real command in processes of its own: exit codes, odd terminals, closed pipes, Ctrl-C."""
+
+import json
+import os
+import subprocess
+import sys
+
+import gradestack
+
+
+def test_exit_codes_of_the_real_command(here, spawn, write_lines):
+    """0, 1, 2, 3 and 4 as a shell sees them, messages on standard error."""
+    runs = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}])
+    common = ["grade", runs, "-o", "out", "--quiet", "--set", "reports=[]", "--set"]
+    assert spawn(*common, "gate={op: gte, value: 1}") == type(spawn("--version"))(0, "✓ PASSED\n", "")
+    failed = spawn(*common, "gate={op: gt, value: 1}")
+    assert (failed.code, failed.out, failed.err) == (1, "✗ FAILED\n", "")
+    for code, arguments in [
+        (2, ["grade", runs, "-o", runs]),
+        (2, ["run", "gone.yaml"]),
+        (2, ["nonsense"]),
+        (3, ["grade", "gone.jsonl"]),
+        (3, ["report", "gone"]),
+    ]:
+        said = spawn(*arguments)
+        assert said.code == code, said
+        assert said.out == ""
+        assert said.err
+        assert "Traceback" not in said.err
+
+
+def test_a_terminal_that_cannot_show_a_mark_is_no_crash(here, spawn, write_lines):
+    """Marks and odd file names are escaped where they cannot be written."""
+    runs = write_lines([{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}], "läufe.jsonl")
+    options = ["-o", "out", "--set", "reports=[]", "--set", "gate={op: gte, value: 1}"]
+    said = spawn("grade", runs, *options, PYTHONIOENCODING="latin-1")
+    assert (said.code, said.err) == (0, "")
+    assert "\\u2713 PASSED" in said.out
+    odd = os.fsdecode(b"n\xff.jsonl")
+    missing = spawn("grade", odd, PYTHONUTF8="1")
+    assert (missing.code, missing.err) == (3, "error: n\\udcff.jsonl: no such file or directory\n")
+    runs.rename(here / odd)
+    found = spawn("grade", odd, *options, PYTHONUTF8="1")
+    assert (found.code, found.err) == (0, "")
+
+
+def test_a_reader_that_closes_the_pipe_is_no_traceback(here, spawn):
+    """`gradestack schema suite | head -1`."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "gradestack.cli", "schema", "suite"],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=environment,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_ctrl_c_keeps_partial_results(here, spawn, write_lines):
+    """A real signal in the middle of a real run."""
+    import signal
+    import time
+
+    runs = write_lines(
+        [json.dumps({"id": str(n), "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}) for n in range(100_000)]
+    )
+    command = [sys.executable, "-m", "gradestack.cli", "grade", str(runs), "-o", "out", "--set", "reports=[]"]
+    command += ["--engine", "serial"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not any(path.stat().st_size for path in here.glob(".out.unfinished/parts-*/*.rows.jsonl")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err.decode() == "interrupted: partial results were kept\n"
+    report = gradestack.load_report(here / "out")
+    count = sum(1 for _ in report.rows())
+    assert 0 < count < 100_000
+    assert report.metrics["total"] == count
+    assert "incomplete" in report.summary
+    assert not list(here.glob(".out.*"))

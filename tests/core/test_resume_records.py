@@ -1,0 +1,107 @@
+"""What is on record of an unfinished run, and the hidden directory it is kept in."""
+
+import json
+
+import attrs
+import pytest
+
+from gradestack import resume, store
+from gradestack.api import Input, Shard
+from gradestack.errors import ConfigError
+from gradestack.fingerprint import differences, range_mark
+from gradestack.pipeline import ShardResult
+from gradestack.resume import from_json, to_json
+from gradestack.store import Staging
+
+# records
+
+
+def test_a_result_survives_its_record(tmp_path):
+    """Every field but the rows, which are in results.jsonl by then."""
+    result = ShardResult(
+        ordinal=3,
+        input="in",
+        samples=2,
+        rows=tmp_path / "rows",
+        native={"e/a.json": tmp_path / "parts-x/3.native"},
+        states={"g/m": {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324], "text": "\ud800é", "n": 2**70, "none": None}},
+        tally={"m": {"g": {"sum": [0.1], "states": {"graded": 2}}}},
+        bad=1,
+        bad_listed=[{"file": "f", "line": 1, "ordinal": 0, "reason": "x"}],
+        keys=bytearray(range(16)),
+        superseded=["f:1"],
+        seen={("m", "a"), ("", "b")},
+        broken={"e": "said"},
+        timings={"g": 0.5},
+    )
+    assert {field.name for field in attrs.fields(ShardResult)} == {
+        *resume._PLAIN,
+        "keys",
+        "seen",
+        "native",
+        "rows",
+        "interrupted",
+    }
+    back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)
+    assert back == attrs.evolve(result, rows=None)
+    assert repr(back.states) == repr(result.states)  # -0.0 == 0.0 would not tell
+
+
+def test_what_changed_is_named():
+    """One line per topic; texts with both values."""
+    old = {"same": 1, "version": "1", "grader a": {"x": 1}, "gone": 1}
+    new = {"same": 1, "version": "2", "grader a": {"x": 2}, "more": 1}
+    assert differences(old, new) == [
+        "version: was 1, is 2",
+        "grader a: changed",
+        "gone: not there any more",
+        "more: was not there",
+    ]
+    assert differences(old, old) == []
+
+
+def test_the_mark_of_a_range(tmp_path):
+    """Depends on what it is and on both its ends, not on its middle or what is around it."""
+    path = tmp_path / "f"
+    path.write_bytes(b"a" * 300_000)
+    shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
+    mark = range_mark(shard)
+    assert mark != range_mark(attrs.evolve(shard, ordinal=1))
+    for place, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
+        data = bytearray(b"a" * 300_000)
+        data[place] = ord("b")
+        path.write_bytes(data)
+        assert (range_mark(shard) == mark) is same
+
+
+# the hidden directory
+
+
+def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
+    """The second is refused after a while; the first goes on."""
+    monkeypatch.setattr(store, "PATIENCE", 0.1)
+    monkeypatch.setattr(store.lock, "__defaults__", (0.1,))
+    first = Staging(tmp_path / "out")
+    with pytest.raises(ConfigError, match="another run is writing it"):
+        Staging(tmp_path / "out")
+    first.write_json("x.json", 1)
+    assert first.commit() == tmp_path / "out"
+    assert (tmp_path / "out/x.json").is_file()
+
+
+def test_somebody_elses_hidden_directory_is_left_alone(tmp_path):
+    """Nothing that is not ours is removed."""
+    (tmp_path / ".out.unfinished").mkdir()
+    (tmp_path / ".out.unfinished/thesis.tex").touch()
+    with pytest.raises(ConfigError, match=r"holds thesis\.tex, which is not ours"):
+        Staging(tmp_path / "out")
+    assert (tmp_path / ".out.unfinished/thesis.tex").exists()
+
+
+def test_an_earlier_run_is_back_when_replacing_it_was_killed(tmp_path):
+    """Between the two renames the place is empty for a moment."""
+    old = tmp_path / ".out.unfinished/old"
+    old.mkdir(parents=True)
+    (old / "header.json").write_text(json.dumps({"generator": "gradestack"}))
+    Staging(tmp_path / "out").discard()
+    assert (tmp_path / "out/header.json").is_file()

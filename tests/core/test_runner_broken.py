@@ -1,0 +1,148 @@
+"""Results are kept whatever breaks or interrupts a run."""
+
+from pathlib import Path
+
+import pytest
+from tests.core.outcomes import ids, read
+from tests.core.toy_components import DO_STOP
+
+import gradestack
+from gradestack.errors import DataError, PluginError
+
+# broken components: the results are kept
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        ("add", "RuntimeError: stumbled in add over <object object>"),
+        ("merge", "RuntimeError: stumbled in merge over <object object>"),
+        ("finish", "RuntimeError: stumbled in finish over <object object>"),
+        ("json", "TypeError: Object of type set is not JSON serializable"),
+    ],
+)
+def test_a_raising_aggregator_costs_its_figures_only(run_lines, record, fail, said, small_shards):
+    """Rows and the other metrics are kept, exit code 4."""
+    small_shards(1)
+    metrics = {"sick": {"kind": "toy_count", "fail": fail}}
+    report = run_lines([record("a", 1.0), record("b", 0.5)], metrics=metrics, gate={"op": "gte", "value": 0.5})
+    assert report.summary["broken"] == {"quality/sick": said}
+    assert report.aggregates["quality"]["sick"] == {"error": said}
+    assert report.aggregates["quality"]["toy_count"]["sum"] == 1.5
+    assert report.summary["warnings"] == [f"quality/sick is broken and left out: {said}"]
+    assert (report.exit_code, report.passed, ids(report)) == (4, True, ["a", "b"])
+    assert read(report)["broken"] == {"quality/sick": said}
+
+
+@pytest.mark.parametrize(
+    ("target", "said"), [("BreaksAtRow", "RuntimeError: no row"), ("BreaksAtEnd", "RuntimeError: no end")]
+)
+def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target, said):
+    """The results are kept, the other exporter's file too."""
+    using = toys.make_registry(toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo"))
+    report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
+    assert (report.exit_code, report.summary["broken"]) == (4, {"sick": said})
+    assert report.metrics["avg_score_attempted"] == 0.75
+    assert (report.path / "native/echo.json").exists()
+
+
+def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
+    """The other page is there, and nothing in the message depends on the place."""
+    report = run_lines([record("a", 1.0)], reports=[{"kind": "dump", "breaks": True}, "markdown"])
+    assert report.summary["broken"] == {"reporter dump": "RuntimeError: no page in somewhere"}
+    assert (report.exit_code, [page.name for page in report.pages]) == (4, ["report.md"])
+    assert report.summary["warnings"] == [
+        "reporter dump is broken, its page is missing: RuntimeError: no page in somewhere"
+    ]
+    assert read(report) == dict(report.summary)
+
+
+@pytest.mark.parametrize("where", ["index", "plan", "read", "yield"])
+def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where):
+    """With its name, and nothing written."""
+    path = tmp_path / "x.numbers"
+    path.write_text("numbers\n1\n")
+    with pytest.raises(PluginError, match="reader Numbers"):
+        run_lines(path, reader={"kind": "numbers", "where": where})
+    assert [each.name for each in tmp_path.iterdir()] == ["x.numbers"]
+
+
+# interruption
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_an_interrupted_run_keeps_what_it_has(run_lines, record, small_shards, size, toys, with_echo):
+    """Rows and figures agree, the directory can be read, and says that it is incomplete."""
+    small_shards(size)
+    records = [record("a", 1.0), record("b", 0.0), record("c", **DO_STOP), record("d", 1.0)]
+    report = run_lines(records, gate={"op": "gte", "value": 0.1}, reports=["markdown"], using=with_echo)
+    assert report.exit_code == 130
+    assert ids(report) == ["a", "b"]
+    assert (report.metrics["total"], report.metrics["avg_score_attempted"], report.passed) == (2, 0.5, False)
+    assert "interrupted" in report.summary["incomplete"]
+    loaded = gradestack.load_report(report.path)
+    assert (loaded.summary, loaded.exit_code) == (report.summary, 130)
+    assert (report.path / "native/echo.json").read_text() == '[\n"a=1.0",\n"b=0.0"\n]\n'
+    assert (report.path / "report.md").exists()
+
+
+def test_an_interrupt_at_the_first_sample_is_still_a_run(run_lines, record):
+    """Empty, incomplete, readable."""
+    report = run_lines([record("a", **DO_STOP)])
+    assert (report.metrics["total"], report.exit_code, ids(report)) == (0, 130, [])
+
+
+def test_an_interrupt_with_several_runs_asked_for_keeps_the_rows(run_lines, record):
+    """The missing runs are no reason to throw the others away."""
+    report = run_lines([record("a", 1.0, run=1), record("a", **DO_STOP, run=2)], num_runs=2)
+    assert (report.exit_code, ids(report)) == (130, ["a"])
+
+
+def test_an_interrupt_while_pages_are_written_keeps_the_results(run_lines, record, toys):
+    """All figures are there, the page is not."""
+    using = toys.make_registry(toys.component("reporter", "slow", "Interrupting"))
+    report = run_lines([record("a", 1.0)], reports=["slow", "markdown"], using=using)
+    assert (report.exit_code, report.metrics["total"], report.pages) == (130, 1, ())
+    assert read(report)["incomplete"] == "interrupted: report pages are missing"
+
+
+def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
+    """All rows are there, the run says it is incomplete."""
+
+    def stop(self, summary):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(toys.Echo, "finish", stop)
+    report = run_lines([record("a", 1.0)], using=with_echo)
+    assert (report.exit_code, ids(report)) == (130, ["a"])
+
+
+# the file system
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, tmp_path):
+    """Whatever the system says, with the file it said it about."""
+
+    def full(self, name, value):
+        raise OSError(28, "No space left on device", str(self.path / name))
+
+    monkeypatch.setattr("gradestack.store.Staging.write_json", full)
+    with pytest.raises(DataError, match=r"summary\.json: No space left on device"):
+        run_lines([record("a", 1.0)])
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_an_input_that_may_not_be_read(run_lines, record, monkeypatch, write_lines):
+    """Said with its name (root may read anything, so the refusal is simulated)."""
+    path = write_lines([record("a")])
+    opened = Path.open
+
+    def refuse(self, *arguments, **options):
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(self))
+        return opened(self, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    for reader in ({"reader": None}, {}):
+        with pytest.raises(DataError, match=r"runs\.jsonl: (cannot be read: )?Permission denied"):
+            run_lines(path, **reader)

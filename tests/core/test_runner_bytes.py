@@ -1,0 +1,162 @@
+"""The same bytes and figures whatever the split, and native files."""
+
+import json
+import random
+from datetime import datetime
+
+import pytest
+from tests.core.outcomes import read
+from tests.core.toy_components import DO_SKIP
+
+import gradestack
+from gradestack.facade import load_suite
+from gradestack.jsontext import dumps
+from gradestack.rows import grade_from_json, key_from_row
+
+
+@pytest.fixture
+def noon(monkeypatch):
+    """Stop the clock: pages show the moment of the run, which is in header.json."""
+
+    class Clock:
+        @staticmethod
+        def now(zone):
+            return datetime(2031, 2, 3, 12, 0, 5, tzinfo=zone)
+
+    monkeypatch.setattr("gradestack.runner.datetime", Clock)
+
+
+# the same bytes
+
+
+MIXED = [
+    {
+        "id": f"t{number % 40}",
+        "run": number // 40,
+        "model": "ab"[number % 2],
+        "predicted": "é",
+        "recorded": {"score": score},
+    }
+    for number, score in enumerate(random.Random(5).choices([0.0, 1.0, 0.1, 1 / 3, 1e-17, 0.7], k=120))  # noqa: S311 - test data
+]
+for _position in (3, 50, 119):
+    MIXED[_position]["recorded"] = {"do": "raise"}
+for _position in (7, 60):
+    MIXED[_position]["recorded"] = {"do": "skip"}
+LINES = [
+    *map(json.dumps, MIXED[:30]),
+    "not json",
+    "",
+    '{"id": 5.5}',
+    *map(json.dumps, MIXED[30:]),
+    json.dumps(MIXED[0]),
+]
+RICH = {
+    "graders": {"quality": "toy", "other": {"kind": "toy", "factor": 0.3}},
+    "metrics": {
+        "average": "mean",
+        "others": {"kind": "mean", "of": "other"},
+        "hat": {"kind": "pass_hat_k", "of": "quality"},
+        "partial": {"kind": "partial_statistics", "of": "quality"},
+        "binary": {"kind": "binary", "of": "other"},
+    },
+    "gate": {"op": "gte", "value": 0.4},
+    "reports": ["dump", "html", "markdown"],
+}
+
+
+def test_rerunning_gives_the_same_bytes(run_lines, toys, with_echo, noon):
+    """All files but the header, pages and native files included."""
+    first = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
+    second = toys.files_of(run_lines(LINES, output="again", using=with_echo, **RICH).path, "header.json")
+    assert set(first) == {
+        "results.jsonl",
+        "summary.json",
+        "dump.json",
+        "report.html",
+        "report.md",
+        "native/echo.json",
+        "native/figures.json",
+    }
+    assert first == second
+
+
+def test_where_the_input_lies_does_not_show(tmp_path, write_lines, toys, with_echo, monkeypatch, noon):
+    """Nothing but the header depends on directories, and no other file holds an absolute path."""
+    found = []
+    for place, relative in (("one", False), ("some/where/else", True)):
+        path = write_lines(LINES, f"{place}/runs.jsonl")
+        monkeypatch.chdir(path.parent)
+        given = path.name if relative else str(path)
+        suite = {"name": "x", "target": {"paths": [given]}, **RICH, "engine": "serial"}
+        report = gradestack.run(suite, output=tmp_path / f"{place}-out", registry=with_echo)
+        found.append(toys.files_of(report.path, "header.json"))
+    assert found[0] == found[1]
+    assert not any(str(tmp_path).encode() in data for data in found[0].values())
+
+
+@pytest.mark.parametrize("size", [1, 100, 333, 1000, 5000])
+def test_any_split_into_shards_gives_the_same_bytes(run_lines, small_shards, toys, with_echo, size, noon):
+    """One record per shard or all in one: rows, figures, pages and native files are the same."""
+    whole = toys.files_of(run_lines(LINES, using=with_echo, **RICH).path, "header.json")
+    small_shards(size)
+    split = toys.files_of(run_lines(LINES, output="split", using=with_echo, **RICH).path, "header.json")
+    assert split == whole
+
+
+def test_any_split_into_files_gives_the_same_figures(run_lines, write_lines, with_echo):
+    """Three files hold what one held: the same rows but for their places, the same metrics."""
+    whole = run_lines(MIXED, using=with_echo, **RICH)
+    paths = [str(write_lines(MIXED[start : start + 40], f"part{start}.jsonl")) for start in (0, 40, 80)]
+    parts = run_lines([], output="parts", using=with_echo, target={"paths": paths}, **RICH)
+    assert parts.metrics == whole.metrics
+    strip = lambda row: {key: value for key, value in row.items() if key != "source"}  # noqa: E731
+    assert [strip(row) for row in parts.rows()] == [strip(row) for row in whole.rows()]
+
+
+def test_metrics_can_be_recomputed_from_the_rows_alone(run_lines, tmp_path, registry):
+    """Folding the grades of results.jsonl gives every aggregate of summary.json, exactly."""
+    report = run_lines(LINES, **RICH)
+    suite = load_suite({"target": {"paths": [str(tmp_path / "runs.jsonl")]}, **RICH}, registry=registry)
+    aggregators = {(metric.of, metric.stage.key): metric.stage.component for metric in suite.metrics}
+    assert len(aggregators) == 7
+    states = {place: aggregator.start() for place, aggregator in aggregators.items()}
+    for ordinal, row in enumerate(report.rows()):
+        key = key_from_row(row, ordinal)
+        for (of, name), aggregator in aggregators.items():
+            states[of, name] = aggregator.add(states[of, name], key, grade_from_json(row["grades"][of]))
+    summary = read(report)["metrics"]["aggregates"]
+    for (of, name), aggregator in aggregators.items():
+        assert json.loads(dumps(dict(aggregator.finish(states[of, name])))) == summary[of][name], (of, name)
+
+
+# native files
+
+
+def test_native_files_of_one_input(run_lines, record, with_echo):
+    """Framed, in input order, with the figures of the input."""
+    report = run_lines([record("a", 1.0), "broken", record("b", **DO_SKIP)], using=with_echo)
+    assert (report.path / "native/echo.json").read_text() == '[\n"a=1.0",\n"bad",\n"b=None"\n]\n'
+    figures = read(report, "native/figures.json")
+    assert (figures["key"], figures["ids"], figures["states"]["skipped"]) == ("quality", ["a", "b"], 1)
+
+
+def test_native_files_of_several_inputs(run_lines, write_lines, record, with_echo, small_shards):
+    """One folder per input, each with its own figures, whatever an aggregator's merge takes over."""
+    small_shards(1)
+    one = write_lines([record("a", 1.0), record("b", 0.5)], "one.jsonl")
+    two = write_lines([record("c", 0.25), record("d", 0.125)], "two.jsonl")
+    report = run_lines([], using=with_echo, target={"paths": [str(one), str(two)]})
+    found = {name: read(report, f"native/{name}/figures.json") for name in ("one", "two")}
+    assert {name: (each["ids"], each["sum"]) for name, each in found.items()} == {
+        "one": (["a", "b"], 1.5),
+        "two": (["c", "d"], 0.375),
+    }
+    assert report.aggregates["quality"]["toy_count"]["sum"] == 1.875
+    assert report.aggregates["quality"]["toy_count"]["ids"] == ["a", "b", "c", "d"]
+
+
+def test_an_exporter_needs_its_reader_and_its_graders(run_lines, record, with_echo):
+    """Otherwise nothing native is written."""
+    report = run_lines([record("a", 1.0)], using=with_echo, graders={"q": "tau_partial"})
+    assert not (report.path / "native").exists()

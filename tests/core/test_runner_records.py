@@ -1,0 +1,188 @@
+"""Records of all kinds: joined with datasets, repeated, broken, hostile."""
+
+import pytest
+from tests.core.toy_components import DO_RAISE
+
+from gradestack.errors import DataError, PluginError
+
+# datasets
+
+
+def test_a_dataset_is_joined_by_id(run_lines, write_lines):
+    """Expectations come from it; rows nobody answered are missing, per model, and counted in the total only."""
+    gold = write_lines([{"id": str(n), "expected": [{"name": "f"}], "input": f"q{n}"} for n in range(3)], "gold.jsonl")
+    call = [{"name": "f"}]
+    records = [
+        {"id": "0", "model": "m", "predicted": call},
+        {"id": "2", "model": "m", "predicted": []},
+        {"id": "1", "model": "n", "predicted": call},
+        {"id": "9", "model": "n", "predicted": call},
+    ]
+    report = run_lines(records, graders={"q": "tau_partial"}, dataset=str(gold))
+    rows = [(row["model_name"], row["sample"]["id"], row["state"], row["sample"]["input"]) for row in report.rows()]
+    assert rows == [
+        ("m", "0", "graded", "q0"),
+        ("m", "2", "graded", "q2"),
+        ("n", "1", "graded", "q1"),
+        ("n", "9", "skipped", None),
+        ("m", "1", "missing", "q1"),
+        ("n", "0", "missing", "q0"),
+        ("n", "2", "missing", "q2"),
+    ]
+    assert report.states["q"] == {"graded": 3, "skipped": 1, "failed": 0, "missing": 3}
+    assert report.metrics["avg_score_attempted"] == pytest.approx(2 / 3, abs=0)
+    assert report.metrics["avg_score_total"] == pytest.approx(2 / 7, abs=0)
+    per_model = {row["model_name"]: (row["total"], row["total_attempted"]) for row in report.metrics["per_model"]}
+    assert per_model == {"m": (3, 2), "n": (4, 1)}
+
+
+def test_a_dataset_and_no_readable_record_is_no_run(run_lines, write_lines):
+    """All missing because nothing could be read is unusable input, not a result."""
+    gold = write_lines([{"id": "0", "expected": "x"}], "gold.jsonl")
+    with pytest.raises(DataError, match="no record could be read"):
+        run_lines(["broken"], dataset=str(gold))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [(['{"id": "a", "expected": "x"}', "{"], r"gold\.jsonl:2: not JSON"), ([], "the file is empty")],
+)
+def test_a_broken_dataset_is_refused(run_lines, write_lines, record, lines, message):
+    """A reference that is half there would give wrong figures quietly."""
+    gold = write_lines(lines, "gold.jsonl")
+    with pytest.raises(DataError, match=message):
+        run_lines([record("a")], dataset=str(gold))
+
+
+# duplicates
+
+
+TWICE = [("a", 0.0, None), ("b", 1.0, None), ("a", 1.0, None), ("a", 0.5, 1), ("a", 0.25, None)]
+
+
+def twice(record):
+    return [record(identifier, score, run=run) for identifier, score, run in TWICE]
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_duplicates_are_kept_and_told(run_lines, record, small_shards, size):
+    """The same id of another run is no duplicate."""
+    small_shards(size)
+    report = run_lines(twice(record))
+    assert report.summary["duplicates"] == {"policy": "keep", "count": 2, "listed": ["runs.jsonl:3", "runs.jsonl:5"]}
+    assert report.summary["warnings"] == [
+        "2 record(s) repeat an (id, model, run), the first at runs.jsonl:3; all are kept"
+    ]
+    assert report.metrics["total"] == 5
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_the_last_duplicate_can_win(run_lines, record, small_shards, size):
+    """In its own place."""
+    small_shards(size)
+    report = run_lines(twice(record), duplicates="last")
+    assert [(row["sample"]["id"], row["run"], row["grade"]["score"]) for row in report.rows()] == [
+        ("b", None, 1.0),
+        ("a", 1, 0.5),
+        ("a", None, 0.25),
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_path):
+    """With the place of the first and what to do; nothing is written."""
+    small_shards(size)
+    with pytest.raises(
+        DataError, match=r"runs\.jsonl:3: repeats an \(id, model, run\) .* `duplicates: keep` or `last`"
+    ):
+        run_lines(twice(record), duplicates="error")
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+# broken input
+
+
+def test_bad_records_are_counted_and_listed(run_lines, record):
+    """They do not end the run, and are in no total."""
+    report = run_lines([record("a", 1.0), "{", "[1]", record("b", 1.0)])
+    assert report.summary["bad_records"] == {
+        "count": 2,
+        "listed": [
+            {
+                "file": "runs.jsonl",
+                "line": 2,
+                "ordinal": 1,
+                "reason": report.summary["bad_records"]["listed"][0]["reason"],
+            },
+            {"file": "runs.jsonl", "line": 3, "ordinal": 2, "reason": "record: expected an object, got [1]"},
+        ],
+    }
+    assert "not JSON" in report.summary["bad_records"]["listed"][0]["reason"]
+    assert (report.metrics["total"], report.exit_code) == (2, 0)
+
+
+def test_strict_stops_at_the_first_bad_record(run_lines, record, tmp_path):
+    """Nothing is written."""
+    with pytest.raises(DataError, match=r"runs\.jsonl:2: not JSON"):
+        run_lines([record("a"), "{", "[1]"], strict=True)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(PluginError, match="ZeroDivisionError"):
+        run_lines([record("a", **DO_RAISE)], strict=True)
+
+
+def test_no_readable_record_is_unusable_input(run_lines, tmp_path):
+    """The first reason is told; nothing is written, an earlier run stays."""
+    with pytest.raises(DataError) as caught:
+        run_lines(["{", "[1]"])
+    assert str(caught.value).startswith(f"{tmp_path}/runs.jsonl: no record could be read\n  - runs.jsonl:1: not JSON")
+    with pytest.raises(DataError, match="no record could be read\n  - the input holds no record"):
+        run_lines(["", ""])
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+HOSTILE = {
+    "nan": '{"id": "x", "predicted": "y", "recorded": {"score": NaN}, "usage": [NaN, -Infinity, 1e400]}',
+    "deep": '{"id": "x", "predicted": "y", "usage": ' + "[" * 10_000 + "]" * 10_000 + "}",
+    "surrogate": '{"id": "x\\ud800", "predicted": "\\udfff", "facets": {"\\ud800": "\\udc00"}, "model": "\\ud800"}',
+    "huge": '{"id": "x", "predicted": "y", "usage": ' + "9" * 4000 + "}",
+    "beyond": '{"id": "x", "predicted": "y", "usage": ' + "9" * 5000 + "}",
+    "utf8": '{"id": "x", "predicted": "\udce9"}',
+    "types": '{"id": [], "predicted": 5}',
+    "null": "null",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_records_do_not_end_a_run(run_lines, record, name, toys):
+    """Each is graded, failed or listed as bad, and the next record is graded; pages are written."""
+    report = run_lines(
+        [record("before", 1.0), HOSTILE[name], record("after", 1.0)], reports=["html", "markdown", "dump"]
+    )
+    assert "broken" not in report.summary
+    scores = {row["sample"]["id"]: row["grade"]["state"] for row in report.rows()}
+    assert scores["before"] == scores["after"] == "graded"
+    assert report.metrics["total"] + report.summary["bad_records"]["count"] == 3
+    for data in toys.files_of(report.path).values():
+        data.decode("utf-8")
+
+
+@pytest.mark.parametrize("depth", [150, 400, 700, *range(900, 1000, 7)])
+def test_every_depth_is_read_or_refused(run_lines, record, depth):
+    """At the edge of what the interpreter can nest, reader, rows and pages all hold."""
+    value = "[" * depth + "]" * depth
+    places = [
+        f'"usage": {value}',
+        f'"expected": {{"plan": {value}}}',
+        f'"facets": {{"x": {value}}}',
+        f'"model": {value}',
+    ]
+    lines = [f'{{"id": "x", "predicted": "y", {place}}}' for place in places]
+    report = run_lines([record("before", 1.0), *lines], reports=["html", "markdown"])
+    assert "broken" not in report.summary
+    assert report.metrics["total"] + report.summary["bad_records"]["count"] == 5
+
+
+def test_huge_scores_do_not_poison_the_sums(run_lines, record):
+    """Finite but absurd: failed grades, the average is of the others."""
+    report = run_lines([record("a", 1.0), record("b", 1.7e308), record("c", 1.7e308)])
+    assert (report.metrics["avg_score_attempted"], report.states["quality"]["failed"]) == (1.0, 2)

@@ -1,0 +1,197 @@
+"""Whatever interrupts a block, rows and figures are about the same samples."""
+
+import signal
+
+import attrs
+import pytest
+from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
+
+from gradestack.api import Aggregator, Extractor, Grader
+from gradestack.model import Grade, Sample
+from gradestack.pipeline import MetricSlot
+from gradestack.slots import GraderSlot
+from gradestack_plugins.statistics.mean import Mean
+
+
+@attrs.frozen(kw_only=True)
+class Interrupted(Grader):
+    """Does something at certain samples, else gives 1."""
+
+    at: dict[str, object] = attrs.field(factory=dict)
+
+    def grade(self, sample):
+        if sample.id in self.at:
+            self.at[sample.id]()
+        return Grade(score=1.0)
+
+
+def ctrl_c(times=1):
+    def press():
+        for _ in range(times):
+            signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+def stop():
+    raise KeyboardInterrupt
+
+
+def slots(*graders):
+    return tuple(
+        GraderSlot(key=key, component="toy", grader=grader)
+        for key, grader in zip(("quality", "b", "c"), graders, strict=False)
+    )
+
+
+@pytest.fixture
+def interrupted(make_worker, quick, toys):
+    """Return a function that grades numbered samples with graders, in blocks, and gives the result."""
+    quick(64)
+
+    def run(*graders, given=None, **fields):
+        made = slots(*graders)
+        count = MetricSlot(key="toy_count", of="quality", aggregator=toys.Count())
+        means = [MetricSlot(key="mean", of=slot.key, aggregator=Mean()) for slot in made]
+        usual = {"graders": made, "metrics": (count, *means)}
+        before = signal.getsignal(signal.SIGINT)
+        try:
+            return make_worker(**{**usual, **fields}).process(SHARD, numbered() if given is None else given)
+        finally:
+            assert signal.getsignal(signal.SIGINT) is before
+
+    return run
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 40, 62, 63, 99])
+def test_an_interrupted_grader_keeps_the_samples_before(interrupted, at):
+    """Rows and figures, up to the sample it was at, wherever that is in its block."""
+    result = interrupted(Interrupted(at={str(at): stop}))
+    assert consistent(result) == [str(number) for number in range(at)]
+    assert result.interrupted
+
+
+@pytest.mark.parametrize("at", [0, 40, 63])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_samples_not_all_graders_have_judged_are_left_out(interrupted, place, at):
+    """Whichever of three graders is interrupted."""
+    graders = [Interrupted(at={str(at): stop} if number == place else {}) for number in range(3)]
+    result = interrupted(*graders)
+    assert consistent(result) == [str(number) for number in range(at)]
+    assert result.interrupted
+
+
+def test_graders_of_texts_are_interrupted_alike(interrupted, toys):
+    """Where a submission is taken out of the sample first, and where failed runs are in the block."""
+
+    @attrs.frozen
+    class Text(Extractor):
+        def extract(self, sample):
+            if sample.id == "41":
+                raise KeyboardInterrupt
+            return "text"
+
+    made = (
+        GraderSlot(key="quality", component="toy", grader=toys.Toy()),
+        GraderSlot(key="b", component="toy", grader=toys.Toy(), extractor=Text()),
+    )
+    given = [sample(number, id=str(number), facets={}) for number in range(60)]
+    metrics = (
+        MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),
+        MetricSlot(key="mean", of="b", aggregator=Mean()),
+    )
+    result = interrupted(graders=made, metrics=metrics, given=iter(given))
+    assert consistent(result) == [str(number) for number in range(41)]
+    assert {row["submissions"]["b"] for row in rows(result) if row["status"] == "ok"} == {"text"}
+
+
+def test_an_interruption_while_another_is_dealt_with_drops_the_block(interrupted):
+    """The other graders are asked about the samples before; interrupted there, too, nothing of the block is kept."""
+    result = interrupted(Interrupted(at={"40": stop}), Interrupted(at={"35": stop}))
+    assert consistent(result) == [str(number) for number in range(31)]
+    assert result.interrupted
+
+
+@pytest.mark.parametrize("at", [0, 1, 40, 62])
+def test_the_first_ctrl_c_lets_the_block_be_finished(interrupted, at):
+    """No sample is lost, none is begun anew."""
+    result = interrupted(Interrupted(at={str(at): ctrl_c()}))
+    end = next(end for end in (1, 3, 7, 15, 31, 63) if end > at)
+    assert consistent(result) == [str(number) for number in range(end)]
+    assert result.interrupted
+
+
+@pytest.mark.parametrize("at", [0, 1, 40, 62])
+def test_the_second_ctrl_c_ends_at_once(interrupted, at):
+    """What was graded before is kept."""
+    result = interrupted(Interrupted(at={str(at): ctrl_c(2)}))
+    assert consistent(result) == [str(number) for number in range(at)]
+    assert result.interrupted
+
+
+def test_ctrl_c_while_reading_grades_what_was_read(interrupted):
+    """Once, twice, or as an exception of the reader's; the samples waiting for their block are not lost."""
+    for press in (ctrl_c(), ctrl_c(2), stop):
+
+        def reading(press=press):
+            for number in range(100):
+                if number == 50:
+                    press()
+                yield Sample(id=str(number), recorded={"score": 1.0})
+
+        result = interrupted(Interrupted(), given=reading())
+        assert consistent(result) == [str(number) for number in range(50)]
+        assert result.interrupted
+
+
+def test_ctrl_c_while_the_rest_is_graded_keeps_what_was_judged(interrupted):
+    """Behind the last record, where the last block is graded."""
+    for press, end in ((ctrl_c(), 100), (ctrl_c(2), 99), (stop, 99)):
+        result = interrupted(Interrupted(at={"99": press}))
+        assert consistent(result) == [str(number) for number in range(end)]
+        assert result.interrupted
+
+
+@attrs.frozen(kw_only=True)
+class Pressing(Aggregator[dict[str, int]]):
+    """Is interrupted while it counts the tenth sample."""
+
+    press: object = None
+
+    def start(self):
+        return {"n": 0}
+
+    def add(self, state, key, grade):
+        if key.id == "10":
+            self.press()
+        return {"n": state["n"] + 1}
+
+    def merge(self, left, right):
+        return {"n": left["n"] + right["n"]}
+
+    def finish(self, state):
+        return dict(state)
+
+
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_ctrl_c_while_figures_are_counted_waits_for_them(interrupted, toys, times):
+    """However often: the block's rows and figures stay together, and then the run ends."""
+    metrics = (
+        MetricSlot(key="press", of="quality", aggregator=Pressing(press=ctrl_c(times))),
+        MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),
+    )
+    result = interrupted(Interrupted(), metrics=metrics)
+    assert consistent(result) == [str(number) for number in range(15)]
+    assert result.states["quality/press"] == {"n": 15}
+    assert result.interrupted
+
+
+def test_figures_that_are_torn_are_not_passed_on(interrupted):
+    """A metric that raises what only Ctrl-C raises: the shard has no result."""
+    for given in (None, numbered(12)):
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(
+                Interrupted(),
+                given=given,
+                metrics=(MetricSlot(key="press", of="quality", aggregator=Pressing(press=stop)),),
+            )

@@ -1,0 +1,313 @@
+"""The metrics over When2Call grades in both profiles, against numbers by hand and a slow calculation of its own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.plugins.when2call.when2call_records import LABELS, PROFILES, judge, sample
+
+from gradestack import testing
+from gradestack.model import Key, Status, ToolSpec
+from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
+from gradestack_plugins.when2call.grader import When2Call
+
+VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
+
+
+def reference(rows, predictions):
+    """Metrics of the evaluation suite straight from their definitions: rows are (uuid, gold, has no tools)."""
+    matrix = {gold: dict.fromkeys(LABELS, 0) for gold in LABELS}
+    missing = invalid = 0
+    tool, answer, parameter = [0, 0], [0, 0], [0, 0]
+    for uuid, gold, no_tools in rows:
+        missing += uuid not in predictions
+        label = predictions.get(uuid, "invalid")
+        if label not in LABELS:
+            invalid += 1
+            label = "cannot_answer"
+        matrix[gold][label] += 1
+        answer = [answer[0] + (label == "direct" != gold), answer[1] + 1]
+        if gold == "request_for_info":
+            parameter = [parameter[0] + (label == "tool_call"), parameter[1] + 1]
+        if gold == "cannot_answer" and no_tools:
+            tool = [tool[0] + (label == "tool_call"), tool[1] + 1]
+    f1 = {}
+    for label in LABELS:
+        hits, support = matrix[label][label], sum(matrix[label].values())
+        predicted = sum(row[label] for row in matrix.values())
+        p = hits / predicted if predicted else 0.0
+        r = hits / support if support else 0.0
+        f1[label] = 2 * p * r / (p + r) if p + r else 0.0
+    n = len(rows)
+    return {
+        "accuracy": sum(matrix[label][label] for label in LABELS) / n if n else 0.0,
+        "macro_f1": (f1["direct"] + f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]) / 4,
+        "macro_f1_no_direct": (f1["tool_call"] + f1["request_for_info"] + f1["cannot_answer"]) / 3,
+        "per_class_f1": f1,
+        "per_class_support": {label: sum(matrix[label].values()) for label in LABELS},
+        "confusion_matrix": matrix,
+        "tool_hallucination_rate": tool[0] / tool[1] if tool[1] else None,
+        "answer_hallucination_rate": answer[0] / answer[1] if answer[1] else None,
+        "parameter_hallucination_rate": parameter[0] / parameter[1] if parameter[1] else None,
+        "n_total": n,
+        "n_missing_uuid": missing,
+        "n_invalid_label": invalid,
+        "n_converted_to_cannot_answer": invalid,
+    }
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_unknown_uuids_are_counted_and_change_no_metric(evaluate, row, profile):
+    """A prediction outside the dataset is skipped with its reason and reported."""
+    with_it = evaluate([judge("a", "tool_call"), judge("x", "direct")], [row("a")], profile=profile)
+    without = evaluate([judge("a", "tool_call")], [row("a")], profile=profile)
+    assert with_it.grades[1].reasons[0].code == "not_in_dataset"
+    assert with_it.counts["not_in_dataset"] == 1
+    assert with_it.rates == without.rates
+    assert with_it.native["metrics"] == without.native["metrics"]
+
+
+def test_macro_f1_always_divides_by_four(evaluate, row):
+    """Without any direct row a perfect model gets three quarters, and 1 over the other three labels."""
+    golds = ("tool_call", "request_for_info", "cannot_answer")
+    found = evaluate([judge(gold, gold) for gold in golds], [row(gold, gold) for gold in golds])
+    assert (found.classes["accuracy"], found.classes["macro_f1"], found.classes["macro_f1_no_direct"]) == (
+        1.0,
+        0.75,
+        1.0,
+    )
+
+
+def test_hallucination_rates_by_hand(evaluate, row):
+    """Two rows without tools, one called; one direct in six; one of two missing parameters called away."""
+    cases = [
+        ("a", "cannot_answer", [], "tool_call"),
+        ("b", "cannot_answer", [], "cannot_answer"),
+        ("c", "cannot_answer", ["{}"], "tool_call"),
+        ("d", "request_for_info", ["{}"], "tool_call"),
+        ("e", "request_for_info", ["{}"], "direct"),
+        ("f", "direct", ["{}"], "direct"),
+    ]
+    dataset = [row(uuid, gold, tools=tools) for uuid, gold, tools, _ in cases]
+    rates = evaluate([judge(uuid, label) for uuid, _, _, label in cases], dataset).rates
+    assert (rates["tool_hallucination_numerator"], rates["tool_hallucination_denominator"]) == (1, 2)
+    assert (rates["tool_hallucination_rate"], rates["parameter_hallucination_rate"]) == (0.5, 0.5)
+    assert rates["answer_hallucination_rate"] == 1 / 6
+    assert rates["undefined"] == {}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_undefined_rate_is_null_and_never_zero(evaluate, row, profile):
+    """No row with that gold label: null with a reason, in both profiles and in the native artefact."""
+    found = evaluate([judge("a", "tool_call")], [row("a")], profile=profile)
+    assert found.rates["tool_hallucination_rate"] is found.rates["parameter_hallucination_rate"] is None
+    assert set(found.rates["undefined"]) == {"tool_hallucination_rate", "parameter_hallucination_rate"}
+    assert found.rates["answer_hallucination_rate"] == 0.0
+    metrics = found.native["metrics"]
+    assert metrics["tool_hallucination_rate"] is None
+    nothing = evaluate([], [], profile=profile)
+    assert nothing.rates["answer_hallucination_rate"] is None
+
+
+def test_unknown_tools_stand_outside_the_tool_rate():
+    """Without a dataset nobody knows whether there were tools; samples of other readers know by their tools."""
+    grader = When2Call()
+    given = [
+        sample("cannot_answer", "tool_call"),
+        sample("cannot_answer", "tool_call", tools=()),
+        sample("cannot_answer", "tool_call", tools=(ToolSpec(name="f"),)),
+    ]
+    keyed = [(Key(id=str(n)), grader.grade(each)) for n, each in enumerate(given)]
+    rates = Hallucination().finish(testing.fold(Hallucination(), keyed))
+    assert (rates["tool_hallucination_numerator"], rates["tool_hallucination_denominator"]) == (1, 1)
+    assert rates["n_tools_unknown"] == 1
+
+
+def logprob(uuid, labels):
+    return {"uuid": uuid, "mode": "llama_scoring"} | {
+        f"predicted_label_{name}": label for name, label in zip(VARIANTS, labels, strict=True)
+    }
+
+
+def test_variants_are_four_prediction_sets(evaluate, row):
+    """Each variant has its own metrics; the option says which one the grade itself shows."""
+    dataset = [row("a"), row("b", "direct")]
+    records = [
+        logprob("a", ("tool_call", "direct", "tool_call", "?")),
+        logprob("b", ("direct", "direct", "tool_call", None)),
+    ]
+    found = evaluate(records, dataset)
+    accuracy = {name: found.classes["sets"][name]["accuracy"] for name in VARIANTS}
+    assert accuracy == {"norm_bytes": 1.0, "raw": 0.5, "norm_tokens": 0.5, "norm_chars": 0.0}
+    assert found.classes["sets"]["norm_chars"]["n_missing"] == 1
+    assert [item.id for item in found.grades[0].items] == list(VARIANTS)
+    assert found.classes["accuracy"] == 1.0
+    assert evaluate(records, dataset, grader={"variant": "raw"}).classes["accuracy"] == 0.5
+    upstream = evaluate(records, dataset, profile="upstream").classes["sets"]["norm_chars"]
+    assert (upstream["n"], upstream["n_missing"], upstream["n_invalid"]) == (2, 1, 2)
+
+
+def test_rows_missing_from_a_scoring_file_are_missing_in_all_variants(evaluate, row):
+    """Each prediction set counts them by its profile's rule."""
+    records, dataset = [logprob("a", ["tool_call"] * 4)], [row("a"), row("b", "cannot_answer")]
+    for profile, n in (("documented", 1), ("upstream", 2)):
+        sets = evaluate(records, dataset, profile=profile).classes["sets"]
+        assert [(sets[name]["n"], sets[name]["n_missing"]) for name in VARIANTS] == [(n, 1)] * 4
+
+
+def matrix_case(row, cells):
+    """Return predictions and dataset with the given numbers of (gold, recorded label)."""
+    dataset, predictions = [], []
+    for gold, label, number in cells:
+        for _ in range(number):
+            uuid = f"u{len(dataset)}"
+            dataset.append(row(uuid, gold))
+            predictions.append((uuid, label))
+    return predictions, dataset
+
+
+def test_published_figures_of_a_multiple_choice_run(evaluate, row):
+    """Fifteen items, five per gold label, three direct and two invalid: .6667, .547222, .729630, .2 and 0."""
+    cells = [
+        ("tool_call", "tool_call", 4),
+        ("tool_call", "invalid", 1),
+        ("request_for_info", "direct", 1),
+        ("request_for_info", "request_for_info", 4),
+        ("cannot_answer", "direct", 2),
+        ("cannot_answer", "request_for_info", 1),
+        ("cannot_answer", "invalid", 1),
+        ("cannot_answer", "cannot_answer", 1),
+    ]
+    predictions, dataset = matrix_case(row, cells)
+    records = [
+        {
+            "uuid": uuid,
+            "predicted_label": label,
+            "predicted_index": -1 if label == "invalid" else 0,
+            "raw_mcq_output": "",
+        }
+        for uuid, label in predictions
+    ]
+    metrics = evaluate(records, dataset, profile="upstream").native["metrics"]
+    assert metrics["accuracy"] == pytest.approx(0.6667, abs=5e-5)
+    assert metrics["macro_f1"] == pytest.approx(0.547222, abs=5e-7)
+    assert metrics["macro_f1_no_direct"] == pytest.approx(0.729630, abs=5e-7)
+    assert metrics["answer_hallucination_rate"] == 0.2
+    assert metrics["parameter_hallucination_rate"] == 0.0
+    assert (metrics["n_invalid_label"], metrics["n_mcq_predicted_index_minus1"]) == (2, 2)
+
+
+def test_published_figures_of_a_scoring_run(evaluate, row):
+    """The same fifteen items scored by log-probability: .5333, .380952, .507937 and .4 in all variants."""
+    cells = [
+        ("tool_call", "tool_call", 4),
+        ("tool_call", "cannot_answer", 1),
+        ("request_for_info", "tool_call", 2),
+        ("request_for_info", "request_for_info", 3),
+        ("cannot_answer", "tool_call", 3),
+        ("cannot_answer", "request_for_info", 1),
+        ("cannot_answer", "cannot_answer", 1),
+    ]
+    predictions, dataset = matrix_case(row, cells)
+    native = evaluate([logprob(uuid, [label] * 4) for uuid, label in predictions], dataset, profile="upstream").native
+    assert list(native["metrics"]) == list(VARIANTS)
+    for metrics in native["metrics"].values():
+        assert metrics["accuracy"] == 0.5333333333333333
+        assert metrics["macro_f1"] == 0.38095238095238093
+        assert metrics["macro_f1_no_direct"] == 0.5079365079365079
+        assert metrics["parameter_hallucination_rate"] == 0.4
+        assert metrics["per_class_f1"]["request_for_info"] == 0.6666666666666665
+
+
+def test_published_figures_of_a_judge_run_whose_parser_failed(evaluate, row):
+    """Fifteen of fifteen fell back: .333 and .125 as recorded; read again 11/15, .5556, .7407, 8 labels changed."""
+    cells = [
+        ("tool_call", "tool_call", 4),
+        ("tool_call", "cannot_answer", 1),
+        ("request_for_info", "request_for_info", 3),
+        ("request_for_info", "cannot_answer", 2),
+        ("cannot_answer", "request_for_info", 1),
+        ("cannot_answer", "cannot_answer", 4),
+    ]
+    predictions, dataset = matrix_case(row, cells)
+    records = [
+        judge(uuid, "cannot_answer", json.dumps({"classification": label}), judge_fallback_to_cannot_answer=True)
+        for uuid, label in predictions
+    ]
+    recorded = evaluate(records, dataset, profile="upstream")
+    assert recorded.native["metrics"]["accuracy"] == pytest.approx(1 / 3)
+    assert recorded.native["metrics"]["macro_f1"] == pytest.approx(0.125)
+    assert recorded.native["metrics"]["judge_fallback_to_cannot_answer_rate"] == 1.0
+    assert recorded.counts["relabel_differs"] == 8
+    for options in ({}, {"profile": "upstream", "relabel": "from_raw"}):
+        again = evaluate(records, dataset, **options)
+        assert again.classes["accuracy"] == pytest.approx(11 / 15)
+        assert again.classes["macro_f1"] == pytest.approx(0.5556, abs=5e-5)
+        assert again.classes["macro_f1_no_direct"] == pytest.approx(0.7407, abs=5e-5)
+        assert again.counts["relabelled"] == 8
+        assert again.counts["judge_fallback_to_cannot_answer"] == 15
+
+
+cases = st.lists(
+    st.tuples(
+        st.sampled_from(LABELS),
+        st.booleans(),
+        st.sampled_from([*LABELS, "invalid", "direct_answer", "Direct", None]),
+    ),
+    max_size=25,
+)
+
+
+@given(cases)
+def test_upstream_equals_the_slow_calculation(given_cases):
+    """Every figure of the native metrics equals its definition over dataset rows, bit for bit."""
+    rows = [(f"u{n}", gold, no_tools) for n, (gold, no_tools, _) in enumerate(given_cases)]
+    predictions = {f"u{n}": label for n, (_, _, label) in enumerate(given_cases) if label is not None}
+    found = block(given_cases, "upstream")
+    assert found == reference(rows, predictions)
+
+
+def block(given_cases, profile):
+    from gradestack_plugins.statistics.classification import Classification
+    from gradestack_plugins.when2call.exporter import metrics_block
+
+    grader = When2Call(profile=profile)
+    keyed = []
+    for gold, no_tools, label in given_cases:
+        tools = () if no_tools else (ToolSpec(name="f"),)
+        status = Status.MISSING if label is None else Status.OK
+        keyed.append((Key(id="x"), grader.grade(sample(gold, label, tools=tools, status=status))))
+    if not keyed:
+        keyed = [(Key(id="x"), grader.grade(sample(None, None)))]
+    rates = Hallucination().finish(testing.fold(Hallucination(), keyed))
+    classes = Classification(profile=profile, labels=LABELS, exclude=("direct",))
+    return metrics_block(classes.finish(testing.fold(classes, keyed)), rates)
+
+
+@given(cases, st.sampled_from(PROFILES))
+def test_rates_lie_between_zero_and_one_and_the_matrix_sums_to_n(given_cases, profile):
+    """The identities hold for any predictions, in both profiles; documented N leaves the missing out."""
+    found = block(given_cases, profile)
+    missing = sum(label is None for _, _, label in given_cases)
+    assert sum(map(sum, (row.values() for row in found["confusion_matrix"].values()))) == found["n_total"]
+    assert found["n_total"] == len(given_cases) - (missing if profile == "documented" else 0)
+    assert found["n_missing_uuid"] == missing
+    rates = [found[name] for name in found if name.endswith("_rate") or name in ("accuracy", "macro_f1")]
+    assert all(rate is None or 0 <= rate <= 1 for rate in rates)
+    if profile == "documented":
+        assert found["n_converted_to_cannot_answer"] == 0
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_aggregators_obey_the_laws_of_merging(evaluate, row, profile):
+    """Identity, associativity, any split and JSON round trips, with all four prediction sets."""
+    dataset = [row(f"u{n}", LABELS[n % 4], tools=[] if n % 3 else ["{}"]) for n in range(24)]
+    records = [logprob(f"u{n}", [LABELS[(n + k) % 4] for k in range(4)]) for n in range(0, 24, 2)]
+    grades = evaluate(records, dataset, profile=profile).grades
+    keyed = [(Key(id=f"u{n}", ordinal=n), grade) for n, grade in enumerate(grades)]
+    for aggregator in (Hallucination(), When2CallCounts()):
+        testing.check_aggregator(aggregator, keyed)
+        testing.check_aggregator(aggregator)

@@ -3,7 +3,6 @@
 import json
 
 import attrs
-from tests.core import toy_components as toys
 
 from gradestack.api import Exporter, Input, Shard
 from gradestack.gate import GateSpec
@@ -16,6 +15,7 @@ from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.text_graders.json_equal import JsonEqual
+from tests.core import toy_components as toys
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=1000)

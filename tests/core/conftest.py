@@ -12,8 +12,6 @@ from typing import Any
 
 import attrs
 import pytest
-from tests.core import toy_components
-from tests.core.toy_components import ROOT, make_registry
 
 import gradestack
 from gradestack import cli, shardwork
@@ -21,6 +19,8 @@ from gradestack.facade import load_suite
 from gradestack.jsontext import line_ranges
 from gradestack.registry import Registry
 from gradestack_plugins.readers import jsonl
+from tests.core import toy_components
+from tests.core.toy_components import ROOT, make_registry
 
 pytest.register_assert_rewrite("tests.core.outcomes", "tests.core.block_samples", "tests.core.row_reference")
 sys.modules["gradestack_toys"] = toy_components  # what the targets of the toys are imported from

@@ -8,10 +8,10 @@ import sys
 import jsonschema
 import pytest
 import yaml
-from tests.core.outcomes import clean
 
 import gradestack
 from gradestack import cli
+from tests.core.outcomes import clean
 
 HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
 

@@ -1,10 +1,10 @@
 """Exit codes and messages, and never a traceback without --debug."""
 
 import pytest
-from tests.core.outcomes import clean
 
 import gradestack
 from gradestack.registry import Plugin, Registry
+from tests.core.outcomes import clean
 
 
 @pytest.mark.parametrize(

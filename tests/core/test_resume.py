@@ -8,7 +8,6 @@ import random
 import subprocess
 
 import pytest
-from tests.core.outcomes import files_but_headers as files_of
 
 import gradestack
 from gradestack import fingerprint, resume
@@ -16,6 +15,7 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.jsontext import line_ranges
 from gradestack.store import RowsFile
 from gradestack_plugins.readers import jsonl
+from tests.core.outcomes import files_but_headers as files_of
 
 RECORDS = 400
 

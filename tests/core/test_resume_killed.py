@@ -8,9 +8,9 @@ import sys
 import time
 
 import pytest
-from tests.core.outcomes import files_but_headers as files_of
 
 import gradestack
+from tests.core.outcomes import files_but_headers as files_of
 
 SCRIPT = """
 import functools, sys

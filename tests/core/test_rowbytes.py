@@ -5,7 +5,6 @@ import math
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
 
 from gradestack.model import (
     ABSENT,
@@ -24,6 +23,7 @@ from gradestack.model import (
 )
 from gradestack.rowbytes import grade_to_json, sample_row
 from gradestack.rowform import encode
+from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
 
 TEXTS = st.text(max_size=5) | st.sampled_from(["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/'])
 NUMBERS = (

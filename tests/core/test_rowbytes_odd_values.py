@@ -9,11 +9,11 @@ import types
 import uuid
 
 import pytest
-from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, same, written
 
 from gradestack.model import Expectation, Grade, Item, Message, Reason, Sample, ToolCall
 from gradestack.rowbytes import grade_to_json, row_bytes
 from gradestack.rowform import encode
+from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, same, written
 
 PLACES = {
     "arguments": lambda value: Sample(id="a", calls=(ToolCall(name="f", arguments={"x": value}),)),

@@ -1,12 +1,12 @@
 """The run loop: what a run comes to, and where it is put."""
 
 import pytest
-from tests.core.outcomes import ids, read
-from tests.core.toy_components import DO_RAISE, DO_SKIP
 
 import gradestack
 from gradestack.errors import ConfigError, DataError
 from gradestack.store import is_run
+from tests.core.outcomes import ids, read
+from tests.core.toy_components import DO_RAISE, DO_SKIP
 
 # what a run comes to
 

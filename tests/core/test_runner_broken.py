@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.core.outcomes import ids, read
-from tests.core.toy_components import DO_STOP
 
 import gradestack
 from gradestack.errors import DataError, PluginError
+from tests.core.outcomes import ids, read
+from tests.core.toy_components import DO_STOP
 
 # broken components: the results are kept
 

@@ -5,13 +5,13 @@ import random
 from datetime import datetime
 
 import pytest
-from tests.core.outcomes import read
-from tests.core.toy_components import DO_SKIP
 
 import gradestack
 from gradestack.facade import load_suite
 from gradestack.jsontext import dumps
 from gradestack.rows import grade_from_json, key_from_row
+from tests.core.outcomes import read
+from tests.core.toy_components import DO_SKIP
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 """Records of all kinds: joined with datasets, repeated, broken, hostile."""
 
 import pytest
-from tests.core.toy_components import DO_RAISE
 
 from gradestack.errors import DataError, PluginError
+from tests.core.toy_components import DO_RAISE
 
 # datasets
 

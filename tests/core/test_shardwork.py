@@ -2,7 +2,6 @@
 
 import attrs
 import pytest
-from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
 
 from gradestack import shardwork
 from gradestack.errors import DataError, PluginError
@@ -11,6 +10,7 @@ from gradestack.pipeline import MetricSlot
 from gradestack.selection import Selection, digest
 from gradestack.slots import GraderSlot
 from gradestack_plugins.statistics.mean import Mean
+from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
 
 SELECTION = Selection(
     tags=frozenset({"odd"}), last={digest(sample(21)): (3, 41), digest(sample(33)): (3, 33), digest(sample(7)): (3, 7)}

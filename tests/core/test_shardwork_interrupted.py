@@ -4,13 +4,13 @@ import signal
 
 import attrs
 import pytest
-from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
 
 from gradestack.api import Aggregator, Extractor, Grader
 from gradestack.model import Grade, Sample
 from gradestack.pipeline import MetricSlot
 from gradestack.slots import GraderSlot
 from gradestack_plugins.statistics.mean import Mean
+from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
 
 
 @attrs.frozen(kw_only=True)

@@ -2,7 +2,6 @@
 
 import attrs
 import pytest
-from tests.core.block_samples import SHARD, Log, numbered
 
 from gradestack.api import Aggregator, Grader
 from gradestack.model import Grade, Key, Reason, Sample
@@ -10,6 +9,7 @@ from gradestack.pipeline import MetricSlot
 from gradestack.slots import GraderSlot
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from tests.core.block_samples import SHARD, Log, numbered
 
 
 @attrs.frozen(kw_only=True)

@@ -1,11 +1,11 @@
 """Suites: from YAML to components ready to run, with stacks, overrides and datasets."""
 
 import pytest
-from tests.core.toy_components import BASE
 
 import gradestack
 from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.facade import files_suite, load_suite
+from tests.core.toy_components import BASE
 
 
 def test_a_small_suite(load, toys, tmp_path):

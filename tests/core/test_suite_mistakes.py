@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from tests.core.toy_components import BASE
 
 from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.registry import Plugin, Registry
+from tests.core.toy_components import BASE
 
 
 def refused(load, text, *overrides, using=None, error=ConfigError):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from tests.plugins.stability.stability_records import PROFILES, C, D, I, R, T, item, record
 
 from gradestack_plugins.stability.aggregator import PER_GOLD, RATES
+from tests.plugins.stability.stability_records import PROFILES, C, D, I, R, T, item, record
 
 
 def test_the_divisor_is_the_tasks_processed_in_documented_and_the_datasets_rows_upstream(evaluate):

@@ -7,12 +7,12 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.plugins.stability.stability_records import LABELS, PROFILES, C, D, I, T, item, record
 
 from gradestack import testing
 from gradestack.model import Grade, Key, Outcome, skipped
 from gradestack.structure import Problems, structure
 from gradestack_plugins.stability.aggregator import RATES, Stability
+from tests.plugins.stability.stability_records import LABELS, PROFILES, C, D, I, T, item, record
 
 
 def fold(aggregator, graded):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.plugins.when2call.when2call_records import PROFILES, judge, sample
 
 from gradestack import testing
 from gradestack.model import Fault, Outcome, Status, ToolCall
 from gradestack.structure import Problems, structure
 from gradestack_plugins.when2call.grader import When2Call
+from tests.plugins.when2call.when2call_records import PROFILES, judge, sample
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -66,10 +66,16 @@ def _finish(report: Report, *, quiet: bool) -> None:
         for name, text in sorted(report.summary.get("broken", {}).items()):
             click.echo(printable(f"error: {name} is broken: {text}"), err=True)
     if "incomplete" in report.summary:
-        from gradestack.store import can_continue  # noqa: PLC0415 - only here
+        from gradestack.pages import PAGES_MISSING  # noqa: PLC0415 - only here
+        from gradestack.store import can_continue  # noqa: PLC0415
 
-        rest = "; --resume grades the rest" if can_continue(report.path) else ""
-        click.echo(f"interrupted: partial results were kept{rest}", err=True)
+        graded = report.summary["incomplete"] == PAGES_MISSING
+        if can_continue(report.path):
+            rest = "--resume writes the pages" if graded else "--resume grades the rest"
+        else:
+            rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
+        kept = "results were kept, pages are missing" if graded else "partial results were kept"
+        click.echo(printable(f"interrupted: {kept}{'; ' * bool(rest)}{rest}"), err=True)
     sys.exit(report.exit_code)
 
 
@@ -258,7 +264,7 @@ def schema(what: str) -> None:
     click.echo(dumps(found, indent=2))
 
 
-def _explain(error: Exception, *, debug: bool) -> int:
+def _explain(error: BaseException, *, debug: bool) -> int:
     """Say what went wrong on standard error and return the exit code."""
     if debug:
         import traceback  # noqa: PLC0415 - only here
@@ -291,7 +297,9 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         sys.exit(EXIT_INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
         sys.exit(_explain(error, debug="--debug" in given))
 
 

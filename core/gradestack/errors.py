@@ -38,6 +38,10 @@ class ConfigError(GradestackError):
     exit_code = 2
 
 
+class LostEngineError(ConfigError):
+    """The machines a run is spread over are gone; what they had finished counts, and the run can be continued."""
+
+
 class DataError(GradestackError):
     """An input file that cannot be used (exit code 3)."""
 

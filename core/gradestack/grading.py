@@ -48,6 +48,7 @@ class Grading:
         journal: Where finished shards are recorded; None where there is nothing to be continued.
         started: When the run was begun; for a continued one, when its first attempt was.
         resumed: Shards an earlier attempt had finished.
+        damaged: Whether an earlier attempt's record could not be read.
         seconds: Spent on merging.
     """
 
@@ -58,6 +59,7 @@ class Grading:
         self.journal: Journal | None = None
         self.rows: RowsFile | None = None
         self.resumed = 0
+        self.damaged = False
         self.seconds = 0.0
         self._shards: list[Shard] = []
         self._worker: Worker | None = None
@@ -170,6 +172,7 @@ class Grading:
             if self.options.resume:
                 self.journal.take_up(self._shards, self._take_up)
                 self.started, self.resumed = self.journal.started, self.journal.recorded
+                self.damaged = known and self.journal.damaged
         if self.options.rows:
             self.rows = RowsFile(self.staging.path / ROWS, self.journal.rows if self.journal is not None else 0)
         if self.journal is not None:

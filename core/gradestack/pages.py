@@ -16,6 +16,9 @@ from gradestack.store import storage_failed
 from gradestack.structure import Problems, structure
 from gradestack.suitespec import Stage
 
+PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
+"""What a summary says of a run that was interrupted while its pages were written."""
+
 
 @attrs.define
 class Pages:
@@ -89,5 +92,5 @@ def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
     if pages.broken:
         found["broken"] = {**summary.get("broken", {}), **pages.broken}
     if pages.interrupted:
-        found.setdefault("incomplete", "interrupted: report pages are missing")
+        found.setdefault("incomplete", PAGES_MISSING)
     return found

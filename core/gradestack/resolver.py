@@ -115,7 +115,12 @@ class Resolver:
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
-    """Return the engine, with the number of workers asked for beside the suite; not every engine has workers."""
+    """Return the engine, with the number of workers asked for beside the suite; not every engine has workers.
+
+    Options without a kind are those of the default engine.
+    """
+    if not isinstance(reference, str) and reference and "kind" not in reference:
+        reference = {"kind": "auto", **reference}
     if workers is not None:
         options = {"kind": reference} if isinstance(reference, str) else dict(reference)
         able = [name for name in resolver.registry.names("engine") if _has_workers(resolver.registry, name)]

@@ -16,6 +16,7 @@ import json
 import os
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.fingerprint import differences, range_mark
+from gradestack.guard import said
 from gradestack.pipeline import ShardResult
 from gradestack.store import HEADER, ROWS, RowsFile, Staging, is_run, synchronise
 
@@ -62,10 +64,11 @@ class Journal:
         recorded: Shards on record.
         started: When the run was begun, over all attempts; as header.json says it.
         rows: Bytes of the rows of the shards on record.
+        damaged: Whether there was a journal that cannot be read.
     """
 
     def __init__(self, staging: Staging, mark: Mapping[str, Any], started: str) -> None:
-        self.recorded, self.rows, self.started = 0, 0, started
+        self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
         self._staging, self._mark = staging, mark
         self._to = os.open(staging.journal, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
         self._rows_file: RowsFile | None = None
@@ -88,6 +91,7 @@ class Journal:
         base, size = self._staging.base, 0
         with self._staging.journal.open("rb") as lines:
             first = _parsed(lines.readline())
+            self.damaged = first is None
             if first is not None:
                 self._compare(first["fingerprint"])
                 self.started = first["started"]
@@ -147,7 +151,7 @@ class Journal:
         if not self.recorded:
             os.ftruncate(self._to, 0)
             os.lseek(self._to, 0, os.SEEK_SET)
-            self._put(json.dumps({"fingerprint": self._mark, "started": self.started}).encode() + b"\n")
+            self._put(_line({"fingerprint": self._mark, "started": self.started}))
         self._size = os.lseek(self._to, 0, os.SEEK_CUR)
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
@@ -156,8 +160,14 @@ class Journal:
         Raises:
             OSError: The disk is full, told by the write before.
         """
-        entry = {**to_json(result, self._staging.base), "mark": range_mark(shard), "rows": rows_size}
-        line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
+        if not shard.ordinal:
+            _leave_out(result)
+        more = {"mark": range_mark(shard), "rows": rows_size}
+        try:
+            line = _line({**to_json(result, self._staging.base), **more})
+        except (TypeError, ValueError, RecursionError):
+            _leave_out(result)
+            line = _line({**to_json(result, self._staging.base), **more})
         self._waiting.append(_Entry(line, list(result.native.values())))
         self._raise()
         if time.monotonic() - self._written > PAUSE and (self._thread is None or not self._thread.is_alive()):
@@ -246,10 +256,32 @@ class Journal:
 _ANEW = "run without --resume to start anew"
 
 
+_HEAD = b'{"check":%d,'
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    """Return content as a line that starts with a checksum of the rest."""
+    text = json.dumps(content, separators=(",", ":")).encode()[1:]
+    return _HEAD % zlib.crc32(text) + text + b"\n"
+
+
 def _parsed(line: bytes) -> dict[str, Any] | None:
-    """Return a line's content; None for one that was not written to its end."""
-    try:
-        found = json.loads(line) if line.endswith(b"\n") else None
-    except ValueError:
+    """Return a line's content; None for one that was not written to its end, or changed since."""
+    head, _, text = line.removesuffix(b"\n").partition(b",")
+    if not line.endswith(b"\n") or head + b"," != _HEAD % zlib.crc32(text):
         return None
-    return found if isinstance(found, dict) else None
+    found: dict[str, Any] = json.loads(b"{" + text)
+    return found
+
+
+def _leave_out(result: ShardResult) -> None:
+    """Take out states that are not JSON, or would not come back as they were: a continued run could not use them."""
+    for name, state in list(result.states.items()):
+        try:
+            same = json.loads(json.dumps(state)) == state
+            why = "its state does not survive JSON unchanged (keys must be texts)"
+        except (TypeError, ValueError, RecursionError) as error:
+            same, why = False, f"its state is not JSON: {said(error)}"
+        if not same:
+            del result.states[name]
+            result.broken.setdefault(name, why)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import attrs
 
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError
 from gradestack.grading import Grading, Options
 from gradestack.guard import Interruption
 from gradestack.header import Checksums, header
@@ -122,9 +122,9 @@ class _Run:
         if error is None:
             return
         mistake = isinstance(error, ConfigError | DataError) or (self.options.strict and isinstance(error, PluginError))
-        kept = bool(recorded) and not mistake
-        changed = isinstance(error, ConfigError) and self.options.resume
-        if kept or changed:
+        kept = bool(recorded) and (not mistake or isinstance(error, LostEngineError))
+        earlier = self.options.resume and isinstance(error, ConfigError | DataError)  # work of an attempt may be in it
+        if kept or earlier:
             self.staging.leave()
         else:
             self.staging.discard()
@@ -143,6 +143,8 @@ class _Run:
         grading, staging, begun = self.grading, self.staging, time.perf_counter()
         self.checksums = Checksums(self.suite)
         grading.execute()
+        if grading.damaged:
+            self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
         self._timed("grading", begun)
         self.timings["merging"] = round(grading.seconds, 3)
         self.timings["graders"] = {key: round(each, 3) for key, each in sorted(grading.merged.timings.items())}
@@ -163,7 +165,8 @@ class _Run:
                 figures = with_broken_pages(figures, pages)
                 staging.write_json(SUMMARY, figures)
             recorded = grading.close()
-            path = staging.commit(durable=recorded > 0, keep=recorded > 0 and grading.merged.interrupted)
+            unfinished_business = grading.merged.interrupted or pages.interrupted
+            path = staging.commit(durable=recorded > 0, keep=recorded > 0 and unfinished_business)
         if self.default:
             link_latest(path)
         return attrs.evolve(report, path=path, summary=figures, pages=tuple(path / page for page in pages.written))

@@ -58,7 +58,9 @@ def _submitted(slot: GraderSlot, sample: Sample, *, strict: bool) -> tuple[Grade
     """
     try:
         text = slot.extractor.extract(sample) if slot.extractor is not None else ""
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if strict:
             msg = f"the extractor of {slot.key!r} raised on {sample.source or sample.id}"
             raise PluginError(msg, f"{type(error).__name__}: {error}") from error
@@ -125,7 +127,9 @@ def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
     try:
         grade = slot.grader.grade(sample)
         problem = check_grade(grade) if isinstance(grade, Grade) else _no_grade(grade)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a raising grader never loses the run
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
         return _raised(slot, sample, error, strict=strict)
     return grade if problem is None else _unsound(slot, sample, problem, strict=strict)
 
@@ -230,7 +234,9 @@ class Judge:
             try:
                 grade = grade_of(sample)
                 problem = check_grade(grade) if isinstance(grade, Grade) else _no_grade(grade)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a raising grader never loses the run
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
                 column.append(_raised(slot, sample, error, strict=self._strict))
                 continue
             if problem is not None:

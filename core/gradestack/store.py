@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -234,6 +235,8 @@ class Staging:
 
     def leave(self) -> None:
         """Let other runs have the hidden directory, as it is."""
+        with contextlib.suppress(OSError, AttributeError):  # an attempt that was refused leaves nothing behind
+            self.parts.rmdir()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None

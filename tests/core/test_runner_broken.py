@@ -103,7 +103,7 @@ def test_an_interrupt_while_pages_are_written_keeps_the_results(run_lines, recor
     using = toys.make_registry(toys.component("reporter", "slow", "Interrupting"))
     report = run_lines([record("a", 1.0)], reports=["slow", "markdown"], using=using)
     assert (report.exit_code, report.metrics["total"], report.pages) == (130, 1, ())
-    assert read(report)["incomplete"] == "interrupted: report pages are missing"
+    assert read(report)["incomplete"] == "interrupted: all samples are graded, report pages are missing"
 
 
 def test_an_interrupt_while_native_files_are_joined_keeps_the_results(run_lines, record, with_echo, monkeypatch, toys):
@@ -146,3 +146,11 @@ def test_an_input_that_may_not_be_read(run_lines, record, monkeypatch, write_lin
     for reader in ({"reader": None}, {}):
         with pytest.raises(DataError, match=r"runs\.jsonl: (cannot be read: )?Permission denied"):
             run_lines(path, **reader)
+
+
+def test_a_grader_may_raise_anything(run_lines, record):
+    """Also what is no Exception, such as a cancelled task: the sample fails, the run goes on."""
+    report = run_lines([record("a", 1.0), record("b", recorded={"do": "leave"}), record("c", 1.0)])
+    rows = list(report.rows())
+    assert [row["state"] for row in rows] == ["graded", "failed", "graded"]
+    assert rows[1]["grade"]["metadata"]["error_type"] == "GeneratorExit"

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Aggregator, Component, Exporter, Grader, Inputs, Profile, Reader, Reporter, Shard
+from gradestack.api import Aggregator, Component, Engine, Exporter, Grader, Inputs, Profile, Reader, Reporter, Shard
+from gradestack.errors import LostEngineError
 from gradestack.exact import add_exact, exact_value, merge_exact
 from gradestack.hooks import hookimpl
 from gradestack.model import BadRecord, Grade, Key, Reason, Sample, Source, skipped
@@ -45,6 +46,8 @@ class Toy(Grader):
             raise ZeroDivisionError(msg)
         if wish == "interrupt":
             raise KeyboardInterrupt
+        if wish == "leave":
+            raise GeneratorExit
         if wish == "skip":
             return skipped("no_reference", "nothing to compare with")
         if wish == "nothing":
@@ -178,6 +181,41 @@ class Interrupting(Reporter):
 
     def write(self, report: Any, out: Path) -> Iterable[Path]:
         raise KeyboardInterrupt
+
+
+@attrs.frozen(kw_only=True)
+class Odd(Aggregator[Any]):
+    """Counts, in a state that is not JSON or changes on its way through it."""
+
+    keys: Literal["set", "number"] = "set"
+
+    def start(self) -> Any:
+        return set() if self.keys == "set" else {}
+
+    def add(self, state: Any, key: Key, grade: Grade) -> Any:
+        if self.keys == "set":
+            return state | {key.ordinal}
+        return {**state, key.ordinal: 1}
+
+    def merge(self, left: Any, right: Any) -> Any:
+        return left | right
+
+    def finish(self, state: Any) -> Mapping[str, Any]:
+        return {"n": len(state)}
+
+
+@attrs.frozen(kw_only=True)
+class Fading(Engine):
+    """Serial, until the machines are gone."""
+
+    after: int = 5
+
+    def map(self, work: Any, shards: Any) -> Iterator[Any]:
+        for number, shard in enumerate(shards):
+            if number == self.after:
+                msg = "the machines are gone"
+                raise LostEngineError(msg, "wait")
+            yield work(shard)
 
 
 @attrs.frozen(kw_only=True)

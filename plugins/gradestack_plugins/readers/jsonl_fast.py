@@ -197,6 +197,8 @@ def sample_of(data: bytes, source: Source) -> Sample:
         ValueError: It is not JSON for msgspec, or not of the form.
         RecursionError: It is nested too deeply.
     """
+    if not data.isascii():
+        data.decode()  # what is kept raw, or overridden by a later key, would not be looked at
     line = _decode(data)
     if line.version != FORM_VERSION or line.error is not None:
         raise Unusual

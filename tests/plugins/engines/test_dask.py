@@ -1,8 +1,11 @@
 """The dask engine: a cluster that is there or one of its own, and what it says when something is missing."""
 
+import asyncio
 import contextlib
+import gc
 import logging
 import time
+from pathlib import Path
 
 import attrs
 import pytest
@@ -12,7 +15,7 @@ from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack_plugins.engines import dask as engine_module
 from gradestack_plugins.engines import dask_task
 from gradestack_plugins.engines.dask import Dask
-from gradestack_plugins.engines.dask_cluster import _scheduler
+from gradestack_plugins.engines.dask_cluster import Cluster, _scheduler
 from gradestack_plugins.engines.dask_local import LocalWorkers
 from gradestack_plugins.engines.dask_task import Order, Task
 
@@ -121,6 +124,7 @@ def test_without_dask(shards, monkeypatch):
     [
         ({"workers": 0}, "workers must be at least 1"),
         ({"memory": "x"}, "expected a size"),
+        ({"memory": "10MB"}, "memory must be at least 64MiB, .*got 10MB"),
         ({"patience": 0.0}, "patience must be positive"),
         ({"address": "tcp://x:1", "workers": 2}, "the one at an address has its own"),
         ({"address": "tcp://x:1", "memory": "1GB"}, "the one at an address has its own"),
@@ -205,3 +209,69 @@ def test_a_cluster_of_its_own_leaves_nothing(shards, tmp_path, monkeypatch, capf
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "scratch"]
     assert logging.getLogger("distributed").handlers is handlers
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("address", ["foo", "foo://x:1", "tcp://x", "tcp://x:y"])
+def test_an_address_that_is_none(shards, address, capfd):
+    """It is refused at once, and nothing is left behind that would complain later."""
+    begun = time.monotonic()
+    with pytest.raises(ConfigError, match=f"no dask scheduler answers at {address}"):
+        list(Dask(address=address).map(_twice(), shards(2)))
+    gc.collect()
+    assert time.monotonic() - begun < 2
+    assert capfd.readouterr() == ("", "")
+
+
+def test_errors_that_are_no_exceptions_cross(cluster, shards):
+    """They end the run with their name, instead of being waited for."""
+
+    def cancelled(shard):
+        raise asyncio.CancelledError
+
+    def odd(shard):
+        raise GeneratorExit
+
+    def interrupted(shard):
+        raise KeyboardInterrupt
+
+    for work, name in ((cancelled, "CancelledError"), (odd, "GeneratorExit")):
+        with pytest.raises(PluginError, match=f"a dask worker raised {name}"):
+            list(Dask(address=cluster[0]).map(work, shards(1)))
+    with pytest.raises(KeyboardInterrupt):
+        list(Dask(address=cluster[0]).map(interrupted, shards(1)))
+
+
+def test_errors_of_the_file_system_cross_as_they_are(cluster, shards):
+    """With their numbers: the disk being full is told as such, whatever dask makes of such classes."""
+
+    def full(shard):
+        raise OSError(28, "No space left on device", "/shared/x")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        list(Dask(address=cluster[0]).map(full, shards(1)))
+    assert caught.value.errno == 28
+
+
+@pytest.mark.parametrize("error", [TimeoutError(), OSError("in <TCP>: Stream is closed")])
+def test_what_dask_itself_raises_is_no_disk_error(error):
+    """Waiting in vain for a result is not the disk's fault."""
+
+    class Broken:
+        status = "error"
+
+        def result(self, timeout):
+            raise error
+
+    answer = Cluster(None, LocalWorkers("", 1, None, Path()), 1.0, "x").answer(Broken())
+    with pytest.raises(PluginError, match=f"a dask worker raised {type(error).__name__}"):
+        raise answer.value.again()
+
+
+def test_memory_that_runs_out_around_the_graders(cluster, shards):
+    """It is an error with its place, as in a single process."""
+
+    def large(shard):
+        raise MemoryError
+
+    with pytest.raises(PluginError, match="data: not enough memory for the range from byte 0"):
+        list(Dask(address=cluster[0]).map(large, shards(1)))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -74,3 +75,23 @@ except MemoryError:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "no more 500 1\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted by the system")
+def test_own_threads_do_not_count():
+    """A thread that only writes files is no reason not to fork; any other is, and one that has ended is none."""
+    base, waiting = machine.threads(), threading.Event()
+    own = threading.Thread(target=waiting.wait, name="gradestack-journal", daemon=True)
+    own.start()
+    assert machine.threads() == base
+    other = threading.Thread(target=waiting.wait, name="other", daemon=True)
+    other.start()
+    assert machine.threads() == base + 1
+    waiting.set()
+    own.join()
+    other.join()
+    for _ in range(50):  # the system may know one for a moment longer
+        brief = threading.Thread(target=int)
+        brief.start()
+        brief.join()
+    assert machine.threads() == base

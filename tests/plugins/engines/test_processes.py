@@ -1,17 +1,22 @@
 """The processes engine: order, errors, look-ahead, and what a dying process costs."""
 
+import contextlib
 import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
+import threading
 import time
+import warnings
 from pathlib import Path
 
 import attrs
 import pytest
 
 from gradestack.errors import DataError, PluginError
-from gradestack_plugins.engines import pool
+from gradestack_plugins.engines import machine, pool
 from gradestack_plugins.engines.auto import Auto
 from gradestack_plugins.engines.processes import AHEAD, Processes
 from gradestack_plugins.engines.serial import Serial
@@ -168,11 +173,11 @@ def _no_memory(shard):
 
 
 def test_memory_that_runs_out_around_the_graders(shards):
-    """In this process it is an error with its place; in a worker it is a death like any other."""
+    """In this process it is an error with its place; in a worker it is a death that is told as such."""
     with pytest.raises(PluginError, match="data: not enough memory for the range from byte 0"):
         list(Serial().map(_no_memory, shards(1)))
-    with pytest.raises(PluginError, match="ends every worker process"):
-        list(Processes(workers=1).map(_no_memory, shards(1)))
+    with pytest.raises(PluginError, match=r"the range from byte 0 does not fit into a worker's memory \(512 MiB\)"):
+        list(Processes(workers=1, memory="512MiB").map(_no_memory, shards(1)))
 
 
 @pytest.fixture
@@ -222,3 +227,74 @@ def test_options_that_make_no_sense(engine, options, message):
 def test_it_has_no_state():
     """Options only."""
     assert pickle.loads(pickle.dumps(Processes(workers=3))) == Processes(workers=3)  # noqa: S301
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others start processes from a server anyway")
+def test_a_thread_of_our_own_does_not_hinder_forking(shards):
+    """A script without a guard is not imported again because the journal is being written at that moment."""
+    done = threading.Event()
+    threading.Thread(target=done.wait, name="gradestack-journal", daemon=True).start()
+    try:
+        way = pool.context().get_start_method()
+        assert way == ("fork" if machine.threads() == 1 else "forkserver")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert list(Processes(workers=2).map(_ordinal, shards(9))) == list(range(9))
+    finally:
+        done.set()
+
+
+STUCK = """
+import multiprocessing, os, re, sys
+from pathlib import Path
+from gradestack.api import Input, Shard
+from gradestack_plugins.engines import pool
+from gradestack_plugins.engines.processes import Processes
+
+
+def work(shard):
+    Path(sys.argv[2], str(os.getpid())).touch()
+    re.match(r"(a+)+$", "a" * 40 + "b")
+
+
+if __name__ == "__main__":
+    pool.context = lambda: multiprocessing.get_context(sys.argv[1])
+    given = Input(path=Path("data"), name="data", shown="data")
+    list(Processes(workers=1).map(work, [Shard(ordinal=0, input=given, start=0, end=1, first_row=0)]))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it ends with what it is at")
+@pytest.mark.parametrize("way", ["fork", "forkserver"])
+def test_a_worker_stuck_in_native_code_ends_with_the_run(tmp_path, way):
+    """A pattern that takes for ever keeps the interpreter's lock; the run is killed, and so is the worker."""
+    script, place = tmp_path / "script.py", tmp_path / "workers"
+    script.write_text(STUCK)
+    place.mkdir()
+    run = subprocess.Popen([sys.executable, script, way, place])
+    try:
+        _until(lambda: any(place.iterdir()), 10)
+        time.sleep(0.1)
+    finally:
+        run.kill()
+        run.wait()
+    worker = int(next(place.iterdir()).name)
+    try:
+        _until(lambda: not _runs(worker), 2)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+
+def _runs(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _until(true, seconds):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)

@@ -7,7 +7,7 @@ import pytest
 
 from gradestack.api import Input, Shard
 from gradestack.errors import PluginError
-from gradestack_plugins.engines.recovery import alone
+from gradestack_plugins.engines.recovery import alone, full
 
 SHARD = Shard(ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100)
 
@@ -102,3 +102,21 @@ def test_work_that_cannot_be_watched():
     """There are no records to look for."""
     with pytest.raises(PluginError, match=r"ends every worker process$"):
         alone(len, SHARD, attempt)
+
+
+def test_what_is_known_of_the_deaths_is_told():
+    """Memory that runs out around the graders is not blamed on reading, nor on the machine."""
+    why = full(SHARD, 64 << 20)
+
+    def cramped(work, shard):
+        work.reached.append(6)
+        return False, why
+
+    expected = (
+        r"runs\.jsonl: the range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers more"
+    )
+    for work in (Work(), Work(strict=True)):
+        with pytest.raises(PluginError, match=expected):
+            alone(work, SHARD, cramped)
+    with pytest.raises(PluginError, match=expected):
+        alone(len, SHARD, cramped, why=why)

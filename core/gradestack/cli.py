@@ -76,7 +76,16 @@ def _finish(report: Report, *, quiet: bool) -> None:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
         kept = "results were kept, pages are missing" if graded else "partial results were kept"
         click.echo(printable(f"interrupted: {kept}{'; ' * bool(rest)}{rest}"), err=True)
+        _leave_in_peace()
     sys.exit(report.exit_code)
+
+
+def _leave_in_peace() -> None:
+    """Ignore Ctrl-C from the interpreter's end on: one more would end the process by the signal, without exit code."""
+    import atexit  # noqa: PLC0415 - only after an interruption
+    import signal  # noqa: PLC0415
+
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def _registry(*, no_plugins: bool) -> Any:
@@ -296,6 +305,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(ConfigError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
+        _leave_in_peace()
         sys.exit(EXIT_INTERRUPTED)
     except SystemExit:
         raise

@@ -18,6 +18,9 @@ from gradestack_plugins.engines.pool import Raised
 from gradestack_plugins.engines.processes import AHEAD
 from gradestack_plugins.engines.recovery import alone
 
+_LEAST = 64 * 1024 * 1024
+"""Bytes a worker on this machine needs for threads and connections; with less it is up and gets nowhere."""
+
 
 @attrs.frozen(kw_only=True)
 class Dask(Engine):
@@ -32,7 +35,7 @@ class Dask(Engine):
         address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is started on this
             machine, and ended with the run.
         workers: Number of workers of the cluster on this machine; default: the cores this process may use.
-        memory: What each worker on this machine may allocate, as for ``processes``.
+        memory: What each worker on this machine may allocate, as for ``processes``; at least 64 MiB.
         patience: Seconds to wait for workers to join the scheduler, at the start and when all are gone.
     """
 
@@ -43,8 +46,10 @@ class Dask(Engine):
 
     def __attrs_post_init__(self) -> None:
         check_workers(self.workers)
-        if self.memory is not None:
-            parse_size(self.memory)
+        size = parse_size(self.memory) if self.memory is not None else None
+        if size is not None and size < _LEAST:
+            msg = f"memory must be at least 64MiB, what a dask worker itself takes while at work, got {self.memory}"
+            raise ValueError(msg)
         if self.patience <= 0:
             msg = f"patience must be positive, got {self.patience}"
             raise ValueError(msg)

@@ -17,10 +17,13 @@ from typing import Any
 import attrs
 import dask.config
 from distributed import Client, Future, KilledWorker, Scheduler, SpecCluster
+from distributed.comm.addressing import parse_address
+from distributed.comm.registry import get_backend
 
-from gradestack.errors import ConfigError, GradestackError, PluginError
+from gradestack.errors import ConfigError, GradestackError, LostEngineError, PluginError
 from gradestack.guard import said
 from gradestack_plugins.engines.dask_local import LocalWorkers
+from gradestack_plugins.engines.dask_task import VERSIONS
 from gradestack_plugins.engines.machine import memory_share
 from gradestack_plugins.engines.pool import Raised
 from gradestack_plugins.engines.recovery import TRIES
@@ -96,13 +99,13 @@ class Cluster:
             return None if future.status in _LOST else Answer(self._result(future))
         except KilledWorker:
             return Answer(killed=True)
-        except (GradestackError, MemoryError, OSError) as error:
+        except (GradestackError, MemoryError) as error:
             return Answer(Raised(error, ""))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - raised again when it is its turn
+            # An OSError, too: those of the file system come back as values, so it is one of dask's own.
             if future.status in _LOST:
                 return None
-            hint = "the scheduler and all workers need the same versions of gradestack and its plugins"
-            return Answer(Raised(PluginError(f"a dask worker raised {said(error)}", hint), ""))
+            return Answer(Raised(PluginError(f"a dask worker raised {said(error)}", VERSIONS), ""))
 
     def _result(self, future: Any) -> Any:
         """Fetch a result; where its worker died meanwhile, that takes until it is worked out again."""
@@ -129,10 +132,10 @@ class Cluster:
             self._seen = now
         elif now - self._seen > self._patience:
             msg = f"the dask scheduler {self._name} has had no worker for {self._patience:g} seconds"
-            raise ConfigError(msg, "start workers, or wait longer: `patience`")
+            raise LostEngineError(msg, "start workers, or wait longer: `patience`")
 
-    def _gone(self) -> ConfigError:
-        return ConfigError(f"the dask scheduler {self._name} does not answer any more")
+    def _gone(self) -> LostEngineError:
+        return LostEngineError(f"the dask scheduler {self._name} does not answer any more")
 
 
 @contextlib.contextmanager
@@ -178,6 +181,9 @@ def connected(address: str | None, workers: int, memory: str | None, patience: f
 
 def _client(address: str, patience: float) -> Client:
     try:
+        # Before a client is made: one that is not finished waits and complains when it is thrown away.
+        scheme, location = parse_address(address)
+        get_backend(scheme).get_address_host(location)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
             return Client(address, set_as_default=False, timeout=patience)

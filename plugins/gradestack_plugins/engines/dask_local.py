@@ -20,7 +20,7 @@ from multiprocessing.util import Finalize
 from pathlib import Path
 
 from gradestack.errors import PluginError
-from gradestack_plugins.engines.machine import be_expendable, leave_with_parent, limit_memory
+from gradestack_plugins.engines.machine import be_expendable, leave_when, limit_memory
 
 _STILLBORN = 3
 """Processes that may end before they have joined the scheduler."""
@@ -113,7 +113,7 @@ def main(address: str, directory: str, memory: str) -> None:
     def tidy() -> None:
         shutil.rmtree(place, ignore_errors=True)
 
-    threading.Thread(target=leave_with_parent, args=(parent, tidy), daemon=True).start()
+    threading.Thread(target=leave_when, args=(lambda: os.getppid() != parent, tidy), daemon=True).start()
     be_expendable()
     with contextlib.suppress(OSError):  # the scheduler is gone: so is the run
         asyncio.run(_serve(address, place, int(memory)))

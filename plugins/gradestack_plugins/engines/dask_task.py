@@ -7,6 +7,7 @@ import os
 import pickle
 import socket
 import threading
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,13 @@ import cloudpickle
 
 from gradestack._version import __version__
 from gradestack.api import Shard
-from gradestack.errors import ConfigError, DataError
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
+from gradestack.guard import said
+from gradestack_plugins.engines.pool import Raised, caught
+from gradestack_plugins.engines.serial import apply
 
 _HINT = "data and run directory must be on a path that all machines share, under the same name"
+VERSIONS = "the scheduler and all workers need the same versions of gradestack and its plugins"
 _loading = threading.Lock()
 _loaded: dict[str, Any] = {}
 """Digest -> work, the last one only."""
@@ -94,13 +99,22 @@ class Task:
     shard: Shard
 
     def __call__(self) -> Any:
-        """Return what the work says to the shard.
+        """Return what the work says to the shard, or what it raised.
+
+        Errors of ours and of the file system come back as a value, as they are: what dask itself raises where the value
+        is waited for is then never taken for one of them. Other errors are told in words.
 
         Raises:
             ConfigError: Another version of gradestack is installed here.
             DataError: Something is not to be seen here.
         """
-        return self.order.work()(self.shard)
+        work = self.order.work()
+        try:
+            return apply(work, self.shard)
+        except (GradestackError, OSError, KeyboardInterrupt) as error:
+            return caught(error, self.shard)
+        except BaseException as error:  # noqa: BLE001 - one that is no Exception would leave dask waiting for ever
+            return Raised(PluginError(f"a dask worker raised {said(error)}", VERSIONS), traceback.format_exc())
 
 
 def _here() -> str:

@@ -6,7 +6,10 @@ import contextlib
 import math
 import os
 import re
+import select
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,11 @@ _SHARE = 0.8
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B?", re.IGNORECASE)
 _EXPENDABLE = 500
 """Added to a worker's badness (0 to 1000), so that the kernel short of memory ends a worker and not the run."""
+_PR_SET_PDEATHSIG = 1
+_OWN_THREADS = "gradestack-"
+_SECONDS_TO_FADE = 0.3
+_lasting: set[int] = set()
+"""Threads of libraries, known to the system alone."""
 
 
 def usable_cores() -> int:
@@ -103,14 +111,52 @@ def be_expendable() -> None:
         Path("/proc/self/oom_score_adj").write_text(str(_EXPENDABLE), encoding="ascii")
 
 
-def leave_with_parent(parent: int, tidy: Callable[[], None] | None = None) -> None:
-    """End this process when its parent is gone, as nobody would take its results. Never returns; run it in a thread.
+def die_with_forker(parent: int) -> None:
+    """Have the system kill this process when the one that forked it is gone, whatever it is at by then. Linux only.
+
+    A thread of our own would not do: native code that keeps the interpreter's lock keeps that thread waiting, too.
 
     Args:
-        parent: The parent's process id.
+        parent: The process id of the one that forked this, from its main thread: the signal comes with a thread's end.
+    """
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes  # noqa: PLC0415 - not in every build of the interpreter
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:  # gone before the system was asked
+        os._exit(1)
+
+
+def die_with_pipe(end: int) -> None:
+    """Have the system kill this process when the last one that can write to a pipe is gone. Linux only.
+
+    For a process whose parent is not the one to follow: a server starts it.
+
+    Args:
+        end: Descriptor of the reading end; nothing is written any more.
+    """
+    if sys.platform != "linux":
+        return
+    import fcntl  # noqa: PLC0415 - not on every system
+
+    with contextlib.suppress(OSError):
+        fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(end, fcntl.F_SETSIG, int(signal.SIGKILL))
+        fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([end], [], [], 0)[0]:  # gone before the system was asked
+        os._exit(1)
+
+
+def leave_when(gone: Callable[[], bool], tidy: Callable[[], None] | None = None) -> None:
+    """End this process when the run is gone, as nobody would take its results. Never returns; run it in a thread.
+
+    Args:
+        gone: Whether it is; asked once a second.
         tidy: Called before the end.
     """
-    while os.getppid() == parent:
+    while not gone():
         time.sleep(1)
     if tidy is not None:
         tidy()
@@ -118,10 +164,30 @@ def leave_with_parent(parent: int, tidy: Callable[[], None] | None = None) -> No
 
 
 def threads() -> int:
-    """Return the number of threads of this process, those of libraries included."""
-    import threading  # noqa: PLC0415 - only where the system does not say
+    """Return the number of threads of this process, those of libraries included, gradestack's own left out.
 
+    Those write to files and synchronise them by calls of the system, and take no lock that a process forked meanwhile
+    could wait for: it lacks the thread, and misses nothing.
+    """
     try:
-        return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are not wanted
-    except OSError:
-        return threading.active_count()
+        found = _threads()
+    except OSError:  # not on every system
+        return threading.active_count() - len(_own())
+    end = time.monotonic() + _SECONDS_TO_FADE
+    # A thread that has just ended is known to the system a moment longer than to the interpreter.
+    while found - _lasting and threading.active_count() - len(_own()) <= 1:
+        if time.monotonic() > end:  # of a library: not waited for again
+            _lasting.update(found)
+        time.sleep(0.001)
+        found = _threads()
+    return 1 + len(found)
+
+
+def _own() -> list[int | None]:
+    return [each.native_id for each in threading.enumerate() if each.name.startswith(_OWN_THREADS)]
+
+
+def _threads() -> set[int]:
+    """Return the threads that count, this one left out."""
+    own = _own()
+    return set(map(int, os.listdir("/proc/self/task"))).difference(own, [threading.get_native_id()])  # noqa: PTH208

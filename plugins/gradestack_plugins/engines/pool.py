@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -26,9 +27,17 @@ import attrs
 from gradestack.api import Shard
 from gradestack.errors import PluginError
 from gradestack.guard import said
-from gradestack_plugins.engines.machine import allocated, be_expendable, leave_with_parent, limit_memory, threads
+from gradestack_plugins.engines.machine import (
+    allocated,
+    be_expendable,
+    die_with_forker,
+    die_with_pipe,
+    leave_when,
+    limit_memory,
+    threads,
+)
 
-_OUT_OF_MEMORY = 77
+OUT_OF_MEMORY = 77
 """Exit code of a worker that ran out of memory where it could not go on."""
 RETIRED = 78
 """Exit code of a worker that has kept so much memory that a new one had better go on."""
@@ -57,12 +66,13 @@ class Raised:
 
 
 def context() -> Any:
-    """Return how processes are started: by forking where that is safe, that is, while there is one thread.
+    """Return how processes are started: by forking where that is safe: while there is one thread, the main one.
 
     Forking takes a few milliseconds and needs no ``if __name__ == "__main__"`` in the caller's script.
     """
     ways = multiprocessing.get_all_start_methods()
-    if "fork" in ways and sys.platform == "linux" and threads() == 1:
+    main = threading.current_thread() is threading.main_thread()
+    if "fork" in ways and sys.platform == "linux" and main and threads() == 1:
         return multiprocessing.get_context("fork")
     return multiprocessing.get_context("forkserver" if "forkserver" in ways else "spawn")
 
@@ -80,7 +90,33 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | None) -> None:
+@contextlib.contextmanager
+def _unwarned() -> Iterator[None]:
+    """Hear nothing of other threads while forking: there are none but our own, see :func:`.machine.threads`."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*multi-threaded, use of fork", DeprecationWarning)
+        yield
+
+
+def _follow(forker: int | None) -> None:
+    """Have this process end with the run, whatever it is at by then.
+
+    Args:
+        forker: The run's process if it forked this one; None if a server did, or nobody.
+    """
+    run = multiprocessing.parent_process()
+    if forker is not None:
+        die_with_forker(forker)
+    elif run is not None:
+        die_with_pipe(run.sentinel)
+
+    def gone() -> bool:
+        return os.getppid() != forker if forker is not None else run is not None and not run.is_alive()
+
+    threading.Thread(target=leave_when, args=(gone,), daemon=True).start()
+
+
+def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | None, forker: int | None) -> None:
     """Be a worker process until told to end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -89,7 +125,7 @@ def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | N
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     gc.freeze()  # what was there before is there to stay
-    threading.Thread(target=leave_with_parent, args=(os.getppid(),), daemon=True).start()
+    _follow(forker)
     be_expendable()
     if getattr(work, "tick", None) is not None:
         work = attrs.evolve(work, tick=None)  # progress is told by the parent
@@ -108,16 +144,19 @@ def _answer(work: Any, shard: Shard) -> bytes:
     try:
         return pickle.dumps(work(shard), pickle.HIGHEST_PROTOCOL)
     except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
-        os._exit(_OUT_OF_MEMORY)
+        os._exit(OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
-        trace = traceback.format_exc()
-        try:
-            answer = pickle.dumps(Raised(error, trace), pickle.HIGHEST_PROTOCOL)
-            pickle.loads(answer)  # noqa: S301 - our own; many an exception can be written but not read
-        except Exception:  # noqa: BLE001 - then it is told in words
-            error = PluginError(f"{shard.input.shown}: {said(error)}")
-            answer = pickle.dumps(Raised(error, trace), pickle.HIGHEST_PROTOCOL)
-        return answer
+        return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
+
+
+def caught(error: BaseException, shard: Shard) -> Raised:
+    """Return an error that is being handled, fit to cross to another process."""
+    trace = traceback.format_exc()
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own; many an exception can be written but not read
+    except Exception:  # noqa: BLE001 - then it is told in words
+        return Raised(PluginError(f"{shard.input.shown}: {said(error)}"), trace)
+    return Raised(error, trace)
 
 
 class Member:
@@ -134,9 +173,10 @@ class Member:
         way = context()
         self.line, theirs = way.Pipe()
         # Not a daemon: a grader may start processes of its own, as it may with any other engine.
-        self._process = way.Process(target=_serve, args=(theirs, work, shards, memory))
+        forker = os.getpid() if way.get_start_method() == "fork" else None
+        self._process = way.Process(target=_serve, args=(theirs, work, shards, memory, forker))
         try:
-            with _uninterrupted():
+            with _uninterrupted(), _unwarned():
                 self._process.start()
         finally:
             theirs.close()

@@ -11,8 +11,8 @@ import attrs
 from gradestack.api import Engine, ResultT, Shard
 from gradestack.errors import PluginError
 from gradestack_plugins.engines.machine import check_workers, memory_share, parse_size, usable_cores
-from gradestack_plugins.engines.pool import RETIRED, Member, Raised
-from gradestack_plugins.engines.recovery import TRIES, alone
+from gradestack_plugins.engines.pool import OUT_OF_MEMORY, RETIRED, Member, Raised
+from gradestack_plugins.engines.recovery import TRIES, alone, full
 
 AHEAD = 4
 """Shards per worker that may be given out or finished ahead of the one whose turn it is."""
@@ -128,13 +128,16 @@ class _Run:
             self.lost[first] = self.lost.get(first, 0) + 1
             if self.lost[first] >= TRIES:
                 self.given.add(first)
-                self.done[first] = self._alone(self.shards[first])
+                self.done[first] = self._alone(self.shards[first], code)
 
-    def _alone(self, shard: Shard) -> Any:
+    def _alone(self, shard: Shard, code: int | None) -> Any:
         try:
-            return alone(self.work, shard, self._attempt)
+            return alone(self.work, shard, self._attempt, why=self._why(shard, code))
         except PluginError as error:  # told when it is the shard's turn
             return Raised(error, "")
+
+    def _why(self, shard: Shard, code: int | None) -> PluginError | None:
+        return full(shard, self.memory) if code == OUT_OF_MEMORY else None
 
     def _miscarried(self, code: int | None) -> None:
         self.stillborn += 1
@@ -144,7 +147,7 @@ class _Run:
             raise PluginError(msg, hint, "or use the engine `serial`")
 
     def _attempt(self, work: Any, shard: Shard) -> tuple[bool, Any]:
-        """Return (True, result) of a shard on a process of its own, (False, None) when that process died."""
+        """Return (True, result) of a shard on a process of its own, (False, why) when that process died."""
         while True:
             member = Member(work, [shard], self.memory)
             member.give(0)
@@ -154,7 +157,7 @@ class _Run:
                 return True, answer[1]
             except EOFError:
                 if member.ready:
-                    return False, None
+                    return False, self._why(shard, member.exit_code)
                 self._miscarried(member.exit_code)
             finally:
                 member.close(at_once=True)

@@ -19,10 +19,14 @@ _PATIENCE = 8
 """How many deaths at ever different records are taken for bad luck, not for the end of the run."""
 
 Attempt = Callable[[Any, Shard], tuple[bool, Any]]
-"""Applies work to a shard on a worker of its own: (True, result), or (False, None) when that worker died."""
+"""Applies work to a shard on a worker of its own.
+
+(True, result), or (False, why) when that worker died: the error to end the run with where no record is to blame, None
+when nothing is known.
+"""
 
 
-def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2) -> Any:
+def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None) -> Any:
     """Return the result of a range lost too often, the records that end a worker left ungraded.
 
     Args:
@@ -30,31 +34,61 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2) -> Any
         shard: The range.
         attempt: How to apply it.
         certain: How many deaths at the same record, one after the other, make it the culprit.
+        why: What is known of the deaths so far, as from ``attempt``.
 
     Raises:
         PluginError: No single record is to blame, or one is and the run is strict.
     """
     if not hasattr(work, "watched"):
-        raise PluginError(_ends_every(shard, None))
+        raise why or PluginError(_ends_every(shard, None))
     watched = work.watched()
-    deaths: Counter[int] = Counter()
+    deaths: Counter[int | None] = Counter()
     while True:
         survived, result = attempt(watched, shard)
         if survived:
             return result
-        at = watched.last_position(shard)
+        why = result
+        at = _reached(watched, shard)
         if (shard.ordinal, at) in watched.poison:  # reading it is what kills
-            raise PluginError(_ends_every(shard, at))
+            raise why or PluginError(_ends_every(shard, at))
         deaths[at] += 1
-        if deaths[at] >= certain:
+        if at is not None and deaths[at] >= certain:
             if getattr(work, "strict", False):
+                if why is not None:
+                    raise why
                 msg = f"{shard.input.shown}: grading record {shard.first_row + at} ends its worker process"
                 raise PluginError(msg, "out of memory, killed, or a crash in native code")
             watched = watched.isolated(shard.ordinal, at)
             deaths.clear()
-        elif deaths.total() >= _PATIENCE:
+        elif deaths.total() >= (_PATIENCE if why is None else certain + 1):
+            if why is not None:
+                raise why
             msg = f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever different records"
             raise PluginError(msg, "is the machine out of memory? fewer workers need less")
+
+
+def _reached(watched: Any, shard: Shard) -> int | None:
+    """Return the position of the record a worker died at; None when it died while noting it."""
+    try:
+        return int(watched.last_position(shard))
+    except ValueError:  # the note is there, and empty
+        return None
+
+
+def full(shard: Shard, memory: int | None) -> PluginError:
+    """Return what is said of a range whose figures take more memory than a worker has.
+
+    Args:
+        shard: The range.
+        memory: The worker's limit.
+    """
+    room = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
+    msg = f"{shard.input.shown}: the range from byte {shard.start} does not fit into a worker's memory{room}"
+    return PluginError(
+        msg,
+        "give workers more, `engine.memory`, or have fewer of them",
+        "metrics that keep every sample need most: `gradestack plugins describe NAME` says whether one does",
+    )
 
 
 def _ends_every(shard: Shard, at: int | None) -> str:

@@ -7,16 +7,14 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
-import warnings
 from pathlib import Path
 
 import attrs
 import pytest
 
 from gradestack.errors import DataError, PluginError
-from gradestack_plugins.engines import machine, pool
+from gradestack_plugins.engines import pool
 from gradestack_plugins.engines.auto import Auto
 from gradestack_plugins.engines.processes import AHEAD, Processes
 from gradestack_plugins.engines.serial import Serial
@@ -229,19 +227,27 @@ def test_it_has_no_state():
     assert pickle.loads(pickle.dumps(Processes(workers=3))) == Processes(workers=3)  # noqa: S301
 
 
+UNGUARDED = """
+import threading
+from pathlib import Path
+from gradestack.api import Input, Shard
+from gradestack_plugins.engines.processes import Processes
+
+print("run", flush=True)
+threading.Thread(target=threading.Event().wait, name="gradestack-journal", daemon=True).start()
+given = Input(path=Path("data"), name="data", shown="data")
+shards = [Shard(ordinal=n, input=given, start=n, end=n + 1, first_row=0) for n in range(9)]
+print(list(Processes(workers=2).map(lambda shard: shard.ordinal, shards)))
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="others start processes from a server anyway")
-def test_a_thread_of_our_own_does_not_hinder_forking(shards):
+def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
     """A script without a guard is not imported again because the journal is being written at that moment."""
-    done = threading.Event()
-    threading.Thread(target=done.wait, name="gradestack-journal", daemon=True).start()
-    try:
-        way = pool.context().get_start_method()
-        assert way == ("fork" if machine.threads() == 1 else "forkserver")
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            assert list(Processes(workers=2).map(_ordinal, shards(9))) == list(range(9))
-    finally:
-        done.set()
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"run\n{list(range(9))}\n", "")
 
 
 STUCK = """

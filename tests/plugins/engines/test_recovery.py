@@ -112,11 +112,31 @@ def test_what_is_known_of_the_deaths_is_told():
         work.reached.append(6)
         return False, why
 
-    expected = (
-        r"runs\.jsonl: the range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers more"
-    )
+    expected = r"runs\.jsonl: the range from byte 70 does not fit into a worker's memory \(64 MiB\)\n  - give workers"
     for work in (Work(), Work(strict=True)):
         with pytest.raises(PluginError, match=expected):
             alone(work, SHARD, cramped)
     with pytest.raises(PluginError, match=expected):
         alone(len, SHARD, cramped, why=why)
+
+
+def test_a_death_while_the_position_is_noted():
+    """Such a note says nothing: the range is tried again, and not for ever."""
+
+    @attrs.frozen
+    class Hasty(Work):
+        def last_position(self, shard):
+            return int(self.reached[-1])
+
+    def at(*notes):
+        left = iter(notes)
+
+        def attempt(work, shard):
+            work.reached.append(next(left, None))
+            return (True, work.poison) if work.reached[-1] is None else (False, None)
+
+        return attempt
+
+    assert alone(Hasty(), SHARD, at("", "", 3, "", 3)) == {(4, 3)}
+    with pytest.raises(PluginError, match="die at ever different records"):
+        alone(Hasty(), SHARD, at(*[""] * 20))

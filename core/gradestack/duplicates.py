@@ -25,7 +25,7 @@ from gradestack.model import Sample, Source, Status
 
 DIGEST = 8
 """Bytes of one digest."""
-_WHOLE = 1 << 20
+_WHOLE = 1 << 14
 """Digests of which one set is made; more are taken by their first byte."""
 
 

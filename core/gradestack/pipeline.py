@@ -135,15 +135,16 @@ class Worker:
             fewer_collections(),
         ):
             told = 0
+            take, watch, tick = work.take, self.watch, self.tick
             try:
                 for record in records:
                     if interruption.requested:
                         break
-                    if self.watch:
+                    if watch:
                         self._note(shard).write_text(str(work.position), encoding="ascii")
-                    work.take(record)
-                    if self.tick is not None and result.samples >= told + TICKS_EVERY:
-                        self.tick(result.samples - told)
+                    take(record)
+                    if tick is not None and result.samples >= told + TICKS_EVERY:
+                        tick(result.samples - told)
                         told = result.samples
             except KeyboardInterrupt:
                 if work.torn:
@@ -151,6 +152,6 @@ class Worker:
                 result.interrupted = True
             work.finish()
             result.interrupted |= interruption.requested
-        if self.tick is not None:
-            self.tick(result.samples - told)
+        if tick is not None:
+            tick(result.samples - told)
         return result

@@ -21,6 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.fingerprint import differences, range_mark
@@ -260,9 +262,24 @@ _HEAD = b'{"check":%d,'
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
-    """Return content as a line that starts with a checksum of the rest."""
-    text = json.dumps(content, separators=(",", ":")).encode()[1:]
+    """Return content as a line that starts with a checksum of the rest.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+        TypeError: It is not JSON.
+        ValueError: The same.
+    """
+    text = (_quick_json(content) or json.dumps(content, separators=(",", ":")).encode())[1:]
     return _HEAD % zlib.crc32(text) + text + b"\n"
+
+
+def _quick_json(content: Mapping[str, Any]) -> bytes | None:
+    """Return content as JSON if it comes back unchanged: msgspec writes more than JSON has, in forms of its own."""
+    try:
+        text = msgspec.json.encode(content)
+        return text if msgspec.json.decode(text) == content else None
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return None
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

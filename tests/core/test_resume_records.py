@@ -47,6 +47,31 @@ def test_a_result_survives_its_record(tmp_path):
     assert repr(back.states) == repr(result.states)  # -0.0 == 0.0 would not tell
 
 
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324, 1.0, 1], "n": 2**64 - 1, "text": "é\u2028\x7f", "more": [True, None]},
+        {"n": 2**70},
+        {"text": "\ud800"},
+        {"highest": float("inf"), "lowest": float("-inf")},
+        {"pair": (1, 2.5)},
+        {1: "a key that is no text"},
+        {"nested": [[{"a": (1,)}]]},
+    ],
+)
+def test_a_line_holds_what_the_standard_library_would_write(state):
+    """The quick encoder writes only what comes back as it was, to the bit; everything else is the library's."""
+    content = {"ordinal": 1, "states": {"g/m": state}}
+    assert repr(resume._parsed(resume._line(content))) == repr(json.loads(json.dumps(content)))
+
+
+@pytest.mark.parametrize("state", [{1, 2}, b"bytes", object(), Shard])
+def test_what_is_not_json_is_refused(state):
+    """The quick encoder would have a form for some of them."""
+    with pytest.raises(TypeError):
+        resume._line({"states": {"g/m": state}})
+
+
 def test_what_changed_is_named():
     """One line per topic; texts with both values."""
     old = {"same": 1, "version": "1", "grader a": {"x": 1}, "gone": 1}

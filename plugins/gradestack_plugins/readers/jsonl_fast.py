@@ -35,13 +35,13 @@ class Unusual(Exception):
     """A line for the thorough way."""
 
 
-class _Function(msgspec.Struct, forbid_unknown_fields=True):  # what is skipped is not looked at: it may be no UTF-8
+class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):  # what is skipped is not looked at: it may be no UTF-8
     name: str
     arguments: Any = UNSET
     kwargs: Any = None
 
 
-class _Call(msgspec.Struct, forbid_unknown_fields=True):
+class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: Any = None
     arguments: Any = UNSET
     kwargs: Any = None
@@ -52,14 +52,14 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     requestor: Any = None
 
 
-class _Side(msgspec.Struct, forbid_unknown_fields=True):
+class _Side(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     calls: list[_Call] | None = None
     label: str | None = None
     text: str | list[str] | None = None
     plan: Any = None
 
 
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
+class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     id: str | int
     version: int = FORM_VERSION
     expected: Raw = Raw(b"null")
@@ -123,15 +123,15 @@ def tool_specs(raws: list[Raw]) -> tuple[ToolSpec, ...]:
     Raises:
         Unusual: One of them is no tool with a name.
     """
-    specs = []
-    for raw in raws:
-        text = bytes(raw)
-        spec = _tools.get(text)
-        specs.append(_new_tool(text) if spec is None else spec)
-    return tuple(specs)
+    texts = list(map(bytes, raws))
+    specs = tuple(map(_tools.get, texts))
+    return specs if all(specs) else tuple(map(_tool, texts))  # type: ignore[arg-type,return-value]
 
 
-def _new_tool(text: bytes) -> ToolSpec:
+def _tool(text: bytes) -> ToolSpec:
+    spec = _tools.get(text)
+    if spec is not None:
+        return spec
     spec = chat.tool_spec(loads(text))
     if spec is None:
         raise Unusual
@@ -204,7 +204,10 @@ def sample_of(data: bytes, source: Source) -> Sample:
         raise Unusual
     turns = () if line.messages is None and line.turns is None else _turns(line)
     predicted = line.predicted
-    made, answer_label, answer, answer_plan = _from_messages(turns) if predicted is UNSET else _side(predicted)
+    if type(predicted) is list:
+        made, answer_label, answer, answer_plan = _calls(predicted), None, None, None
+    else:
+        made, answer_label, answer, answer_plan = _from_messages(turns) if predicted is UNSET else _side(predicted)
     identifier, given = line.id, line.input
     return _sample(
         identifier if type(identifier) is str else str(identifier),

@@ -137,27 +137,40 @@ class TauPartial(Grader):
 
     def _usual(self, expected: tuple[ToolCall, ...], made: tuple[ToolCall, ...], *, explain: bool) -> Grade:
         """Grade a sample of any reader that expects calls."""
-        held = self._right.get(id(expected))
-        if held is not None and held[0] is expected and len(made) == len(expected):
+        if len(made) == len(expected):
             for wanted, one in zip(expected, made, strict=True):
                 if wanted.name != one.name or one.arguments is None or wanted.arguments != one.arguments:
                     break
             else:
-                return held[1]
+                held = self._right.get(id(expected))
+                return held[1] if held is not None and held[0] is expected else self._all_right(expected, made)
         matches = _matches(expected, made)
-        key = (matches, len(made))
-        found = self._known.get(key)
-        if found is None:
-            found = self._assembled(matches, len(made), {})
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = found
-        if len(made) == len(expected) and _in_order(matches):
+        found = self._plainly(matches, len(made))
+        if explain and any(match[2] < 1.0 for match in matches):
+            return self._explained(found, matches, expected, made)
+        return found
+
+    def _all_right(self, expected: tuple[ToolCall, ...], made: tuple[ToolCall, ...]) -> Grade:
+        """Grade a run that made just the expected calls, in their order; keep its grade if they are of different tools.
+
+        Otherwise an expected call may be matched by another call than its own, by its arguments.
+        """
+        found = self._plainly(_matches(expected, made), len(made))
+        if len({call.name for call in expected}) == len(expected):
             if len(self._right) >= _MOST_KNOWN:
                 self._right.clear()
             self._right[id(expected)] = (expected, found)
-        if explain and any(match[2] < 1.0 for match in matches):
-            return self._explained(found, matches, expected, made)
+        return found
+
+    def _plainly(self, matches: tuple[Match, ...], made: int) -> Grade:
+        """Return the grade matches come to, without reasons; the same object for the same matches."""
+        key = (matches, made)
+        found = self._known.get(key)
+        if found is None:
+            found = self._assembled(matches, made, {})
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[key] = found
         return found
 
     def _grade(self, sample: Sample, parts: Parts) -> Grade:
@@ -281,13 +294,6 @@ def _matches(expected: Sequence[Named], made: Sequence[Named]) -> tuple[Match, .
                     break
         matches.append((name, best, found))
     return tuple(matches)
-
-
-def _in_order(matches: tuple[Match, ...]) -> bool:
-    """Return whether every call is just as expected, and no tool is expected twice."""
-    return len({match[0] for match in matches}) == len(matches) and all(
-        place == index and found == 1.0 for index, (_, place, found) in enumerate(matches)
-    )
 
 
 def _with_reasons(item: Item, reasons: tuple[Reason, ...]) -> Item:

@@ -116,6 +116,20 @@ Series = Mapping[str, list[float]]
 """Grader key -> scores of graded samples, in input order."""
 
 
+class Scores(dict[str, list[float]]):
+    """A series that knows which recorded runs did not fail, as letta-evals' accuracy has it.
+
+    Attributes:
+        ran: The scores of such runs, in input order.
+        runs: How many such runs there are, graded or not.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran: dict[str, list[float]] = {}
+        self.runs = 0
+
+
 def quantile(ordered: list[float], q: float) -> float:
     """Return the q-quantile of sorted values by linear interpolation (position q x (n - 1), as numpy's default)."""
     position = (len(ordered) - 1) * q
@@ -159,16 +173,21 @@ def _percent(aggregation: str) -> str:
 def judge(gate: Gate, series: Series, headline: str, profile: Profile) -> dict[str, JSON]:
     """Return a gate's verdict over one set of series: ``text``, ``actual``, ``passed``, ``outcome`` and its rule.
 
+    The accuracy of a flat gate is the share of the graded samples that pass; ``upstream``: of the recorded runs that
+    did not fail, graded or not.
+
     An empty series is ``no_data``: failing unless ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
     """
     if isinstance(gate, GateSpec):
         key = gate.metric_key or headline
         scores = series.get(key, [])
-        passed = sum(gate.sample_passes(score) for score in scores)
-        figures = {
-            "attempted": len(scores),
+        counted, attempted = scores, len(scores)
+        if profile == "upstream" and isinstance(series, Scores):
+            counted, attempted = series.ran.get(key, []), series.runs
+        passed = sum(gate.sample_passes(score) for score in counted)
+        figures: dict[str, JSON] = {
             "avg_score": aggregate(scores, "avg_score", 1.0),
-            "pass_rate": 100.0 * passed / len(scores) if scores else None,
+            "pass_rate": 100.0 * passed / attempted if attempted else None,
         }
         return evaluate(gate, key, figures, profile)
     sign = "" if isinstance(gate, LogicalGate) else OPERATORS[gate.op][0]

@@ -78,16 +78,16 @@ def evaluate(gate: GateSpec, key: str, figures: dict[str, JSON], profile: Profil
     Args:
         gate: The rule.
         key: Key of the grader it is about.
-        figures: ``{"attempted": int, "avg_score": float | None, "pass_rate": percent | None}`` of that grader.
-        profile: ``upstream`` compares 0.0 when nothing was graded; ``documented`` calls that ``no_data``.
+        figures: ``{"avg_score": float | None, "pass_rate": percent | None}`` of that grader, None without data.
+        profile: ``upstream`` compares 0.0 where there is no data; ``documented`` calls that ``no_data``.
 
     Returns:
         ``{"metric_key", "metric", "op", "value", "text", "actual", "passed", "outcome"}``, outcome one of ``passed``,
         ``failed``, ``no_data``.
     """
     actual = figures["avg_score"] if gate.metric == "avg_score" else figures["pass_rate"]
-    if not figures["attempted"]:
-        actual = 0.0 if profile == "upstream" else None
+    if actual is None and profile == "upstream":
+        actual = 0.0
     if actual is None:
         passed, outcome = gate.on_no_data == "pass", "no_data"
     else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 
-from gradestack.api import Shard
+from gradestack.api import Grader, Profile, Shard
 from gradestack.duplicates import places_in_input, places_in_rows
 from gradestack.errors import DataError
 from gradestack.fingerprint import fingerprint
@@ -76,7 +77,7 @@ class Grading:
                     component=stage.name,
                     grader=stage.component,
                     extractor=stage.extractor.component if stage.extractor is not None else None,
-                    profile=suite.profile,
+                    profile=_profile(stage.component, suite.profile),
                 )
                 for stage in suite.graders
             ),
@@ -91,6 +92,7 @@ class Grading:
             rows=self.options.rows,
             strict=self.options.strict,
             join=self._dataset(),
+            by_run=suite.num_runs is not None,
             same_inputs=suite.same_inputs,
             tick=self.told.tick if self.told.wanted else None,
         )
@@ -196,15 +198,18 @@ class Grading:
             self.told.merged(shard, self.merged)
 
     def _missing(self, worker: Worker) -> None:
-        """Add a missing row for every dataset row no record answers, per model seen."""
+        """Add a missing row for every dataset row no record answers, per model seen; with ``num_runs`` per run, too."""
         if worker.join is None or not self.merged.samples:
             return
-        models = sorted({model for model, _ in self.merged.seen}) or [""]
+        seen = self.merged.seen
+        models = sorted({model for model, _, _ in seen}) or [""]
+        runs = {run: json.loads(run) if run else None for run in sorted({run for _, _, run in seen}) or [""]}
         absent = [
-            attrs.evolve(row, model=model or None, status=Status.MISSING, run=None, native=None)
+            attrs.evolve(row, model=model or None, status=Status.MISSING, run=number, native=None)
             for model in models
+            for run, number in runs.items()
             for identifier, row in worker.join.items()
-            if (model, identifier) not in self.merged.seen
+            if (model, identifier, run) not in seen
         ]
         if absent:
             last = self.suite.inputs.data[-1]
@@ -253,6 +258,13 @@ class Grading:
             self.rows.close()
             self.rows = None
         return recorded
+
+
+def _profile(grader: Grader, inherited: Profile) -> Profile:
+    """Return the profile a grader is given, which may be another than the suite's."""
+    own: Any = getattr(grader, "profile", None)
+    found: Profile = own if own in get_args(Profile) else inherited
+    return found
 
 
 def _place(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -149,9 +149,9 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
             else:
                 ignored.append(file.relative_to(path.parent).as_posix())
         if not whole and not inside:
-            raise DataError(_unknown(path, registry))
+            raise DataError(_unknown(path, registry, reader))
     if not names:
-        raise DataError(_unknown(paths[0], registry))
+        raise DataError(_unknown(paths[0], registry, reader))
     if len(names) > 1:
         shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
         msg = f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
@@ -160,9 +160,11 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     return Recognised(name, found, ignored)
 
 
-def _unknown(path: Path, registry: Registry) -> str:
+def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
+    if reader is not None:  # a directory: files are read with the reader named, whatever is in them
+        return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
     known = ", ".join(registry.names("reader"))
     return f"{path}: the format is not recognised; name it with --reader (known: {known})"
 

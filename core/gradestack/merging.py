@@ -37,7 +37,7 @@ class Merged:
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     duplicates: int = 0
     duplicates_listed: list[str] = attrs.field(factory=list)
-    seen: set[tuple[str, str]] = attrs.field(factory=set)
+    seen: set[tuple[str, str, str]] = attrs.field(factory=set)
     broken: dict[str, str] = attrs.field(factory=dict)
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds over all shards."""

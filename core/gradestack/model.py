@@ -266,6 +266,11 @@ LARGEST_SCORE = 1e100
 """Larger magnitudes than any metric has; sums of squares of this many stay finite."""
 
 
+def _unsound(score: float) -> str:
+    what = f"at most {LARGEST_SCORE:g} in magnitude" if isfinite(score) else "finite"
+    return f"a score must be {what}, got {score!r}"
+
+
 def check_grade(grade: Grade) -> str | None:
     """Return what is wrong with a grade's numbers, or None when it obeys the contract.
 
@@ -276,11 +281,11 @@ def check_grade(grade: Grade) -> str | None:
     if grade.outcome is _GRADED:
         if type(score) is float:
             if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
-                return f"a score must be finite, got {score!r}"
+                return _unsound(score)
         elif isinstance(score, bool) or not isinstance(score, int | float):
             return f"a graded outcome needs a number as score, got {score!r}"
         elif not -LARGEST_SCORE <= score <= LARGEST_SCORE:
-            return f"a score must be finite, got {score!r}" if isinstance(score, float) else "the score is too large"
+            return _unsound(float(score)) if isinstance(score, float) else "the score is too large"
     elif score is not None:
         return f"a {grade.outcome} outcome has no score, got {score!r}"
     parts = grade.parts

@@ -72,7 +72,7 @@ def _split(run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[
             files.append((folder / ROWS).open("wb"))
         places = dict(zip(runs, files, strict=True))
         for ordinal, (line, row) in enumerate(iter_rows(path)):
-            for each in runs if row["status"] == Status.MISSING else [row["run"]]:
+            for each in [row["run"]] if row["run"] in places else runs:  # missing from all of them
                 places[each].write(line)
                 _add(run, merged[each], row, ordinal)
     finally:

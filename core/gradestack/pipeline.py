@@ -54,8 +54,8 @@ class ShardResult:
     """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
     superseded: list[str] = attrs.field(factory=list)
     """Places of records left out because a later one of the same (id, model, run) counts."""
-    seen: set[tuple[str, str]] = attrs.field(factory=set)
-    """(model, id) pairs, only kept when a dataset is joined."""
+    seen: set[tuple[str, str, str]] = attrs.field(factory=set)
+    """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is joined."""
     broken: dict[str, str] = attrs.field(factory=dict)
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
     timings: dict[str, float] = attrs.field(factory=dict)
@@ -81,6 +81,8 @@ class Worker:
     strict: bool = False
     join: Mapping[str, Sample] | None = None
     """Dataset rows by id."""
+    by_run: bool = False
+    """Every run of a task answers for itself: a dataset row may be missing from one of them."""
     same_inputs: bool = False
     """Refuse a sample whose input differs from its dataset row's."""
     selection: Selection | None = None

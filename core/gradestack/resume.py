@@ -49,7 +49,7 @@ def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
     """Return the result :func:`to_json` wrote."""
     found = {name: data[name] for name in _PLAIN}
     found["keys"] = bytearray(base64.b64decode(data["keys"]))
-    found["seen"] = {(model, identifier) for model, identifier in data["seen"]}
+    found["seen"] = {(model, identifier, run) for model, identifier, run in data["seen"]}
     found["native"] = {name: base / path for name, path in data["native"].items()}
     return ShardResult(**found)
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gradestack.composite import Scores
 from gradestack.jsontext import iter_lines, loads
-from gradestack.model import Outcome
+from gradestack.model import Outcome, Status
 from gradestack.rows import Row
-
-if TYPE_CHECKING:
-    from gradestack.composite import Series
 
 
 def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
@@ -33,30 +31,34 @@ class RowSeries:
                 yield row
 
     @cached_property
-    def everything(self) -> Series:
+    def everything(self) -> Scores:
         """Scores by grader key, in input order."""
-        found: dict[str, list[float]] = {}
+        found = Scores()
         for row in self._rows():
             _add_scores(found, row)
         return found
 
-    def groups(self, per: str) -> Mapping[str, Series]:
+    def groups(self, per: str) -> Mapping[str, Scores]:
         """Return group name -> series, by model or by a facet, in order of first appearance.
 
         A facet that no row has gives no groups, so that a mistyped one does not pass for a group of everything. A group
         in which nothing could be graded is there too, with no scores: a gate has no data about it.
         """
-        found: dict[str, dict[str, list[float]]] = {}
+        found: dict[str, Scores] = {}
         known = False
         for row in self._rows():
             value = row["model_name"] if per == "model" else row["facets"].get(per)
             name = value if isinstance(value, str) else "none" if value is None else str(value)
-            _add_scores(found.setdefault(name, {}), row)
+            _add_scores(found.setdefault(name, Scores()), row)
             known = known or value is not None
         return found if known or per == "model" else {}
 
 
-def _add_scores(into: dict[str, list[float]], row: Row) -> None:
+def _add_scores(into: Scores, row: Row) -> None:
+    ran = row["status"] == Status.OK
+    into.runs += ran
     for key, grade in row["grades"].items():
         if grade["state"] == Outcome.GRADED:
             into.setdefault(key, []).append(grade["score"])
+            if ran:
+                into.ran.setdefault(key, []).append(grade["score"])

@@ -5,6 +5,7 @@ Whatever can be looked up once per shard is: bound methods, keys, files. Nothing
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
@@ -120,9 +121,9 @@ class ShardWork:
                 self._grade_block()
                 self._kill(self._joined(record))
                 return
+            record = self._joined(record)  # first: tags may stand in the dataset
             if not self._takes(record, place):
                 return
-            record = self._joined(record)
         self._ordinals.append(self.shard.position + position)
         self._block.append(record)
         if len(self._block) >= self._size:
@@ -140,7 +141,8 @@ class ShardWork:
         if self.worker.join is None:
             return sample
         sample = joined(sample, self.worker.join, same_inputs=self.worker.same_inputs)
-        self.result.seen.add((sample.model or "", sample.id))
+        run = json.dumps(sample.run) if self.worker.by_run else ""
+        self.result.seen.add((sample.model or "", sample.id, run))
         return sample
 
     def _kill(self, sample: Sample) -> None:

@@ -24,6 +24,7 @@ class GraderSlot:
     extractor: Extractor | None = None
     """Where its submission comes from; None for graders that judge the sample itself."""
     profile: Profile = "documented"
+    """The grader's own, or the suite's."""
 
     @property
     def signature(self) -> str:

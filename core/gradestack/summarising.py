@@ -48,7 +48,6 @@ def _gates(suite: Suite, figures: dict[str, dict[str, Any]], series: RowSeries) 
             continue
         key = getattr(gate, "metric_key", None) or suite.headline
         compared = {
-            "attempted": figures[key]["total_attempted"],
             "avg_score": figures[key]["avg_score_attempted"],
             "pass_rate": figures[key]["pass_rate"],
         }

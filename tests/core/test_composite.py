@@ -8,6 +8,7 @@ import pytest
 from gradestack.composite import (
     LogicalGate,
     LogicalSpec,
+    Scores,
     SimpleGate,
     WeightedGate,
     aggregate,
@@ -25,6 +26,26 @@ SERIES = {"q": [0.2, 1.0, 0.6], "r": [1.0, 0.0], "empty": []}
 def verdict(gate, profile="documented", series=SERIES):
     found = judge(gate, series, "q", profile)
     return found["actual"], found["passed"], found["outcome"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "options", "actual"),
+    [
+        ("documented", {"metric": "accuracy"}, 200 / 3),
+        ("upstream", {"metric": "accuracy"}, 25.0),
+        ("upstream", {"metric": "accuracy", "pass_value": 0.5, "pass_op": "lt"}, 25.0),
+        ("documented", {}, 0.8),
+        ("upstream", {}, 0.8),
+    ],
+)
+def test_failed_runs_in_a_flat_gate(profile, options, actual):
+    """Documented: of the graded samples. Upstream: accuracy of the runs that did not fail, graded or not."""
+    series = Scores()
+    series["q"] = [1.0, 0.4, 1.0]
+    series.ran, series.runs = {"q": [1.0, 0.4]}, 4
+    assert verdict(GateSpec(op="gte", value=0.0, **options), profile, series)[0] == actual
+    nothing = None if profile == "documented" else 0.0
+    assert verdict(GateSpec(op="gte", value=0.0, **options), profile, Scores())[0] == nothing
 
 
 # one figure of a series

@@ -84,3 +84,9 @@ def test_an_empty_series(profile, options, passed, outcome, actual):
     """Documented: no data, failing unless told otherwise. Upstream compares 0.0, so that upper bounds pass."""
     found = evaluate(GateSpec(**options), "q", figures(attempted=0), profile)
     assert (found["passed"], found["outcome"], found["actual"]) == (passed, outcome, actual)
+
+
+def test_an_average_without_an_attempted_run():
+    """Upstream: grades of failed runs have an average, although nothing was attempted."""
+    found = evaluate(GateSpec(op="gte", value=0.5), "q", {"avg_score": 1.0, "pass_rate": 0.0}, "upstream")
+    assert (found["actual"], found["passed"]) == (1.0, True)

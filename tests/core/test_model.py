@@ -98,7 +98,7 @@ def test_sound_grades_pass(grade):
         (Grade(score=True), "needs a number as score, got True"),
         (Grade(score=float("nan")), "must be finite, got nan"),
         (Grade(score=float("-inf")), "must be finite, got -inf"),
-        (Grade(score=1.1e100), "must be finite"),
+        (Grade(score=1.1e100), "must be at most 1e+100 in magnitude, got 1.1e+100"),
         (Grade(score=10**400), "too large"),
         (Grade(outcome=Outcome.SKIPPED, score=0.0), "a skipped outcome has no score, got 0.0"),
         (Grade(outcome=Outcome.FAILED, score=1.0), "a failed outcome has no score, got 1.0"),

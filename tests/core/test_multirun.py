@@ -151,6 +151,22 @@ def test_missing_rows_belong_to_every_run(run_lines, record, write_lines):
         assert (states["graded"], states["missing"]) == (1, 1)
 
 
+def test_a_task_may_be_missing_from_one_run(run_lines, record, write_lines):
+    """Every run has every task of the dataset, per model; so averages over all samples have one denominator."""
+    gold = write_lines([{"id": name, "expected": "x"} for name in "ab"], "gold.jsonl")
+    answered = [("a", 1, "m"), ("b", 1, "m"), ("a", 2, "m"), ("a", 1, "n"), ("b", 2, "n")]
+    records = [record(task, 1.0, run=trial, model=model) for task, trial, model in answered]
+    report = run_lines(records, num_runs=2, dataset=str(gold))
+    for number, missing in ((1, [("n", "b")]), (2, [("m", "b"), ("n", "a")])):
+        metrics = read(report, f"run_{number}/summary.json")["metrics"]
+        assert metrics["states"]["quality"]["missing"] == len(missing)
+        assert (metrics["total"], metrics["avg_score_total"]) == (4, (4 - len(missing)) / 4)
+        rows = gradestack.load_report(report.path / f"run_{number}").rows()
+        left = [(row["model_name"], row["sample"]["id"]) for row in rows if row["state"] == "missing"]
+        assert left == missing
+    assert report.metrics["total"] == 8
+
+
 @pytest.mark.parametrize(
     ("suite", "problem"),
     [

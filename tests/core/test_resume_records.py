@@ -30,7 +30,7 @@ def test_a_result_survives_its_record(tmp_path):
         bad_listed=[{"file": "f", "line": 1, "ordinal": 0, "reason": "x"}],
         keys=bytearray(range(16)),
         superseded=["f:1"],
-        seen={("m", "a"), ("", "b")},
+        seen={("m", "a", "1"), ("", "b", "")},
         broken={"e": "said"},
         timings={"g": 0.5},
     )

@@ -5,6 +5,18 @@ import pytest
 from gradestack.errors import DataError, PluginError
 from tests.core.toy_components import DO_RAISE
 
+
+def test_the_profile_of_one_grader(run_lines):
+    """It decides what an empty submission is, too: a failed extraction, or a text like any other."""
+    graders = {"d": "exact_match", "u": {"kind": "exact_match", "profile": "upstream"}}
+    report = run_lines([{"id": "a", "expected": "x", "predicted": ""}], graders=graders)
+    (row,) = report.rows()
+    assert {key: (grade["state"], grade["score"]) for key, grade in row["grades"].items()} == {
+        "d": ("failed", 0.0),
+        "u": ("graded", 0.0),
+    }
+
+
 # datasets
 
 

@@ -47,6 +47,16 @@ def test_samples_with_one_of_the_tags(run, tags, tasks):
         assert run(sample_tags=tags) == [(task, trial) for task, trial in RECORDS if task in tasks]
 
 
+def test_tags_of_the_dataset_count(run_lines, record, write_lines):
+    """Recordings rarely carry them; a sample's own go before its row's. What is not chosen is not missing either."""
+    tags = {"a": ["easy"], "b": ["hard"], "c": ["easy"], "d": ["easy"], "e": ["hard"]}
+    rows = [{"id": name, "expected": "x", "facets": {"tags": each}} for name, each in tags.items()]
+    gold = write_lines(rows, "gold.jsonl")
+    records = [record("a", 1.0), record("b", 1.0), record("c", 1.0, facets={"tags": ["own"]})]
+    report = run_lines(records, dataset=str(gold), sample_tags=["easy"])
+    assert [(row["sample"]["id"], row["state"]) for row in report.rows()] == [("a", "graded"), ("d", "missing")]
+
+
 def test_a_dataset_is_cut_to_its_first_rows(run_lines, record, write_lines):
     """And the recording to those."""
     gold = write_lines([{"id": name, "expected": "x"} for name in "zab"], "gold.jsonl")

@@ -35,7 +35,7 @@ class Unusual(Exception):
     """A line for the thorough way."""
 
 
-class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):  # what is skipped is not looked at: it may be no UTF-8
+class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):  # skipped keys would not be checked for UTF-8
     name: str
     arguments: Any = UNSET
     kwargs: Any = None
@@ -125,7 +125,7 @@ def tool_specs(raws: list[Raw]) -> tuple[ToolSpec, ...]:
     """
     texts = list(map(bytes, raws))
     specs = tuple(map(_tools.get, texts))
-    return specs if all(specs) else tuple(map(_tool, texts))  # type: ignore[arg-type,return-value]
+    return specs if all(specs) else tuple(map(_tool, texts))  # type: ignore[return-value]
 
 
 def _tool(text: bytes) -> ToolSpec:

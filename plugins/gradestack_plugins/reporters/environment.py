@@ -75,9 +75,13 @@ def policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
 
 
 def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any]) -> None:
-    """Render a template into a file piece by piece."""
+    """Render a template into a file piece by piece; a failure leaves none."""
     file: IO[str]
-    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        stream = template.stream(context)
-        stream.enable_buffering(_BUFFERED)
-        file.writelines(stream)
+    try:
+        with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+            stream = template.stream(context)
+            stream.enable_buffering(_BUFFERED)
+            file.writelines(stream)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

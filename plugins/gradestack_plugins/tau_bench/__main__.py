@@ -83,7 +83,7 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
     reader, grader, statistics, export = TauBench(), TauPartial(profile=profile), PartialStatistics(), TauBenchExport()
     inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
     state = statistics.start()
-    records = unscored = 0
+    records = unscored = unusable = 0
     with _replacing(target) as file:
         for shard in reader.plan(inputs, None):
             for record in reader.read(shard, None):
@@ -91,7 +91,7 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
                     if record.native is None:
                         raise DataError(f"{record.source}: {record.reason}")
                     grades: dict[str, Grade] = {}
-                    unscored += 1
+                    unusable += 1
                 else:
                     grade = grader.grade(record)
                     grades = {"tau_partial": grade}
@@ -100,10 +100,11 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
                 for _, chunk in export.row(record, grades, shard):
                     file.write(("[\n" if records == 0 else export.separator) + chunk)
                 records += 1
-        if not records:
-            raise DataError(f"{source}: the list holds no records")
+        if records == unusable:
+            others = ", only values of other kinds" if unusable else ""
+            raise DataError(f"{source}: the list holds no records{others}")
         file.write("\n]")
-    return statistics.finish(state), unscored
+    return statistics.finish(state), unscored + unusable
 
 
 @contextmanager

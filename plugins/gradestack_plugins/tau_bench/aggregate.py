@@ -14,7 +14,7 @@ from gradestack.api import Aggregator, Memory
 from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
 from gradestack.model import Grade, Key, Outcome
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
-from gradestack_plugins.tau_bench.records import finite_number
+from gradestack_plugins.tau_bench.records import finite_number, reward_of
 
 SUCCESS_ABOVE = 0.9
 """A reward above this is a success in the statistics block (the benchmark itself uses a tolerance around 1)."""
@@ -223,7 +223,7 @@ class PartialStatistics(Aggregator[PartialState]):
                 state["similarities"] += times
                 add_times(state["similarity_sum"], similarity, times)
         for key, grade in zip(keys, grades, strict=True):
-            if grade.parts and (reward := finite_number(grade.parts.get("reward"))) is not None:
+            if grade.parts and (reward := reward_of(grade.parts.get("reward"))) is not None:
                 self._add_reward(state, key, grade, reward)
         return state
 

@@ -49,4 +49,4 @@ class TauBenchExport(Exporter):
         """Return the statistics block."""
         graded = summary.graders.get("tau_partial")
         figures = graded.aggregates.get("partial_statistics") if graded is not None else None
-        return {} if figures is None else {STATISTICS: statistics_block(figures)}
+        return {} if figures is None or "average" not in figures else {STATISTICS: statistics_block(figures)}

@@ -13,7 +13,7 @@ from gradestack.api import Grader, Profile
 from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import ABSENT, Fault, Grade, Item, Reason, Sample, Status, ToolCall, failed, skipped
 from gradestack.quick import maker
-from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, finite_number
+from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, reward_of
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity
 
 MAX_REASONS = 50
@@ -105,7 +105,7 @@ class TauPartial(Grader):
         return self._judged(sample, explain=False)
 
     def _judged(self, sample: Sample, *, explain: bool) -> Grade:
-        reward = finite_number(sample.recorded.get("reward")) if sample.recorded else None
+        reward = reward_of(sample.recorded.get("reward")) if sample.recorded else None
         parts: Parts = {} if reward is None else {"reward": reward}
         try:
             expected, made = sample.expected.calls, sample.calls

@@ -10,6 +10,7 @@ import attrs
 
 from gradestack.api import Profile
 from gradestack.jsontext import JsonProblem, loads
+from gradestack.model import LARGEST_SCORE
 
 _LARGEST = sys.float_info.max
 RESPOND = "respond"
@@ -149,6 +150,12 @@ def react_calls(traj: Any) -> Iterator[Call]:
             action = react_action(message.get("content"))
             if action is not None and action.name != RESPOND:
                 yield action
+
+
+def reward_of(value: Any) -> float | None:
+    """Return a recorded reward, None when it is no finite number, or larger than any score may be."""
+    number = finite_number(value)
+    return number if number is not None and abs(number) <= LARGEST_SCORE else None
 
 
 def finite_number(value: Any) -> float | None:

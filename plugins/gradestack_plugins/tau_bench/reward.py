@@ -10,8 +10,8 @@ import attrs
 
 from gradestack.api import Grader, Profile
 from gradestack.jsontext import compact
-from gradestack.model import Fault, Grade, Reason, Sample, Status, failed, skipped
-from gradestack_plugins.tau_bench.records import TauRecord, finite_number
+from gradestack.model import LARGEST_SCORE, Fault, Grade, Reason, Sample, Status, failed, skipped
+from gradestack_plugins.tau_bench.records import TauRecord, finite_number, reward_of
 
 
 @attrs.frozen(kw_only=True)
@@ -56,9 +56,10 @@ class TauReward(Grader):
             if sample.error is not None:
                 return failed(sample.error)
             return skipped("no_reward", "the sample has no recorded reward")
-        reward = finite_number(recorded["reward"])
+        reward = reward_of(recorded["reward"])
         if reward is None:
-            return failed(_unusable(f"the reward is not a finite number: {compact(recorded['reward'])[:80]}"))
+            what = "not a finite number" if finite_number(recorded["reward"]) is None else f"over {LARGEST_SCORE:g}"
+            return failed(_unusable(f"the reward is {what}: {compact(recorded['reward'])[:80]}"))
         passed = is_success(reward, self.tolerance)
         reasons = () if passed else tuple(_reasons(sample, recorded))
         rationale = "; ".join(reason.message for reason in reasons)

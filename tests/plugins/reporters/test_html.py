@@ -1,9 +1,11 @@
 import base64
+import copy
 import hashlib
 import json
 import re
 
 import attrs
+import jinja2
 import pytest
 
 from gradestack.hooks import hookimpl
@@ -70,6 +72,28 @@ def test_hostile_texts_stay_texts(fake, html):
     assert not set(page.html) & set("\x00\x1b\u202e\u2066\u200b\u2028\ufffe\r")
     assert "⟨U+202E⟩desrever" in page.text
     assert "⟨U+D83D⟩" in page.text
+
+
+@pytest.mark.parametrize("points", [12, 13, 40, 100])
+def test_a_long_series_is_labelled_now_and_then(fake, html, points):
+    """At most twelve labels under the axis, evenly spaced; the table has every value."""
+    report = fake.make_report(fake.realistic_rows(tasks=2, trials=1))
+    summary = copy.deepcopy(dict(report.summary))
+    series = next(each for each in summary["metrics"]["aggregates"].values() if "pass_hat_k" in each)
+    series["pass_hat_k"]["pass_hat_k"] = {str(k): 1 / k for k in range(1, points + 1)}
+    page = html(attrs.evolve(report, summary=summary))
+    plot = next(each for each in page.html.split('<div class="series">') if ">0.500<" in each)
+    labels = [int(each) for each in re.findall(r'dy="18" text-anchor="middle">(\d+)<', plot)]
+    assert labels == list(range(1, points + 1, -(-points // 12)))
+    assert plot.split("</table>")[0].count('<th scope="col">') == points
+
+
+def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatch):
+    """Not an empty one, which would be taken for a page."""
+    monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        HtmlReporter().write(fake.make_report(fake.realistic_rows(tasks=1, trials=1)), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_same_report_gives_the_same_bytes(fake, tmp_path):

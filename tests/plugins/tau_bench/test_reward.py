@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
-from gradestack.model import Fault, Outcome, Sample, Status
+from gradestack.model import Fault, Key, Outcome, Sample, Status
+from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reward import TauReward
 
 BOTH = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -40,6 +43,21 @@ def test_unusable_rewards_fail(tau, profile, reward):
     grade = TauReward(profile=profile).grade(tau.sample(tau.record(reward=reward)))
     assert (grade.outcome, grade.score, grade.fault.code) == (Outcome.FAILED, None, "unusable_reward")
     assert "the reward is not a finite number: " in grade.fault.message
+
+
+@BOTH
+@pytest.mark.parametrize("reward", [1e150, -1.7e308])
+def test_rewards_larger_than_any_score_fail(tau, profile, reward):
+    """And leave the partial score its figures: their sum would be beyond the range of floats."""
+    sample = tau.sample(tau.record(reward=reward))
+    grade = TauReward(profile=profile).grade(sample)
+    assert (grade.outcome, grade.fault.message) == (Outcome.FAILED, f"the reward is over 1e+100: {reward!r}")
+    partial = TauPartial(profile=profile).grade(sample)
+    assert (partial.outcome, partial.parts) == (Outcome.GRADED, {})
+    statistics = PartialStatistics()
+    keys, grades = [Key(id="a"), Key(id="b")], [attrs.evolve(partial, parts={"reward": reward})] * 2
+    figures = statistics.finish(statistics.add_many(statistics.start(), keys, grades))
+    assert (figures["n"], figures["binary"]["n"], figures["binary"]["average"]) == (2, 0, None)
 
 
 def test_missing_reward_fails(tau):

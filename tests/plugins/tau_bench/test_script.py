@@ -56,6 +56,7 @@ def test_profile(tau, tmp_path):
         ("", "empty"),
         ("{}", "list"),
         ("[]", "no records"),
+        ("[1, 2, null]", "no records, only values of other kinds"),
         ('[{"task_id": 1}', "cut off"),
         ("[nope]", "not JSON"),
     ],

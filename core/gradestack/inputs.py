@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gradestack.api import Input, Reader
 from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.registry import Registry
+from gradestack.store import ROWS, is_run
 
 _HEAD = 64 * 1024
 _MAGIC = frozenset("*?[")
@@ -163,6 +164,8 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
 def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
+    if is_run(path) and not (path / ROWS).exists():
+        return f"{path}: a run without rows (--no-rows): there is nothing in it to grade again"
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
     known = ", ".join(registry.names("reader"))

@@ -149,6 +149,20 @@ def test_what_is_not_recognised(place, registry, given, message):
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(("name", "reader"), [("run", None), ("run", "letta"), ("runs/deep", "numbers")])
+def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
+    """What was asked for is not advised again."""
+    run_lines(place / "runs/a.jsonl", output="run")
+    (place / "run/results.jsonl").unlink()
+    said = {
+        "run": "a run without rows (--no-rows): there is nothing in it to grade again",
+        "runs/deep": "numbers recognises nothing in this directory; name the files it shall read",
+    }
+    with pytest.raises(DataError) as caught:
+        recognise([place / name], registry, reader)
+    assert str(caught.value) == f"{place / name}: {said[name]}"
+
+
 def test_several_formats_at_once_are_refused(place, registry):
     """They have different stacks."""
     with pytest.raises(ConfigError, match=r"of several formats \(jsonl: .*; numbers: .*x\.numbers\)"):

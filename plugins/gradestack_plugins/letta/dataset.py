@@ -14,8 +14,14 @@ from gradestack.errors import DataError
 from gradestack.jsontext import JsonProblem, loads
 from gradestack.model import BadRecord, Sample, Source
 from gradestack_plugins.letta.dataset_rows import KEYS, RESULT_KEYS, csv_record, row_sample
+from gradestack_plugins.letta.references import VARIABLES
 
 _INPUTS = ("input", "prompt")
+_OWN = {"ground_truth", *VARIABLES}
+"""Names that speak for a dataset although the input is missing."""
+_LITTLE = 0.02
+_LINES = 20
+"""Rows looked at for a sound one behind a damaged first row."""
 
 
 @attrs.frozen(kw_only=True)
@@ -46,14 +52,21 @@ class LettaDataset(Reader):
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row."""
+        """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row.
+
+        A ``.csv`` or ``.jsonl`` file that would be a dataset but for a mistake is claimed with little certainty: the
+        reader then says what is wrong, and where.
+        """
         if path.is_dir():
             return 0.0
-        first = next((line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()), b"")
+        lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
         if path.suffix.lower() == ".csv":
-            names = next(csv.reader([first.decode("utf-8", errors="replace")]), [])
-            return 0.8 if set(_INPUTS) & set(names) else 0.0
-        return _certainty(first)
+            names = set(next(csv.reader([lines[0].decode("utf-8", errors="replace")]), []) if lines else [])
+            return 0.8 if set(_INPUTS) & names else _LITTLE if _OWN & names else 0.0
+        sure = _certainty(lines[0]) if lines else 0.0
+        if not sure and path.suffix.lower() == ".jsonl" and any(map(_resembles, lines[:_LINES])):
+            return 0.0 if _foreign(lines[0]) else _LITTLE
+        return sure
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Give one shard per file.
@@ -88,7 +101,7 @@ class LettaDataset(Reader):
         try:
             for ordinal, (line, record) in enumerate(rows):
                 yield self._row(record, Source(file=shown, ordinal=ordinal, line=line), lines)
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise DataError(f"{path}: cannot be read: {error}") from error
 
     def _row(self, record: Any, source: Source, lines: dict[str, int]) -> Sample | BadRecord:
@@ -127,6 +140,31 @@ def _certainty(line: bytes) -> float:
     return 0.5 if "ground_truth" in record else 0.0
 
 
+def _resembles(line: bytes) -> bool:
+    """Return whether a line is a row of a dataset, or would be but for its input or its encoding."""
+    try:
+        record = loads(line)
+    except JsonProblem:
+        named = any(_quoted(name) in line for name in (*_INPUTS, "ground_truth"))
+        return line.lstrip().startswith(b"{") and named and not any(_quoted(name) in line for name in RESULT_KEYS)
+    if not isinstance(record, Mapping) or RESULT_KEYS & set(record):
+        return False
+    return bool(_OWN & set(record)) or (set(record) <= KEYS and bool(set(_INPUTS) & set(record)))
+
+
+def _foreign(line: bytes) -> bool:
+    """Return whether a line is a result of another form."""
+    try:
+        record = loads(line)
+    except JsonProblem:
+        return any(_quoted(name) in line for name in RESULT_KEYS)
+    return isinstance(record, Mapping) and bool(RESULT_KEYS & set(record))
+
+
+def _quoted(name: str) -> bytes:
+    return f'"{name}"'.encode()
+
+
 def _json_rows(path: Path) -> Iterator[tuple[int, Any]]:
     with path.open("rb") as file:
         for number, data in enumerate(file, 1):
@@ -151,17 +189,24 @@ def _check_columns(path: Path) -> None:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield every row with the line it begins on; :class:`csv.DictReader`, which reads alike, does not tell that."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
+        reader = csv.reader(file)
+        names = next(reader, [])
         while True:
             line = reader.line_num + 1
             try:
-                row = next(reader)
+                cells = next(reader)
             except StopIteration:
                 return
             except csv.Error as error:
                 yield line, ValueError(f"not CSV: {error}; the rest of the file could not be read")
                 return
+            if not cells:
+                continue
+            row: dict[str | None, Any] = dict(zip(names, cells, strict=False))
+            if len(cells) > len(names):
+                row[None] = cells[len(names) :]
             try:
                 yield line, csv_record(row)
             except ValueError as problem:

@@ -1,4 +1,4 @@
-"""Where result lines lie in an output directory, and what they look like."""
+"""Where result lines lie in an output directory, and how they are wrapped."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ from gradestack.store import is_run
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
 _RUN = re.compile(r"run_(\d{1,18})")
-_HEAD = 64 * 1024
-_CUT = 60_000
-_LINES = 3
-"""Lines looked at: a header may stand first."""
-_OWN_START = b'{"agent_id":'
-"""How gradestack's own rows begin: their keys are sorted."""
 
 
 @attrs.frozen(kw_only=True)
@@ -131,52 +125,3 @@ def unwrapped(record: Any) -> Any:
     if isinstance(record, Mapping) and isinstance(record.get("type"), str):
         return record.get("result") if record["type"] == "result" else ABSENT
     return record
-
-
-def certainty(head: bytes) -> float:
-    """Return how sure it is that a file beginning so holds result lines."""
-    lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-    for line in lines[:_LINES]:
-        try:
-            record = loads(line)
-        except JsonProblem:
-            return _cut(line)
-        result = unwrapped(record)
-        if result is not ABSENT:
-            return _looks(result)
-    return 0.0
-
-
-def _looks(result: Any) -> float:
-    if not isinstance(result, Mapping):
-        return 0.0
-    sample = result.get("sample")
-    if isinstance(sample, Mapping) and "id" in sample:
-        return 0.95 if {"trajectory", "grade", "grades", "submission"} & set(result) else 0.0
-    told = {"trajectory", "grades", "submissions", "reward", "submission"} & set(result)
-    return 0.9 if "sample_id" in result and len(told) > 1 else 0.0
-
-
-def _cut(line: bytes) -> float:
-    """Judge a line longer than what was read of it."""
-    if len(line) < _CUT or not line.lstrip().startswith(b"{"):
-        return 0.0
-    named = b'"sample"' in line or b'"sample_id"' in line
-    signs = named and (b'"trajectory"' in line or b'"submission"' in line)
-    own = line.lstrip().startswith(_OWN_START) and b'"agent_usage"' in line
-    return 0.7 if signs or own else 0.0
-
-
-def directory_certainty(path: Path) -> float:
-    """Return how sure it is that a directory is one of letta-evals' (or gradestack's) outputs."""
-    files = result_files(path)
-    if not files:
-        return 0.0
-    try:
-        with files[0].path.open("rb") as file:
-            head = file.read(_HEAD)
-    except OSError:
-        return 0.0
-    if not head.strip():
-        return 0.5 if (path / "header.json").is_file() or (path / SUITE).is_file() else 0.0
-    return certainty(head)

@@ -15,6 +15,8 @@ _ENVELOPE = ("id", "date", "message_type", "otid", "run_id", "step_id", "sender_
 _SPOKEN = {"assistant_message": "assistant", "user_message": "user", "system_message": "system"}
 _THOUGHTS = {"reasoning_message": "reasoning", "hidden_reasoning_message": "hidden_reasoning"}
 _CALLING = ("tool_call_message", "approval_request_message")
+_TAKEN = ("assistant", "user", "system", "tool", *_THOUGHTS.values())
+"""Roles that mean something; no message of an unknown type gets one of them."""
 
 
 @attrs.frozen(kw_only=True)
@@ -34,9 +36,17 @@ class Trajectory:
     turns: tuple[tuple[Message, ...], ...] = ()
     calls: tuple[ToolCall, ...] = ()
 
+    @property
+    def said(self) -> bool:
+        """Whether there is any message."""
+        return any(self.turns)
+
 
 def read_trajectory(raw: JSON) -> Trajectory:
-    """Return a recorded trajectory; a flat list of messages is one turn, entries that are no objects are left out."""
+    """Return a recorded trajectory; a flat list of messages is one turn, entries that are no objects are left out.
+
+    Turns without a message stay, so that the others keep their numbers.
+    """
     if not isinstance(raw, list):
         return Trajectory()
     if raw and not any(isinstance(turn, list) for turn in raw):
@@ -50,7 +60,7 @@ def read_trajectory(raw: JSON) -> Trajectory:
                 messages.append(message)
                 pairing.see(message, returned)
         turns.append(tuple(messages))
-    return Trajectory(turns=tuple(turns) if any(turns) else (), calls=tuple(pairing.calls))
+    return Trajectory(turns=tuple(turns), calls=tuple(pairing.calls))
 
 
 class _Pairing:
@@ -95,25 +105,33 @@ def _read(raw: Any) -> Iterator[tuple[Message, Return | None]]:
     elif kind in _THOUGHTS:
         role = _THOUGHTS[kind]
         yield Message(role=role, content=raw.get(role, raw.get("content"))), None
-    elif kind in _CALLING:
-        yield Message(role="assistant", tool_calls=_calls(raw)), None
+    elif kind in _CALLING and (calls := _calls(raw)):
+        yield Message(role="assistant", tool_calls=calls), None
     elif kind == "tool_return_message":
         entries = raw.get("tool_returns")
         yield from map(_returned, entries if isinstance(entries, list) and entries else [raw])
     else:
-        role = kind.removesuffix("_message")
+        # With them messages of calls none of which can be read: as the assistant's they would be its last, empty, word.
         rest = {name: value for name, value in raw.items() if name not in _ENVELOPE}
-        yield Message(role=role, content=raw.get("content", rest or None)), None
+        yield Message(role=_other_role(kind), content=raw.get("content", rest or None)), None
         approvals = raw.get("approvals")
         for entry in approvals if isinstance(approvals, list) else []:
             if isinstance(entry, Mapping) and "tool_return" in entry:
                 yield _returned(entry)
 
 
+def _other_role(kind: str) -> str:
+    role = kind.removesuffix("_message")
+    return f"unknown_{role}" if role in _TAKEN else role
+
+
 def _chat(raw: Mapping[str, Any]) -> Iterator[tuple[Message, Return | None]]:
     message = chat.message(raw)
     if message is None:
         return
+    silent = message.role == "assistant" and not message.tool_calls and not chat.text_of(message.content)
+    if silent and raw.get("tool_calls"):
+        message = attrs.evolve(message, role="tool_call", content=raw["tool_calls"])
     returned = None
     if message.role == "tool":
         failed = raw.get("status") == "error"

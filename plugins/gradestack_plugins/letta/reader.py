@@ -12,14 +12,8 @@ from gradestack.api import Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import DataError
 from gradestack.jsontext import JsonProblem, Line, iter_lines, line_ranges, loads
 from gradestack.model import ABSENT, BadRecord, Sample, Source
-from gradestack_plugins.letta.layout import (
-    ResultFile,
-    certainty,
-    directory_certainty,
-    result_files,
-    suite_samples,
-    unwrapped,
-)
+from gradestack_plugins.letta.layout import ResultFile, result_files, suite_samples, unwrapped
+from gradestack_plugins.letta.recognition import certainty, directory_certainty
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
 
 
@@ -48,8 +42,9 @@ class Letta(Reader):
 
     A result is a failed run when it has an ``error`` record, a null ``agent_id`` or an empty trajectory. In
     ``documented`` a judge's or extractor's error does not fail the run, whose conversation is whole, and neither does
-    an empty trajectory beside a submission; ``upstream`` takes any of them as failed. Recorded grades, submissions,
-    costs and times are kept in ``recorded``, also of failed runs.
+    an empty trajectory beside a submission; ``upstream`` takes any of them as failed, and a result that leaves
+    ``agent_id`` out, but not a trajectory that holds an empty turn. Recorded grades, submissions, costs and times are
+    kept in ``recorded``, also of failed runs.
 
     gradestack's own run directories are read without loss of what rows hold: predictions, references, runs, facets,
     states. Tools come back by name only.
@@ -87,8 +82,8 @@ class Letta(Reader):
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise result lines by their shape, and a directory by its first file of them."""
-        return directory_certainty(path) if path.is_dir() else certainty(head)
+        """Recognise result lines by their shape, and a directory by its layout and any file of them."""
+        return directory_certainty(path) if path.is_dir() else certainty(path, head)
 
     def index(self, inputs: Inputs) -> LettaIndex:
         """Read ``suite.json`` where there is one, and find out whether inputs repeat each other's runs."""

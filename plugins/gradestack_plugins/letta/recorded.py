@@ -34,7 +34,9 @@ class Recorded(Grader):
 
     Without ``metric`` the gate's grade (``grade``) counts; a recording without one gives its reward, or its only
     metric. With ``metric`` the grade of that key, or a score recorded under that name. A sample whose recording lacks
-    it is skipped. A failed run is failed.
+    it is skipped. A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts in the
+    averages (letta-evals takes every grade there is), the run not among the attempted. What stands beside a run that
+    broke off, ``grade`` without ``grades``, is no such grade.
 
     A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in ``documented``, 0.0 as
     it stands (and so attempted) in ``upstream``; so it is with an ``error`` record. A score that is no finite number is
@@ -68,13 +70,19 @@ class Recorded(Grader):
             found = grades.get(self.metric, recorded.get(self.metric))
         if isinstance(found, Mapping) and isinstance(found.get("state"), str):
             return _own(found)
-        if sample.status is Status.FAILED:
+        if sample.status is Status.FAILED and (found is None or not self._regraded(recorded, grades)):
             return failed(sample.error or Fault(category="target", code="target_error", message="the run failed"))
         if recorded.get("error") is not None and self.profile == "documented":
             return failed(recorded_fault(recorded["error"]))
         if found is None:
             return self._absent(grades)
         return self._grade(found)
+
+    def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
+        """Return whether a failed run has a grade that counts: letta-evals averages every one there is."""
+        if self.profile != "upstream" or recorded.get("error") is not None:
+            return False
+        return any(key == self.metric or self.metric is None for key, grade in grades.items() if grade is not None)
 
     def _absent(self, grades: Mapping[str, Any]) -> Grade:
         what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"

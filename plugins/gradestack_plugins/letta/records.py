@@ -48,11 +48,13 @@ class Context:
 
 
 def identity(result: Any) -> str | None:
-    """Return a result's sample id as text, None when it has none."""
+    """Return a result's sample id as text, ``sample.id`` or else ``sample_id``; None when it has none."""
     if not isinstance(result, Mapping):
         return None
     sample = result.get("sample")
-    found = sample.get("id") if isinstance(sample, Mapping) else result.get("sample_id")
+    found = sample.get("id") if isinstance(sample, Mapping) else None
+    if found is None:
+        found = result.get("sample_id")
     if isinstance(found, bool) or not isinstance(found, int | str):
         return None
     return str(found)
@@ -80,7 +82,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     """Return the sample of one result, or a bad record when it is no object or has no usable sample id."""
     identifier = identity(result)
     if identifier is None:
-        what = "sample.id is missing, or neither a text nor a whole number"
+        what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
         reason = what if isinstance(result, Mapping) else f"expected a result (an object), found {compact(result)[:60]}"
         return BadRecord(source=source, reason=reason, native=result)
     own = own_rows.is_own(result)
@@ -96,9 +98,9 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         run=run_of(result, context),
         input=given,
         turns=trajectory.turns,
-        calls=own_rows.made_calls(result, trajectory.calls) if own else trajectory.calls if trajectory.turns else None,
+        calls=own_rows.made_calls(result, trajectory.calls) if own else trajectory.calls if trajectory.said else None,
         label=_text(result["predicted"].get("label")) if own else None,
-        text=_answer(result, trajectory, own=own),
+        text=_answer(result, trajectory, context.profile, own=own),
         plan=result["predicted"].get("plan") if own else None,
         tools=own_rows.tools(result) if own else None,
         expected=own_rows.expected(result) if own else expectation(truth),
@@ -123,19 +125,20 @@ def _facets(result: Mapping[str, Any], asked: Mapping[str, Any], *, own: bool) -
     return facets_of(asked)
 
 
-def _answer(result: Mapping[str, Any], trajectory: Trajectory, *, own: bool) -> str | None:
+def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile, *, own: bool) -> str | None:
     """Return the final answer: what the assistant said last, else the recorded submission.
 
-    A row of gradestack's without any extracted submission carries the answer itself.
+    ``upstream`` takes nothing from a recording without a message, as letta-evals does when it grades one again. Rows of
+    gradestack's say what the answer was; an extracted submission beside it is none.
     """
-    submitted = _text(result.get("submission"))
-    predicted = result["predicted"].get("text") if own else None
-    if isinstance(predicted, str):
-        return predicted
-    if own and not result.get("submissions"):
-        return submitted or None
+    predicted = result["predicted"] if own else {}
+    if "text" in predicted:
+        return _text(predicted["text"])
+    submitted = _text(result.get("submission")) or None
+    if not trajectory.said:
+        return submitted if own or profile == "documented" else None
     spoken = [text for turn in trajectory.turns for message in turn if (text := _speech(message))]
-    return spoken[-1] if spoken else submitted or None
+    return spoken[-1] if spoken else submitted
 
 
 def _speech(message: Message) -> str:
@@ -164,25 +167,39 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
     """Return whether the recorded run ended in an error, and in which.
 
     A structured ``error`` is one, unless (``documented``) it arose after the conversation, which is then whole and can
-    be graded. Without it: ``agent_id`` is null, or nothing was said (``documented``: and nothing was submitted
-    either); the reason then is the rationale behind "Error: ".
+    be graded. Without it: nothing was said (``documented``: and nothing was submitted either; ``upstream``: there is no
+    turn at all, be it an empty one), or no agent is named; the reason then is the rationale behind "Error: ".
     """
     error = result.get("error")
     if error is not None:
         fault = recorded_fault(error)
-        whole = profile == "documented" and fault.category in _SELF and bool(trajectory.turns)
+        whole = profile == "documented" and fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
     grade = result.get("grade")
     rationale = _text(grade.get("rationale")) if isinstance(grade, Mapping) else None
     told = rationale.removeprefix(_ERROR) if rationale and rationale.startswith(_ERROR) else ""
-    submitted = profile == "documented" and bool(_text(result.get("submission"))) and not told
-    if not trajectory.turns and not submitted:
+    if profile == "upstream":
+        something = bool(trajectory.turns)
+    else:
+        something = trajectory.said or (bool(_text(result.get("submission"))) and not told)
+    if not something:
         what = "the recorded trajectory is empty"
-    elif "agent_id" in result and result["agent_id"] is None:
+    elif not _has_agent(result, profile):
         what = "the recording names no agent"
     else:
         return Status.OK, None
     return Status.FAILED, Fault(category="target", code="target_error", message=told or what)
+
+
+def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
+    """Return whether a result names its agent; ``documented`` takes one that leaves the key out as one that does.
+
+    So does ``upstream`` with results that only name their sample: that layout drops null fields, and has an ``error``
+    record for every run that failed.
+    """
+    if "agent_id" in result:
+        return result["agent_id"] is not None
+    return profile == "documented" or "sample" not in result
 
 
 def recorded_fault(error: JSON) -> Fault:

@@ -112,6 +112,67 @@ def test_a_bad_dataset_row_ends_the_run(letta, tmp_path, recorded):
     assert "gold.jsonl:2: a blank line" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("gold.jsonl", b'{"ground_truth": "a"}\n{"input": "b"}\n', "gold.jsonl:1: input is missing"),
+        ("gold.jsonl", b'{"input": null}\n', "gold.jsonl:1: input must be a text"),
+        ("gold.jsonl", b'{"input": "\xff"}\n{"input": "b"}\n', "gold.jsonl:1: not UTF-8"),
+        ("gold.jsonl", b'nothing\n{"input": "b"}\n', "gold.jsonl:1: not JSON"),
+        ("gold.csv", b"question,ground_truth\na,b\n", "gold.csv: a column 'input' is needed"),
+        ("gold.csv", b"input,ground_truth\na,b,c\n", "gold.csv:2: more cells than columns"),
+    ],
+)
+def test_a_bad_first_row_is_told_with_its_place(letta, tmp_path, recorded, name, data, message):
+    """A dataset that begins with a mistake is still known as one."""
+    (tmp_path / name).write_bytes(data)
+    done = letta.run(["run", suite(tmp_path, f"dataset: {name}\n{GRADERS}"), "-o", "out"], tmp_path)
+    assert (done.returncode, message in done.stderr) == (3, True), done.stderr
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"message_type": "tool_call_message", "tool_call": None},
+        {"message_type": "approval_request_message"},
+        {"message_type": "assistant", "content": "zzz"},
+        {"role": "assistant", "content": None, "tool_calls": ["?"]},
+    ],
+)
+def test_what_is_not_understood_does_not_hide_the_answer(letta, tmp_path, profile, last):
+    """The last thing the assistant said is graded, whatever comes after it, and again from the run's own rows."""
+    letta.write(tmp_path / "recorded" / "results.jsonl", [letta.result(0, trajectory=[[letta.spoken("Oslo"), last]])])
+    text = f"profile: {profile}\ngraders: {{exact: {{kind: exact_match}}}}\n"
+    assert letta.run(["run", suite(tmp_path, text), "-o", "one"], tmp_path).returncode == 0
+    assert letta.run(["run", "suite.yaml", "--cached", "one", "-o", "two"], tmp_path).returncode == 0
+    for out in ("one", "two"):
+        (row,) = letta.rows(tmp_path / out)
+        assert (row["submissions"], row["grade"]["score"], row["state"]) == ({"exact": "Oslo"}, 1.0, "graded")
+
+
+def test_upstream_grades_an_empty_trajectory_as_silence(letta, tmp_path):
+    """A submission without a conversation is an answer in documented; upstream grades "" and calls the run failed."""
+    letta.write(tmp_path / "recorded" / "results.jsonl", [letta.result(0, trajectory=[])])
+    for profile, score, attempted in (("documented", 1.0, 1), ("upstream", 0.0, 0)):
+        text = f"profile: {profile}\ngraders: {{exact: {{kind: exact_match}}}}\n"
+        assert letta.run(["run", suite(tmp_path, text), "-o", profile], tmp_path).returncode == 0
+        metrics = summary(tmp_path, profile)["metrics"]
+        assert (metrics["avg_score_attempted"], metrics["total_attempted"]) == (score, attempted)
+
+
+def test_upstream_averages_every_recorded_grade(letta, tmp_path):
+    """A failed run with a grade counts in the averages, not among the attempted: (1.0 + 0.5) / 2, one attempted."""
+    records = [letta.result(0, trajectory=[]), letta.result(1, grade=letta.grade(0.5), grades={"q": letta.grade(0.5)})]
+    letta.write(tmp_path / "kept" / "results.jsonl", [*records, letta.failure(2)])
+    for profile, attempted, total in (("upstream", 0.75, 0.5), ("documented", 0.75, 0.5)):
+        done = letta.run(["grade", "kept", "--profile", profile, "-o", profile], tmp_path)
+        assert done.returncode == 0, done.stderr
+        metrics = summary(tmp_path, profile)["metrics"]
+        assert (metrics["avg_score_attempted"], metrics["avg_score_total"]) == (attempted, total)
+        assert metrics["total_attempted"] == (1 if profile == "upstream" else 2)
+
+
 LIVE = f"""
 name: live
 dataset: gold.jsonl

@@ -62,7 +62,16 @@ def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset)
         ("d.jsonl", {"input": "a"}, 0.4),
         ("d.jsonl", {"input": "a", "ground_truth": "b", "topic": "t"}, 0.5),
         ("d.jsonl", {"input": "a", "target": "b"}, 0.0),
-        ("d.jsonl", {"input": {"a": 1}, "ground_truth": "b"}, 0.0),
+        ("d.jsonl", {"input": {"a": 1}, "ground_truth": "b"}, 0.02),
+        ("d.json", {"input": {"a": 1}, "ground_truth": "b"}, 0.0),
+        ("d.jsonl", {"ground_truth": "b", "topic": "t"}, 0.02),
+        ("d.jsonl", {"input": None}, 0.02),
+        ("d.jsonl", {"topic": "t"}, 0.0),
+        ("d.jsonl", '{"input": "a"', 0.02),
+        ("d.jsonl", '{"sample": {"id": 1, "input": "a"', 0.0),
+        ("d.jsonl", 'nothing\n{"input": "a"}', 0.02),
+        ("d.jsonl", '{"sample": {}}\n{"input": "a"}', 0.0),
+        ("d.jsonl", '{"sample": {\n{"input": "a"}', 0.0),
         ("d.jsonl", {"id": "a", "input": "x", "expected": "y", "predicted": "z"}, 0.0),
         ("d.jsonl", {"id": "a", "input": "x", "expected": "y"}, 0.0),
         ("d.jsonl", {"input": "a", "ground_truth": "b", "trajectory": []}, 0.0),
@@ -71,6 +80,7 @@ def test_the_fields_own_dataset_is_recognised_and_read(letta, reference_dataset)
         ("d.csv", "input,ground_truth", 0.8),
         ("d.csv", '"prompt"', 0.8),
         ("d.csv", "question,answer", 0.0),
+        ("d.csv", "question,ground_truth", 0.02),
     ],
 )
 def test_sniffing(tmp_path, name, line, sure):
@@ -222,6 +232,14 @@ def test_csv_rows(letta, tmp_path, profile):
     assert (third.input, third.expected.text) == ("[not a list]", "[1, 2]")
     assert (fourth.id, fourth.input, fourth.expected.text) == ("3", "two\nlines", None)
     assert (fourth.source.ordinal, fourth.source.line) == (3, 5)
+
+
+def test_csv_rows_are_told_by_the_line_they_begin_on(letta, tmp_path):
+    """The header, blank lines and cells of several lines count."""
+    path = written(tmp_path / "d.csv", 'input,ground_truth\na,b,c\n\n"d\ne",f\ng,h,i\n')
+    first, second, third = rows(letta, path)
+    assert (first.reason, second.input) == ('more cells than columns: ["c"]', "d\ne")
+    assert [found.source.line for found in (first, second, third)] == [2, 4, 6]
 
 
 def test_csv_ids_and_prompt(letta, tmp_path):

@@ -110,15 +110,49 @@ def test_chat_messages():
     assert [(call.name, call.arguments, call.result) for call in trajectory.calls] == [("f", {"x": 1}, "one")]
 
 
+@pytest.mark.parametrize(
+    ("raw", "role"),
+    [
+        ({"message_type": "tool_call_message", "tool_call": None}, "tool_call"),
+        ({"message_type": "tool_call_message", "tool_calls": ["f"]}, "tool_call"),
+        ({"message_type": "approval_request_message"}, "approval_request"),
+        ({"role": "assistant", "content": None, "tool_calls": ["f"]}, "tool_call"),
+        ({"message_type": "assistant", "content": "x"}, "unknown_assistant"),
+        ({"message_type": "user", "content": "x"}, "unknown_user"),
+        ({"message_type": "tool_message", "content": "x"}, "unknown_tool"),
+        ({"message_type": "Assistant_message", "content": "x"}, "Assistant"),
+    ],
+)
+def test_what_is_not_understood_is_nobodys_speech(raw, role):
+    """A message of calls without a readable one, and any unknown type, is kept under a role that means nothing."""
+    found = read_trajectory([[raw]])
+    ((message,),) = found.turns
+    assert (message.role, message.tool_calls, found.calls) == (role, (), ())
+
+
+def test_speech_beside_calls_that_cannot_be_read():
+    """A chat message with a text is the assistant's speech, whatever its calls."""
+    ((message,),) = read_trajectory([[{"role": "assistant", "content": "x", "tool_calls": ["f"]}]]).turns
+    assert (message.role, message.content) == ("assistant", "x")
+
+
 def test_a_flat_list_is_one_turn(letta):
     """A trajectory without turns is one turn."""
     assert [len(turn) for turn in read_trajectory([letta.spoken("a"), letta.spoken("b")]).turns] == [2]
 
 
-@pytest.mark.parametrize("raw", [None, "x", 3, {}, [], [[]], [[], []], [[None, 7]]])
-def test_nothing_said(raw):
-    """What holds no message has no turns."""
-    assert read_trajectory(raw).turns == ()
+@pytest.mark.parametrize("raw", [None, "x", 3, {}, []])
+def test_no_trajectory(raw):
+    """What holds no turn has none."""
+    found = read_trajectory(raw)
+    assert (found.turns, found.said) == ((), False)
+
+
+@pytest.mark.parametrize(("raw", "number"), [([[]], 1), ([[], []], 2), ([[None, 7]], 1)])
+def test_nothing_said(raw, number):
+    """Turns without a message are turns in which nothing is said."""
+    found = read_trajectory(raw)
+    assert (found.turns, found.said) == (((),) * number, False)
 
 
 def test_empty_turns_among_others_keep_their_place(letta):

@@ -12,6 +12,7 @@ import gradestack
 from gradestack.inputs import recognise
 from gradestack.model import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec
 from gradestack.registry import discover
+from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -134,10 +135,36 @@ def test_odd_rows_give_a_sample(letta, tmp_path, changes):
     assert sample.id == "whole"
 
 
-def test_long_rows_are_recognised(letta, tmp_path):
-    """A first row longer than the part that is looked at is recognised by how rows begin."""
+def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
+    """A first row longer than the usual head is read whole; one longer than that is recognised by how rows begin."""
     plan = {"text": "x" * 200_000}
     out = written([Sample(id="a", text="x", expected=Expectation(plan=plan))], tmp_path / "out")
     head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
     assert b'"trajectory"' not in head
+    assert Letta.sniff(out / "results.jsonl", head) == 0.95
+    monkeypatch.setattr(recognition, "_FAR", 100_000)
     assert Letta.sniff(out / "results.jsonl", head) == 0.7
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_a_submission_is_no_answer(tmp_path, profile):
+    """What an extractor took for the first grader is not handed to the others when rows are graded again."""
+    suite = {
+        "name": "s",
+        "profile": profile,
+        "graders": {
+            "asked": {"kind": "contains", "extractor": "tool_arguments", "extractor_config": {"tool_name": "f"}},
+            "ascii": {"kind": "ascii_printable_only"},
+        },
+        "reports": [],
+    }
+    samples = [
+        Sample(id="silent", expected=Expectation(text="{")),
+        Sample(id="labelled", label="{", expected=Expectation(text="{")),
+    ]
+    rows = gradestack.grade(samples, {"calls": "tau_partial"}, output=tmp_path / "rows")
+    one = gradestack.run({**suite, "target": {"paths": [str(rows.path)]}}, output=tmp_path / "one")
+    two = gradestack.run({**suite, "target": {"paths": [str(one.path)]}}, output=tmp_path / "two")
+    for before, after in zip(one.rows(), two.rows(), strict=True):
+        assert before["submissions"] == {"asked": "{}", "ascii": ""} == after["submissions"]
+        assert before["grades"] == after["grades"]

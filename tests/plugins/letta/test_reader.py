@@ -13,6 +13,7 @@ from gradestack.inputs import name_inputs, recognise
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import discover
 from gradestack_plugins import letta as family
+from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
 
 COMPONENTS = {f"{component.kind} {component.name}": component for component in family.gradestack_components()}
@@ -136,11 +137,13 @@ def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
     assert letta.read(tmp_path) == []
 
 
-def test_long_lines_are_recognised_by_their_beginning(letta, tmp_path):
-    """A first line longer than the part that is looked at is recognised by its keys."""
+@pytest.mark.parametrize(("far", "sure"), [(16 * 1024 * 1024, 0.95), (100_000, 0.7)])
+def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
+    """A first line longer than the usual head is read whole; one longer than that is recognised by its keys."""
+    monkeypatch.setattr(recognition, "_FAR", far)
     for record in (letta.result(1, "x" * 200_000), letta.wrapped(letta.result(1, sample={"input": "x" * 50_000}))):
         file = letta.write(tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}])
-        assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == 0.7
+        assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == sure
     other = letta.write(tmp_path / "other.jsonl", [{"text": "x" * 200_000}])
     assert Letta.sniff(other, other.read_bytes()[: 64 * 1024]) == 0.0
 
@@ -181,6 +184,16 @@ def test_recordings_of_different_models_share_their_run(letta, tmp_path):
     letta.write(tmp_path / "b" / "results.jsonl", [letta.result(0, model_name="b"), letta.result(1, model_name="a")])
     found = letta.read(tmp_path / "a", tmp_path / "b")
     assert [(sample.model, sample.run) for sample in found] == [("a", 1), ("b", 1), ("a", 1)]
+
+
+def test_a_sample_without_an_id_of_its_own(letta, tmp_path):
+    """`sample_id` beside a sample that has no id is its id; one that has an id keeps it."""
+    bare, both = letta.result(0) | {"sample_id": 7}, letta.result(1) | {"sample_id": 8}
+    del bare["sample"]["id"]
+    file = letta.write(tmp_path / "results.jsonl", [bare, both])
+    assert Letta.sniff(file, file.read_bytes()) > 0.9
+    first, second = letta.read(file)
+    assert (first.id, first.input, second.id) == ("7", "Capital?", "1")
 
 
 def test_later_layout_single_run(letta, tmp_path):

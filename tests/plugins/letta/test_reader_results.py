@@ -46,21 +46,33 @@ def test_failed_runs(letta, tmp_path, profile, fields, message):
 
 @PROFILES
 def test_a_null_agent_is_a_failed_run(letta, tmp_path, profile):
-    """An agent that is null fails the run although there is a conversation; a recording that leaves it out does not."""
-    without = letta.result(1)
-    del without["agent_id"]
-    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, agent_id=None), without])
-    first, second = letta.read(file, reader=Letta(profile=profile))
+    """An agent that is null fails the run although there is a conversation.
+
+    So does, in upstream, one left out; not in the later layout, which drops null fields and records errors.
+    """
+    without, later = letta.result(1), letta.result(2) | {"sample_id": 2}
+    del without["agent_id"], later["agent_id"], later["sample"]
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, agent_id=None), without, later])
+    first, second, third = letta.read(file, reader=Letta(profile=profile))
     assert (first.status, first.error.message) == ("failed", "the recording names no agent")
-    assert second.status == "ok"
+    assert second.status == ("ok" if profile == "documented" else "failed")
+    assert third.status == "ok"
 
 
-@pytest.mark.parametrize(("profile", "status"), [("documented", "ok"), ("upstream", "failed")])
-def test_a_submission_without_trajectory(letta, tmp_path, profile, status):
-    """A recording of submissions only can be graded in documented; upstream calls every empty trajectory an error."""
+@pytest.mark.parametrize(("profile", "status"), [("documented", "failed"), ("upstream", "ok")])
+def test_a_turn_without_a_message(letta, tmp_path, profile, status):
+    """A list that holds an empty turn is a trajectory to the program; nothing was said all the same."""
+    file = letta.write(tmp_path / "results.jsonl", [letta.result(0, "", trajectory=[[]])])
+    (sample,) = letta.read(file, reader=Letta(profile=profile))
+    assert (sample.status, sample.turns, sample.text, sample.calls) == (status, ((),), None, None)
+
+
+@pytest.mark.parametrize(("profile", "status", "text"), [("documented", "ok", "Oslo"), ("upstream", "failed", None)])
+def test_a_submission_without_trajectory(letta, tmp_path, profile, status, text):
+    """A recording of submissions only can be graded in documented; to upstream an empty trajectory says nothing."""
     file = letta.write(tmp_path / "results.jsonl", [letta.result(0, trajectory=[])])
     (sample,) = letta.read(file, reader=Letta(profile=profile))
-    assert (sample.status, sample.text) == (status, "Oslo")
+    assert (sample.status, sample.text) == (status, text)
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,25 @@ def test_a_failed_run_is_failed(letta):
     assert Recorded().grade(Sample(id="t", status=Status.FAILED, error=error, recorded=own)).score == 0.0
 
 
+@pytest.mark.parametrize("metric", [None, "a"])
+def test_a_failed_run_that_was_graded_all_the_same(letta, metric):
+    """Upstream takes every grade there is, also of a run that failed; not beside an error record, nor of no metric."""
+    error = Fault(category="target", code="target_error", message="ReadTimeout")
+    graded = {"grade": letta.grade(0.5), "grades": {"a": letta.grade(0.5), "b": None}}
+
+    def outcome(profile, recorded, metric=metric):
+        failure = Sample(id="t", status=Status.FAILED, error=error, recorded=recorded)
+        grade = Recorded(metric=metric, profile=profile).grade(failure)
+        return grade.outcome, grade.score
+
+    assert outcome("upstream", graded) == ("graded", 0.5)
+    assert outcome("documented", graded) == ("failed", None)
+    assert outcome("upstream", graded | {"error": {"category": "target"}}) == ("failed", None)
+    assert outcome("upstream", {"grade": letta.grade(0.0), "grades": None}) == ("failed", None)
+    assert outcome("upstream", {"reward": 0.5}, "reward") == ("failed", None)
+    assert outcome("upstream", graded, "b") == ("failed", None)
+
+
 def test_a_missing_row_of_gradestack_is_skipped():
     """A grade that says the recording had no run is no grade."""
     assert taken({"state": "missing", "score": 0.0, "rationale": "", "metadata": {}}).outcome == "skipped"

@@ -88,6 +88,8 @@ class Reader(abc.ABC):
         stack: Name of the metric stack used when the user names none.
         duplicates: The format's habit for two records of the same (id, model, run).
         takes_dataset: True when the reader joins ``inputs.dataset`` itself; otherwise the kernel joins by id.
+        takes_directories: True when it looks for its files in a directory itself: named by the user, it is given the
+            directory whole, whatever is in it.
     """
 
     version: ClassVar[str] = "1"
@@ -95,6 +97,7 @@ class Reader(abc.ABC):
     stack: ClassVar[str | None] = None
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
     takes_dataset: ClassVar[bool] = False
+    takes_directories: ClassVar[bool] = False
 
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:

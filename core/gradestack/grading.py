@@ -123,7 +123,7 @@ class Grading:
         for shard in shards:
             for record in records_of(reader, shard, index):
                 if isinstance(record, BadRecord):
-                    msg = f"{dataset.path}: {record.source}: {record.reason}"
+                    msg = f"{attrs.evolve(record.source, file=str(dataset.path))}: {record.reason}"
                     raise DataError(msg)
                 if not self.suite.max_samples or len(rows) < self.suite.max_samples or record.id in rows:
                     rows[record.id] = record

@@ -136,7 +136,8 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
     names: dict[str, list[Path]] = {}
     ignored: list[str] = []
     for path in paths:
-        whole = _best(path, readers) if not reader or path.is_dir() else reader
+        asked = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else None
+        whole = asked or _best(path, readers)
         inside = [] if whole or not path.is_dir() else _files(path)
         if path.is_dir() and not whole and not inside:
             msg = f"{path}: the directory holds no file"

@@ -13,6 +13,7 @@ from gradestack_plugins.orchestrationbench.decisions import (
     Step,
     documented_cases,
     documented_steps,
+    gold_decision,
     gold_steps,
     sample_step,
     tally,
@@ -91,6 +92,8 @@ def _documented(trial: Trial) -> Arguments | Fault:
         what = "the run is not an object" if not isinstance(trial.run, Mapping) else "the run has no label object"
         return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
     steps = tuple(documented_steps(label, trial.part("sub_agent_history")))
+    faults = {step: gold_decision(label, step)[3] for step in _missing(label, steps)}
+    steps += tuple(Step(id=step, fault=fault) for step, fault in faults.items() if fault is not None)
     rejections, calls = documented_cases(label)
     return Arguments(steps=steps, missing=_missing(label, steps), rejection_cases=rejections, function_call_cases=calls)
 

@@ -75,7 +75,7 @@ def read_verdicts(path: Path) -> Verdicts:
 
     Form: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, "fp_count": 0, "fn_count": 0}}}}}``. FILE is the path
     relative to the input directory or the bare file name, TRIAL the run's name (``run #2``) or its number. A count
-    left out is 0.
+    left out is 0; without any count the argument stays undecided, as an answer of a judge that says nothing.
 
     Raises:
         DataError: The file cannot be read, or something in it is not of this form; every such place is listed.
@@ -101,6 +101,8 @@ def _level(data: JSON, where: str, below: int, problems: list[str]) -> JSON:
         return {key: _level(value, f"{where}/{key}", below - 1, problems) for key, value in data.items()}
     found = {}
     for argument, counts in data.items():
+        if counts == {}:
+            continue
         verdict = _verdict(counts)
         if verdict is None:
             problems.append(f"{where}/{argument}: expected an object of tp_count, fp_count and fn_count, none negative")

@@ -23,7 +23,7 @@ from gradestack_plugins.orchestrationbench.side_files import read_cards, read_co
 
 _SUFFIX = "_out.json"
 _SNIFFED_ENTRIES = 5_000
-"""Directory entries looked at before a directory is taken not to hold any scenario output."""
+"""Folders and files looked at before a directory is taken not to hold any scenario output."""
 _RUN_NUMBER = re.compile(re.escape(RUN_PREFIX) + r"([1-9][0-9]{0,8})")
 
 
@@ -66,6 +66,7 @@ class OrchestrationBenchReader(Reader):
         }
     )
     stack: ClassVar[str | None] = "orchestrationbench"
+    takes_directories: ClassVar[bool] = True
 
     profile: Profile = "documented"
     pattern: str = "*_out.json"
@@ -205,7 +206,7 @@ def _holds_output(directory: Path) -> bool:
         folders.sort()
         if any(name.endswith(_SUFFIX) for name in files):
             return True
-        looked += len(files) + len(folders)
+        looked += 1 + len(files)
         if looked > _SNIFFED_ENTRIES:
             return False
     return False

@@ -46,14 +46,17 @@ def read_config(path: Path) -> Setting:
     """Return what the benchmark's evaluation YAML says about weights and judge.
 
     Raises:
-        ConfigError: The file cannot be read, or a weight is not a number from 0 to 2.
+        ConfigError: The file cannot be read or is no mapping, or a weight is not a number from 0 to 2.
     """
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         msg = f"evaluation config {path}: {error}"
         raise ConfigError(msg) from error
-    config: Mapping[Any, Any] = data if isinstance(data, Mapping) else {}
+    if data is not None and not isinstance(data, Mapping):
+        msg = f"evaluation config {path}: expected a mapping, found {type(data).__name__}"
+        raise ConfigError(msg)
+    config: Mapping[Any, Any] = data or {}
     params = config.get("evaluation_params")
     judge = config.get("judge")
     problems: list[str] = []

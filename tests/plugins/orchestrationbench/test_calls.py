@@ -186,6 +186,16 @@ def test_recorded_verdicts_decide(judge, turns, verdicts, profile, trial):
     assert [key["reason"] for item in grade.items for key in item.metadata["keys"]] == ["judged", "undecided"]
 
 
+@pytest.mark.parametrize("profile", PROFILES)
+def test_an_empty_verdict_decides_nothing(judge, turns, verdicts, profile):
+    """The argument stays undecided; with any count, the counts left out are 0."""
+    pair = ([turns.call("f", {"q": "b"})], [turns.call("f", {"q": "beta"})])
+    for counts, reason in (({}, "undecided"), ({"tp_count": 1}, "judged")):
+        (item,) = judge([pair], profile, verdicts=verdicts({"one_out.json": {"1": {"2": {"q": counts}}}})).items
+        assert [key["reason"] for key in item.metadata["keys"]] == [reason]
+        assert item.parts["value"] == (1.0 if counts else 0.0)
+
+
 def test_a_judge_shifts_perfect_calls_in_upstream(judge, turns, verdicts):
     """The original lists judged pairs before the others and assigns by position, so perfect calls may be miscounted."""
     path = verdicts({"one_out.json": {"1": {"4": {"q": {"tp_count": 0, "fp_count": 1, "fn_count": 1}}}}})

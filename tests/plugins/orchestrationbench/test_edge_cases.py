@@ -238,6 +238,19 @@ def test_a_gold_call_that_was_not_read(bench, sound):
     assert (item.outcome, item.fault.code) == (Outcome.FAILED, "gold_unreadable")
 
 
+def test_a_gold_call_that_was_not_read_and_not_answered(bench, sound):
+    """It is set aside likewise: no missing step, which would lower the score of what can be judged."""
+    for run in sound["history"].values():
+        del run["label"]["4-1"]["tool_calls"]
+        run["sub_agent_history"] = [entry for entry in run["sub_agent_history"] if entry["step_id"] != "4"]
+    bench.write("one", sound)
+    found = row(bench, "documented")
+    assert (found["function_call_cases"], found["steps_missing"], found["steps_faulty"]) == (0, 0, 2)
+    ((_, grade), *_) = bench.grades("decision")
+    assert [(item.id, item.outcome) for item in grade.items] == [("5", Outcome.GRADED), ("4", Outcome.FAILED)]
+    assert grade.score == 1.0
+
+
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_empty_list_of_gold_calls_is_a_call_without_names(bench, sound, profile):
     """``tool_calls: []`` in gold is FC, and its name F1 is 0 against any name."""

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import gradestack
 from gradestack import testing
 from gradestack.api import Input, Inputs
 from gradestack.errors import ConfigError, DataError
@@ -26,6 +27,33 @@ def content(scenario, turns):
     main = [turns.plan(3, '{"workflow_1": {}}')]
     sub = [turns.answer("4", [turns.call("f", {"a": 2})]), turns.answer("5", [], "wait AWAITING_USER_INPUT")]
     return scenario(label, main, sub)
+
+
+def test_a_reader_that_was_named_searches_directories_itself(bench, content, tmp_path):
+    """By its own pattern, which recognising a directory does not know; and so no other file of it is read."""
+    for name in ("1", "deep/2"):
+        bench.write(name, content).rename(bench.directory / f"{name}.json")
+    (bench.directory / "other.txt").write_text("no scenario", encoding="utf-8")
+    suite = {
+        "name": "s",
+        "target": {"paths": [str(bench.directory)]},
+        "reader": {"kind": "orchestrationbench", "pattern": "[0-9].json"},
+        "reports": [],
+    }
+    report = gradestack.run(suite, output=tmp_path / "run")
+    assert {row["facets"]["file"] for row in report.rows()} == {"out/1.json", "out/deep/2.json"}
+    assert [path.name for path in (report.path / "native").iterdir()] == ["orchestrationbench.json"]
+    with pytest.raises(DataError, match=r"no file named \*_out\.json in this directory or below"):
+        gradestack.grade_files([bench.directory], output=tmp_path / "two", reader="orchestrationbench")
+
+
+def test_a_directory_of_many_folders_is_recognised(tmp_path):
+    """Folders count when they are looked into: one per scenario may be thousands."""
+    for number in range(5_100):
+        (tmp_path / f"{number:04}").mkdir()
+    assert not OrchestrationBenchReader.sniff(tmp_path, b"")
+    (tmp_path / "0007/x_out.json").write_text("{}", encoding="utf-8")
+    assert OrchestrationBenchReader.sniff(tmp_path, b"") > 0.5
 
 
 def test_files_are_found_below_and_sorted(bench, content):
@@ -183,7 +211,7 @@ def test_unusable_cards_are_listed(tmp_path):
         ("evaluation_params: {agent_change_weight: 1, status_change_weight: 0.2}", 1.0, 0.2, False),
         ("judge: {model: x, generation_params: {}}\nevaluation_params:", None, None, True),
         ("judge: {model: x}", None, None, False),
-        ("- 1", None, None, False),
+        ("", None, None, False),
     ],
 )
 def test_config(tmp_path, text, agent, status, section):
@@ -195,7 +223,8 @@ def test_config(tmp_path, text, agent, status, section):
 
 
 @pytest.mark.parametrize(
-    "text", ["evaluation_params: {agent_change_weight: 3}", "a: [", "evaluation_params: {status_change_weight: true}"]
+    "text",
+    ["evaluation_params: {agent_change_weight: 3}", "a: [", "evaluation_params: {status_change_weight: true}", "- 1"],
 )
 def test_unusable_config(tmp_path, text):
     """A config that is no YAML, or whose weights are no numbers from 0 to 2, is refused."""

@@ -278,6 +278,10 @@ class ExportSummary:
     profile: Profile
     graders: Mapping[str, GraderSummary]
     """Grader component name -> figures."""
+    dataset: Input | None = None
+    """The suite's dataset."""
+    max_samples: int | None = None
+    """The suite's limit; None without one."""
 
 
 class Extractor(abc.ABC):

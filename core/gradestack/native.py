@@ -49,6 +49,8 @@ def _write(run: Merging, name: str, exporter: Exporter, given: Input, out: Path)
         input=given,
         reader=run.suite.reader.component,
         profile=run.suite.profile,
+        dataset=run.suite.inputs.dataset,
+        max_samples=run.suite.max_samples or None,
         graders={
             stage.name: GraderSummary(
                 key=stage.key,

@@ -19,7 +19,7 @@ from gradestack.model import JSON, BadRecord, Fault, Grade, Key, Outcome, Sample
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import document, native_config, native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.joining import Join
+from gradestack_plugins.deepfabric.joining import NO_ROW, Join
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import Validation, build, split_entry, with_reply
@@ -74,7 +74,7 @@ def evaluate(
     replies: Lines | None = None,
     *,
     profile: Profile = "documented",
-    weights: Mapping[str, float] | None = None,
+    weights: Mapping[str, float | str] | None = None,
     normalize: bool = False,
     join: Join = "auto",
     validation: Validation = "strict",
@@ -86,9 +86,10 @@ def evaluate(
         dataset: JSONL file, or decoded lines: records that carry their reply, joined lines, or (with ``replies``)
             plain records.
         replies: JSONL file or decoded lines with the replies to ``dataset``; both must be files, or neither. Decoded
-            replies belong to the records at the same place.
+            replies belong to the records at the same place, None being none; those beyond the last record are
+            bad records.
         profile: ``documented`` or ``upstream``.
-        weights: Weight by metric, replacing the defaults as a whole.
+        weights: Weight by metric, replacing the defaults as a whole (texts of numbers in ``upstream`` only).
         normalize: Divide the weights by their sum.
         join: How replies in a file find their record.
         validation: How strictly records are held against the rules of the format.
@@ -102,7 +103,7 @@ def evaluate(
         ValueError: Weights or arguments that cannot be honoured.
     """
     if grader is None:
-        given = dict(weights) if weights is not None else None
+        given = dict(weights) if isinstance(weights, Mapping) else weights
         grader = DeepFabric(profile=profile, weights=given, normalize=normalize)
     reader = DeepFabricReader(profile=grader.profile, join=join, validation=validation)
     aggregator = DeepFabricMetrics(profile=grader.profile)
@@ -165,6 +166,7 @@ def _from_lines(
     reader: DeepFabricReader, records: Iterable[Any], replies: Iterable[Any] | None
 ) -> Iterator[Sample | BadRecord]:
     answered = iter(replies) if replies is not None else None
+    row = -1
     for row, record in enumerate(records):
         entry = split_entry(record)
         if answered is not None:
@@ -177,3 +179,6 @@ def _from_lines(
             profile=reader.profile,
             validation=reader.validation,
         )
+    for place, reply in enumerate(answered or (), row + 1):
+        if reply is not None:
+            yield BadRecord(source=Source(file="<replies>", ordinal=place), reason=NO_ROW, native=reply)

@@ -12,7 +12,7 @@ from gradestack.model import BadRecord, Grade, Sample
 from gradestack_plugins.deepfabric.aggregator import FIGURES
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction, render, written
-from gradestack_plugins.deepfabric.weights import METRICS, weighted
+from gradestack_plugins.deepfabric.weights import METRICS, as_numbers, weighted
 
 ARTEFACT = "deepfabric.json"
 TOO_DEEP = "the parameters are nested too deeply to be written"
@@ -65,7 +65,8 @@ def _figures(summary: ExportSummary) -> tuple[dict[str, Any], dict[str, Any]]:
     grader = graded.grader
     if not isinstance(grader, DeepFabric):
         return metrics, {}
-    return native_metrics(metrics, grader), native_config(summary.input.shown, grader)
+    dataset = summary.dataset or summary.input
+    return native_metrics(metrics, grader), native_config(dataset.shown, grader, summary.max_samples)
 
 
 def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, Any]:
@@ -79,18 +80,18 @@ def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, 
     return found
 
 
-def native_config(dataset: str, grader: DeepFabric) -> dict[str, Any]:
+def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = None) -> dict[str, Any]:
     """Return the configuration in the original's keys; ``documented`` adds the options the original lacks."""
-    weights = grader.weights if grader.weights is not None else grader.metric_weights
+    weights = grader.given_weights
     config: dict[str, Any] = {
         "dataset_path": dataset,
         "output_path": None,
         "model_path": None,
         "inference_config": None,
         "batch_size": 1,
-        "max_samples": None,
+        "max_samples": max_samples,
         "save_predictions": True,
-        "metric_weights": weights,
+        "metric_weights": None if weights is None else as_numbers(weights, grader.profile),
         "evaluators": ["tool_calling"],
         "reporters": ["file"],
         "cloud_api_key": None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import islice
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import attrs
 
@@ -72,9 +72,10 @@ class DeepFabric(Grader):
     """
 
     profile: Profile = "documented"
-    weights: dict[str, float] | None = None
-    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0."""
-    metric_weights: dict[str, float] | None = None
+    weights: dict[str, Any] | None = None
+    """Weight by metric, replacing the defaults as a whole; a metric that is not named weighs 0. Numbers; ``upstream``
+    takes NaN, infinities, booleans and texts of numbers too."""
+    metric_weights: dict[str, Any] | None = None
     """The original's name for ``weights``."""
     normalize: bool = False
     """Divide the weights by their sum."""
@@ -100,8 +101,12 @@ class DeepFabric(Grader):
     @cached_property
     def resolved_weights(self) -> Weights:
         """The weights in effect, in the order of the sum."""
-        given = self.weights if self.weights is not None else self.metric_weights
-        return resolve(given, self.profile, normalize=self.normalize)
+        return resolve(self.given_weights, self.profile, normalize=self.normalize)
+
+    @property
+    def given_weights(self) -> dict[str, Any] | None:
+        """The weights as they were given, under either name."""
+        return self.weights if self.weights is not None else self.metric_weights
 
     @cached_property
     def _strict(self) -> Strictness:
@@ -187,9 +192,12 @@ class DeepFabric(Grader):
         if wanted is None:
             reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
             return self._graded(WRONG, None, made, (reason,))
+        if wanted.arguments is None:
+            message = f"the expected arguments are not a JSON object: {(wanted.raw_arguments or '')[:80]}"
+            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=message))
         selected = made is not None and made.name == wanted.name
         arguments = (made.arguments if made else None) or {}
-        asked = wanted.arguments or {}
+        asked = wanted.arguments
         signature = find(tools, made.name, "upstream") if made is not None and made.name else None
         if not asked and not arguments:
             fine = True

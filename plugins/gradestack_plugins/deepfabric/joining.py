@@ -8,7 +8,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 import attrs
 
@@ -19,6 +19,7 @@ from gradestack_plugins.deepfabric.samples import identifier, split_entry
 from gradestack_plugins.deepfabric.tables import table
 
 Join = Literal["auto", "id", "line"]
+NO_ROW: Final = "the dataset has no row at this line"
 
 
 @attrs.frozen
@@ -144,7 +145,7 @@ def _by_line(path: Path, filled: bytearray) -> Replies:
     orphans = []
     for place, _ in _offsets(path):
         if place.line > len(filled) or not filled[place.line - 1]:
-            orphans.append(Orphan(place, "the dataset has no row at this line"))
+            orphans.append(Orphan(place, NO_ROW))
             continue
         offsets.extend([-1] * (place.line - 1 - len(offsets)))
         offsets.append(place.offset)

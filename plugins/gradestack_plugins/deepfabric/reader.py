@@ -12,6 +12,7 @@ from gradestack.api import Input, Inputs, Profile, Reader, Shard
 from gradestack.jsontext import JsonProblem, Line, iter_lines, line_ranges, loads
 from gradestack.model import ABSENT, BadRecord, Sample, Source
 from gradestack_plugins.deepfabric.joining import Join, Joined, join, lines_at, require_file
+from gradestack_plugins.deepfabric.recognition import certainty
 from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import Entry, Validation, build, split_entry, with_reply
 from gradestack_plugins.deepfabric.tables import table
@@ -51,24 +52,7 @@ class DeepFabricReader(Reader):
     @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
         """Recognise joined lines (0.95), records with (0.9) or without (0.7) a reply, and replies (up to 0.6)."""
-        first = next((line for line in head.splitlines() if line.strip()), b"")
-        try:
-            value = loads(first.removeprefix(b"\xef\xbb\xbf"))
-        except JsonProblem:
-            cut = len(first) >= 65_000 and first.lstrip().startswith(b"{")
-            return 0.6 if cut and b'"messages"' in first and b'"tool_context"' in first else 0.0
-        if not isinstance(value, dict) or "expected" in value or "predicted" in value:
-            return 0.0
-        reply = value.get("recorded", value.get("response"))
-        replied = isinstance(reply, str) or (isinstance(reply, dict) and kind_of(reply) is not None)
-        if isinstance(value.get("sample"), dict) and replied:
-            return 0.95 if "messages" in value["sample"] else 0.5
-        if isinstance(value.get("messages"), list):
-            own = "tool_context" in value or "executions" in value
-            return 0.9 if replied else 0.7 if own else 0.0
-        if isinstance(value.get("kind"), str) and kind_of(value) is not None:
-            return 0.6
-        return 0.3 if replied or "tool_call" in value else 0.0
+        return certainty(path, head)
 
     def index(self, inputs: Inputs) -> Joined | None:
         """Return where the replies to each dataset row are, or None without a dataset."""
@@ -131,7 +115,7 @@ class DeepFabricReader(Reader):
             entry = split_entry(value)
             if entry.reply is ABSENT and not (isinstance(value, dict) and ("messages" in value or "sample" in value)):
                 what = "a reply without its dataset record: name the dataset with --dataset"
-                reply = isinstance(value, dict) and kind_of(value) is not None
+                reply = isinstance(value, str) or (isinstance(value, dict) and kind_of(value) is not None)
                 reason = what if reply else "neither a dataset record nor a joined line"
                 yield BadRecord(source=source, reason=reason, native=value)
                 continue

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import JSON, ToolCall
 
-_RECORD_KEYS: Final = frozenset(
+RECORD_KEYS: Final = frozenset(
     {
         "messages",
         "metadata",
@@ -68,8 +68,8 @@ def strict_truth(record: JSON) -> Truth:
     """
     if not isinstance(record, dict):
         _refuse("record", "must be an object", record)
-    if not record.keys() <= _RECORD_KEYS:
-        unknown = sorted(record.keys() - _RECORD_KEYS)
+    if not record.keys() <= RECORD_KEYS:
+        unknown = sorted(record.keys() - RECORD_KEYS)
         msg = f"unknown keys {', '.join(map(repr, unknown))} (extra inputs are not permitted)"
         raise RecordProblem(msg)
     messages = record.get("messages")
@@ -145,9 +145,18 @@ def _check_calls(calls: JSON) -> None:
             _refuse("messages.tool_calls.function", "must be an object of name and arguments", function)
         if not isinstance(function["name"], str) or not function["name"]:
             _refuse("messages.tool_calls.function.name", "must be text of at least 1 character", function["name"])
+        _check_unicode("messages.tool_calls.function.name", function["name"])
         arguments = function["arguments"]
         if not isinstance(arguments, dict):
             _json_text("messages.tool_calls.function.arguments", arguments)
+
+
+def _check_unicode(where: str, text: str) -> None:
+    """Refuse lone surrogates where the original measures a text's length, which it does on valid Unicode only."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _refuse(where, "must be text without lone surrogates", text)
 
 
 def _json_text(where: str, text: JSON) -> JSON:
@@ -183,6 +192,8 @@ def _execution(execution: JSON) -> ToolCall:
     for key, value in execution.items():
         if not isinstance(value, str) or not value:
             _refuse(f"{where}.{key}", "must be text that is not empty", value)
+        if not value.isascii():
+            _check_unicode(f"{where}.{key}", value)
     text = execution["arguments"]
     if len(text) < 2:
         _refuse(f"{where}.arguments", "must be text of at least 2 characters", text)

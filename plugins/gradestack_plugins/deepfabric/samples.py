@@ -58,7 +58,8 @@ def identifier(value: Any) -> str | None:
 def split_entry(line: JSON) -> Entry:
     """Take a line apart: a joined line ``{"sample", "recorded"}``, or a record with ``recorded`` beside its keys.
 
-    ``id``, ``model``, ``run``, ``recorded`` and ``response`` belong to the join, not to the record.
+    ``id``, ``model``, ``run``, ``recorded`` and ``response`` beside a record's keys belong to the join, not to the
+    record. What is under ``sample`` is the record and nothing else.
     """
     if not isinstance(line, dict):
         return Entry(line)
@@ -71,9 +72,7 @@ def split_entry(line: JSON) -> Entry:
     key = line.get("id")
     if key is None and isinstance(record, dict):
         key = record.get("id")
-        if key is not None:
-            record = {name: value for name, value in record.items() if name != "id"}
-        elif isinstance(record.get("metadata"), dict):
+        if key is None and isinstance(record.get("metadata"), dict):
             key = record["metadata"].get("id")
     return Entry(record, reply_of(line), identifier(key), *_run_of(line))
 

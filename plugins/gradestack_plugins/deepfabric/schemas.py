@@ -5,29 +5,25 @@ Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric
 
 from __future__ import annotations
 
-import ast
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from gradestack.api import Profile
-from gradestack.jsontext import JsonProblem, loads
 from gradestack.model import JSON, ToolSpec
+from gradestack_plugins.readers import chat
 
-JSON_OF_OWN: Final = {
-    "str": "string",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "list": "array",
-    "dict": "object",
+OWN_OF_JSON: Final = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "array": "list",
+    "object": "dict",
 }
-"""DeepFabric's own type words -> JSON Schema's."""
-
-OWN_OF_JSON: Final = {json_word: own for own, json_word in JSON_OF_OWN.items()}
+"""JSON Schema's type words -> DeepFabric's own."""
 
 _CLASSES: Final[dict[str, frozenset[type]]] = {
     "str": frozenset({str}),
@@ -216,7 +212,7 @@ def convert(raw: Sequence[Mapping[str, JSON]], profile: Profile) -> tuple[ToolSp
     """
     if profile == "upstream":
         return tuple(_upstream_spec(entry) for entry in raw)
-    return tuple(spec for entry in raw if (spec := _documented_spec(entry)) is not None)
+    return tuple(spec for entry in raw if (spec := chat.tool_spec(entry)) is not None and spec.name)
 
 
 def _upstream_spec(entry: Mapping[str, Any]) -> ToolSpec:
@@ -232,83 +228,3 @@ def _upstream_spec(entry: Mapping[str, Any]) -> ToolSpec:
             msg = f"the {what} of a tool must be text, got {json.dumps(text)[:80]}"
             raise SchemaProblem(msg)
     return ToolSpec(name=name, description=description, parameters=parameters)
-
-
-def _documented_spec(entry: Mapping[str, Any]) -> ToolSpec | None:
-    function = entry.get("function")
-    inner = function if isinstance(function, Mapping) else entry
-    parameters = inner.get("parameters")
-    if isinstance(parameters, list):
-        inner = own_to_openai(inner)["function"]
-        parameters = inner["parameters"]
-    name, description = inner.get("name"), inner.get("description")
-    if not isinstance(name, str) or not name:
-        return None
-    return ToolSpec(
-        name=name,
-        description=description if isinstance(description, str) else "",
-        parameters=parameters if isinstance(parameters, Mapping) else None,
-    )
-
-
-def own_to_openai(tool: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool of DeepFabric's own list form in the OpenAI form.
-
-    Types map word by word; a default is kept for parameters that are not required, converted to the type, and left out
-    where it is empty or does not convert. A type outside the six words (``Any``, ``list[str]``) is left undeclared.
-    """
-    properties: dict[str, Any] = {}
-    required: list[str] = []
-    for parameter in tool.get("parameters") or ():
-        name = parameter.get("name") if isinstance(parameter, Mapping) else None
-        if not isinstance(name, str):
-            continue
-        own = parameter.get("type")
-        word = JSON_OF_OWN.get(own, own if own in OWN_OF_JSON else None) if isinstance(own, str) else None
-        description = parameter.get("description")
-        declared = {"type": word} if word else {}
-        properties[name] = {**declared, "description": description if isinstance(description, str) else ""}
-        if parameter.get("required", True):
-            required.append(name)
-        elif isinstance(parameter.get("default"), str) and parameter["default"]:
-            converted, value = _default(OWN_OF_JSON.get(word or "", "str"), parameter["default"])
-            if converted:
-                properties[name]["default"] = value
-    return {
-        "type": "function",
-        "function": {
-            "name": tool.get("name"),
-            "description": tool.get("description"),
-            "parameters": {"type": "object", "properties": properties, "required": required},
-        },
-    }
-
-
-def _default(own: str, text: str) -> tuple[bool, JSON]:
-    """Return (True, the default as a value of its type), or (False, None) when the text does not convert."""
-    try:
-        if own == "int":
-            return True, int(text)
-        if own == "float":
-            return True, float(text)
-    except ValueError:
-        return False, None
-    if own == "bool":
-        return True, text.lower() in {"true", "1", "yes"}
-    if own in {"list", "dict"}:
-        return (True, None) if text.lower() == "none" else _literal(text)
-    return True, text
-
-
-def _literal(text: str) -> tuple[bool, JSON]:
-    try:
-        return True, loads(text)
-    except JsonProblem:
-        pass
-    try:
-        with warnings.catch_warnings(action="ignore"):  # escapes the text has no right to
-            value = ast.literal_eval(text)
-        json.dumps(value)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return False, None
-    return True, value

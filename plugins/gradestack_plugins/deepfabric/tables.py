@@ -40,7 +40,7 @@ class Converted:
     problem: str | None = None
     """Why the original fails on converting it."""
     invalid: str | None = None
-    """Why the original refuses the record over it."""
+    """Why the original refuses the record over it; then ``specs`` are those of the entries that are objects."""
 
 
 @attrs.define(eq=False)
@@ -157,12 +157,12 @@ class ToolTable:
         return found
 
     def _convert(self, raw: list[Any]) -> Converted:
-        if not all(isinstance(entry, dict) for entry in raw):
-            return Converted((), invalid="tools: every entry must be an object")
+        entries = [entry for entry in raw if isinstance(entry, dict)]
+        invalid = "tools: every entry must be an object" if len(entries) < len(raw) else None
         try:
-            return Converted(convert(raw, self._profile))
+            return Converted(convert(entries, self._profile), invalid=invalid)
         except SchemaProblem as error:
-            return Converted((), str(error))
+            return Converted((), str(error), invalid)
 
 
 _tables: dict[Profile, ToolTable] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gradestack.api import Profile
@@ -22,7 +22,7 @@ _TOLERANCE: Final = 1e-9
 Weights = tuple[float, float, float, float]
 
 
-def resolve(given: Mapping[Any, Any] | None, profile: Profile, *, normalize: bool = False) -> Weights:
+def resolve(given: Any, profile: Profile, *, normalize: bool = False) -> Weights:
     """Return the weights in the order of the sum.
 
     Given weights replace the defaults as a whole: a metric that is not named weighs 0.
@@ -37,31 +37,50 @@ def resolve(given: Mapping[Any, Any] | None, profile: Profile, *, normalize: boo
     Raises:
         ValueError: The weights break a rule; the message names it.
     """
-    named = dict(DEFAULT_WEIGHTS if given is None else given)
-    for name, weight in named.items():
-        if not isinstance(name, str):
-            msg = f"weights are named by text, got {name!r}"
-            raise ValueError(msg)  # noqa: TRY004  an option's value is wrong, whatever its class
-        named[name] = _number(name, weight, profile)
+    named = as_numbers(DEFAULT_WEIGHTS if given is None else given, profile)
     if profile == "documented":
         _check(named)
-    total = math.fsum(named.get(name, 0.0) for name in METRICS)
+    values = [named.get(name, 0.0) for name in METRICS]
     divisor = 1.0
     if normalize:
-        if not math.isfinite(total) or total == 0:
-            msg = f"weights that sum to {total:g} cannot be normalized"
+        divisor = _total(values)
+        if not math.isfinite(divisor) or divisor == 0:
+            msg = f"weights that sum to {divisor:g} cannot be normalized"
             raise ValueError(msg)
-        divisor = total
-    elif profile == "documented" and abs(total - 1) > _TOLERANCE:
+    elif profile == "documented" and abs((total := _total(values)) - 1) > _TOLERANCE:
         msg = f"weights must sum to 1, they sum to {total:.12g}; set normalize: true to divide them by their sum"
         raise ValueError(msg)
-    first, second, third, fourth = (named.get(name, 0.0) / divisor for name in METRICS)
+    first, second, third, fourth = (value / divisor for value in values)
     return first, second, third, fourth
+
+
+def as_numbers(given: Any, profile: Profile) -> dict[str, float]:
+    """Return given weights as the numbers they are read as, in their order, those of unknown names included.
+
+    Raises:
+        ValueError: They are no mapping, a name is no text, or a weight no number.
+    """
+    if not isinstance(given, Mapping):
+        msg = f"weights must be a mapping of metrics to numbers, got {given!r}"
+        raise ValueError(msg)  # noqa: TRY004  an option's value is wrong, whatever its class
+    for name in given:
+        if not isinstance(name, str):
+            msg = f"weights are named by text, got {name!r}"
+            raise ValueError(msg)  # noqa: TRY004  likewise
+    return {name: _number(name, weight, profile) for name, weight in given.items()}
+
+
+def _total(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # beyond the largest float, or infinities of both signs
+        return sum(values)
 
 
 def _number(name: str, weight: Any, profile: Profile) -> float:
     plain = isinstance(weight, int | float) and not isinstance(weight, bool)
-    if plain or (profile == "upstream" and isinstance(weight, bool | str)):
+    coerced = isinstance(weight, bool) or (isinstance(weight, str) and weight.isascii())
+    if plain or (profile == "upstream" and coerced):
         with contextlib.suppress(ValueError, OverflowError):
             return float(weight)
     msg = f"the weight of {name} must be a number, got {weight!r}"

@@ -1,7 +1,8 @@
 """Lenient reading of chat-completion shapes, shared by the readers: messages, tool calls and tool schemas.
 
 Understood tool calls: ``{"id", "type", "function": {"name", "arguments"}}`` with arguments as JSON text or object, and
-the flat ``{"name", "arguments"}`` form. Nothing here raises on odd data; what cannot be understood is left out or
+the flat ``{"name", "arguments"}`` form. Understood tools: OpenAI's form, the function without its wrapper, and
+DeepFabric's own, whose parameters are a list. Nothing here raises on odd data; what cannot be understood is left out or
 kept raw.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from gradestack.jsontext import JsonProblem, compact, loads
 from gradestack.model import Message, ToolCall, ToolSpec
+from gradestack_plugins.readers.parameter_lists import list_schema
 
 
 def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
@@ -95,7 +97,10 @@ def text_of(content: Any) -> str:
 
 
 def tool_spec(raw: Any) -> ToolSpec | None:
-    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name."""
+    """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name.
+
+    Parameters that are a list (DeepFabric's own form) are converted to JSON Schema; others that are no object are None.
+    """
     if not isinstance(raw, Mapping):
         return None
     function = raw.get("function")
@@ -103,6 +108,8 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     name, description, parameters = inner.get("name"), inner.get("description"), inner.get("parameters")
     if not isinstance(name, str):
         return None
+    if isinstance(parameters, list):
+        parameters = list_schema(parameters)
     return ToolSpec(
         name=name,
         description=description if isinstance(description, str) else "",

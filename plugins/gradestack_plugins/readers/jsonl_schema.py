@@ -102,7 +102,7 @@ SAMPLE_SCHEMA: dict[str, Any] = {
         },
         "tools": {
             "type": ["array", "null"],
-            "description": "Tools the agent had, in OpenAI's form or {name, parameters}.",
+            "description": "Tools the agent had, in OpenAI's form or {name, parameters}; parameters may be a list.",
         },
         "recorded": {"type": ["object", "null"], "description": "Scores already known, by name."},
         "error": {"type": ["string", "object", "null"], "description": "Why the run itself failed."},

@@ -1,16 +1,16 @@
-"""The result file, and evaluation as one call."""
+"""The result file."""
 
 import json
 import math
+from pathlib import Path
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gradestack_plugins.deepfabric as family
+import gradestack
 from gradestack.api import ExportSummary, GraderSummary, Input, Shard
-from gradestack.errors import DataError
 from gradestack.model import BadRecord, Outcome, Source
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
@@ -213,6 +213,20 @@ def test_streamed_and_whole_files_are_the_same(df, lines, profile):
     assert text == expected
 
 
+def test_the_config_names_the_dataset_and_the_limit(tmp_path):
+    """Not the file of replies; and how many samples were asked for."""
+    example = Path(__file__).parents[3] / "examples/deepfabric"
+    for limit in (None, 2):
+        report = gradestack.grade_files(
+            [example / "replies.jsonl"],
+            dataset=example / "dataset.jsonl",
+            output=tmp_path / f"run-{limit}",
+            overrides=[f"max_samples={limit}"] if limit else [],
+        )
+        config = json.loads((report.path / "native/deepfabric.json").read_bytes())["config"]
+        assert (config["dataset_path"], config["max_samples"]) == ("dataset.jsonl", limit)
+
+
 def test_a_file_without_predictions():
     """Nothing to predict still gives a file; a bad record has no prediction."""
     grader = DeepFabric(profile="upstream")
@@ -278,94 +292,3 @@ def test_parameters_too_deep_to_write_are_left_out(df):
     record = json.loads(text)
     assert record["predicted_parameters"] == {}
     assert record["error"] == "the parameters are nested too deeply to be written"
-
-
-# Evaluation as one call
-
-
-def test_inspecting_failures(df, capsys):
-    """The loop over failed predictions runs as the document has it."""
-    tools = [df.tool("f"), df.tool("g")]
-    records = [df.record(("f", {}), tools), df.record(("g", {}), tools)]
-    results = evaluate(records, [df.reply(("f", {})), df.reply(("f", {}))])
-    for p in results.predictions:
-        if not p.tool_selection_correct:
-            print(p.query, p.expected_tool, p.predicted_tool)  # noqa: T201  the document's loop
-    assert capsys.readouterr().out == "the query g f\n"
-    assert [p.sample_id for p in results.predictions] == [0, 1]
-    assert results.predictions[0].error is None
-    assert results.metrics.tool_selection_accuracy == 0.5
-    assert results.metrics.samples_evaluated == 2
-    assert results.metrics.interpretation["band"] == "fair"
-
-
-@PROFILES
-def test_files_and_lines_give_the_same(df, tmp_path, profile):
-    """Files, joined or not, and decoded lines give the same metrics and predictions."""
-    tools = [df.tool("f", ["a"], a="integer")]
-    records = [df.record(("f", {"a": n + 1}), tools) for n in range(5)]
-    replies = [df.reply(("f", {"a": 1})), df.reply(("g", {})), df.reply(), {"kind": "exception"}, None]
-    joined = [{"sample": record, "recorded": reply} for record, reply in zip(records, replies, strict=True)]
-    found = [
-        evaluate(records, replies, profile=profile),
-        evaluate(joined, profile=profile),
-        evaluate(df.write(tmp_path / "joined.jsonl", *joined), profile=profile),
-        evaluate(
-            str(df.write(tmp_path / "dataset.jsonl", *records)),
-            df.write(tmp_path / "replies.jsonl", *replies[:4]),
-            profile=profile,
-        ),
-    ]
-    assert [result.metrics for result in found] == [found[0].metrics] * 4
-    assert [result.predictions for result in found] == [found[0].predictions] * 4
-    assert found[0].metrics.processing_errors == 2
-    assert found[0].metrics.samples_missing == 1
-    assert [p.state for p in found[0].predictions] == ["graded"] * 4 + ["missing"]
-
-
-def test_options_reach_the_grader(df):
-    """Weights, a whole grader and lenient validation can be given."""
-    record = {**df.record(("f", {"a": 1}), [df.tool("f", a="integer")]), "extra": 1}
-    line = {"sample": record, "recorded": df.reply(("f", {"a": 1, "b": 2}))}
-    assert evaluate([line]).metrics.processing_errors == 1
-    assert evaluate([line], validation="lenient").metrics.overall_score == 1.0
-    strict = DeepFabric(unknown_arguments="wrong", weights={"tool_selection": 1.0})
-    result = evaluate([line], validation="lenient", grader=strict)
-    assert (result.metrics.overall_score, result.metrics.parameter_accuracy) == (1.0, 0.0)
-    assert json.loads(result.to_json())["config"]["unknown_arguments"] == "wrong"
-    with pytest.raises(ValueError, match="sum to 1"):
-        evaluate([line], weights={"tool_selection": 2.0})
-
-
-def test_sources_that_do_not_fit_together(df, tmp_path):
-    """A file takes its replies from a file, decoded records take decoded ones; a missing file is named."""
-    path = df.write(tmp_path / "x.jsonl", df.record())
-    with pytest.raises(ValueError, match="replies from a file"):
-        evaluate(path, [df.reply()])
-    with pytest.raises(ValueError, match="decoded replies"):
-        evaluate([df.record()], path)
-    with pytest.raises(DataError, match=r"gone\.jsonl"):
-        evaluate(tmp_path / "gone.jsonl")
-
-
-def test_bad_records_are_kept_apart(df, tmp_path):
-    """Lines that are no samples are listed, and have no prediction."""
-    path = df.write(tmp_path / "x.jsonl", {"sample": df.record(), "recorded": df.reply()}, "{bad")
-    result = evaluate(path)
-    assert len(result.predictions) == 1
-    assert result.bad_records[0].source.line == 2
-
-
-def test_the_package_loads_its_api_on_demand():
-    """Names are found on first use; others are an AttributeError."""
-    assert family.evaluate is evaluate
-    assert family.Prediction is not None
-    assert {component.kind for component in family.gradestack_components()} == {
-        "reader",
-        "grader",
-        "aggregator",
-        "exporter",
-        "stack",
-    }
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        family.nothing  # noqa: B018

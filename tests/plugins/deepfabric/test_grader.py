@@ -10,6 +10,7 @@ from gradestack.model import Expectation, Fault, Outcome, Sample, Status, ToolCa
 from gradestack_plugins.deepfabric.checks import values_equal
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.schemas import convert
+from gradestack_plugins.readers.jsonl import JsonLines
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -225,6 +226,29 @@ def test_undecoded_arguments_of_other_formats(profile):
         grade = DeepFabric(profile=profile).grade(foreign(calls=(broken,), expected=expected))
         assert (grade.score, grade.fault.code) == (0.0, "processing_error")
         assert "{bad" in grade.fault.message
+
+
+@pytest.mark.parametrize("raw", ["{bad", "[1]", "null", '"{}"'])
+def test_undecoded_expected_arguments_of_other_formats(df, raw):
+    """The original needs an object there, so that it is a processing error; documented needs the name alone."""
+    expected = Expectation(calls=(ToolCall(name=CALL.name, arguments=None, raw_arguments=raw),))
+    for calls in ((CALL,), (ToolCall(name=CALL.name, arguments={}),), ()):
+        grade = DeepFabric(profile="upstream").grade(foreign(calls=calls, expected=expected))
+        assert (grade.score, grade.fault.code, df.verdict(grade)) == (0.0, "processing_error", (0, 0, 0))
+        assert raw in grade.fault.message
+    assert df.verdict(DeepFabric().grade(foreign(expected=expected))) == (1, 1, 1)
+
+
+@PROFILES
+def test_tools_with_lists_of_parameters_in_other_formats(df, profile):
+    """The jsonl reader converts them, so that their required names and types are checked."""
+    parameters = [{"name": "x", "type": "str", "description": ""}, {"name": "y", "type": "int", "required": False}]
+    line = {"id": "1", "expected": [{"name": "f", "arguments": {"x": "a"}}], "tools": []}
+    for tool in ({"name": "f", "parameters": parameters}, {"function": {"name": "f", "parameters": parameters}}):
+        for made, right in (({"x": "b", "y": 1}, 1), ({"x": "b"}, 1), ({"x": 1}, 0), ({}, 0), ({"x": "", "y": "1"}, 0)):
+            record = {**line, "tools": [tool], "predicted": [{"name": "f", "arguments": made}]}
+            sample = JsonLines().record(record, file="x", ordinal=0)
+            assert df.verdict(DeepFabric(profile=profile).grade(sample)) == (1, right, right)
 
 
 def test_a_tool_without_a_schema_takes_anything(df):

@@ -1,8 +1,11 @@
 """The grader's options: stricter checks, and weights."""
 
+import math
+
 import pytest
 
 from gradestack.model import Outcome
+from gradestack.structure import Problems, structure
 from gradestack_plugins.deepfabric.checks import pointer
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.weights import resolve
@@ -141,6 +144,8 @@ BAD_WEIGHTS = [
     ({"tool_selection": True}, "must be a number, got True"),
     ({"tool_selection": None}, "must be a number, got None"),
     ({1: 1.0}, "named by text"),
+    ([1], "must be a mapping"),
+    (dict.fromkeys(["tool_selection", "parameter_accuracy", "execution_success"], 1e308), "they sum to inf"),
 ]
 
 
@@ -164,8 +169,12 @@ def test_normalize(profile):
     """Weights can be divided by their sum, unless that is 0."""
     grader = DeepFabric(profile=profile, weights={"tool_selection": 3, "parameter_accuracy": 1}, normalize=True)
     assert grader.resolved_weights == (0.75, 0.25, 0.0, 0.0)
-    with pytest.raises(ValueError, match="cannot be normalized"):
-        DeepFabric(profile=profile, weights={"tool_selection": 0}, normalize=True)
+    for weights in ({"tool_selection": 0}, {"tool_selection": 1e308, "parameter_accuracy": 1e308}):
+        with pytest.raises(ValueError, match="cannot be normalized"):
+            DeepFabric(profile=profile, weights=weights, normalize=True)
+    infinite = {"tool_selection": float("inf"), "parameter_accuracy": -float("inf")}
+    with pytest.raises(ValueError, match="sum to nan cannot be normalized"):
+        DeepFabric(profile="upstream", weights=infinite, normalize=True)
 
 
 UPSTREAM_WEIGHTS = [
@@ -173,6 +182,9 @@ UPSTREAM_WEIGHTS = [
     ({"accuracy": 0.5, "f1_score": 0.5}, (0.0, 0.0, 0.0, 0.0)),
     ({"tool_selection": 5, "parameter_accuracy": -1.5}, (5.0, -1.5, 0.0, 0.0)),
     ({"tool_selection": "0.25", "execution_success": True, "response_quality": 2}, (0.25, 0.0, 1.0, 2.0)),
+    ({"tool_selection": " 1_0 ", "execution_success": "-inf", "other": "1e3"}, (10.0, 0.0, -math.inf, 0.0)),
+    ({"tool_selection": 1e308, "parameter_accuracy": 1e308, "execution_success": 1e308}, (1e308, 1e308, 1e308, 0.0)),
+    ({"tool_selection": -math.inf, "parameter_accuracy": math.inf}, (-math.inf, math.inf, 0.0, 0.0)),
 ]
 
 
@@ -180,12 +192,30 @@ UPSTREAM_WEIGHTS = [
 def test_upstream_takes_weights_as_they_are(weights, resolved):
     """Upstream ignores unknown names, sums nothing, and reads texts and booleans as numbers."""
     assert DeepFabric(profile="upstream", weights=weights).resolved_weights == resolved
+    assert structure({"profile": "upstream", "weights": weights}, DeepFabric).resolved_weights == resolved
 
 
-@pytest.mark.parametrize("weights", [{"tool_selection": None}, {"tool_selection": "x"}, {"x": []}, {1: 1.0}])
+def test_upstream_takes_nan():
+    """From a suite, too."""
+    weights = {"tool_selection": math.nan, "parameter_accuracy": "nan"}
+    found = structure({"profile": "upstream", "metric_weights": weights}, DeepFabric).resolved_weights
+    assert [math.isnan(weight) for weight in found] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("weight", [True, "1", math.nan, math.inf, None, "x"])
+def test_documented_refuses_from_a_suite_what_is_no_finite_number(weight):
+    """The class of the option is wide for upstream's sake; documented still takes numbers alone."""
+    with pytest.raises(Problems, match=r"weight of tool_selection must be a (finite )?number"):
+        structure({"weights": {"tool_selection": weight}}, DeepFabric)
+
+
+BAD_UPSTREAM = [{"tool_selection": None}, {"tool_selection": "x"}, {"x": []}, {1: 1.0}, {"x": "١"}, {"x": ""}, [1], 3]
+
+
+@pytest.mark.parametrize("weights", BAD_UPSTREAM)
 def test_upstream_still_refuses_what_is_no_number(weights):
-    """Null, words, lists and names that are no text are refused in both profiles."""
-    with pytest.raises(ValueError, match=r"must be a number|named by text"):
+    """Null, words, lists, digits of other scripts and names that are no text are refused in both profiles."""
+    with pytest.raises(ValueError, match=r"must be a number|named by text|must be a mapping"):
         resolve(weights, "upstream")
 
 

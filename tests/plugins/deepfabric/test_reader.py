@@ -48,21 +48,35 @@ def test_joined_lines(df, rows, tmp_path, profile):
         {**second, "recorded": reply},
         {"id": 7, **third, "response": reply},
         {"sample": {**first, "metadata": None}, "response": reply},
-        {"sample": {**first, "id": "inner"}, "recorded": reply},
     )
     found = df.read(DeepFabricReader(profile=profile), path)
-    assert [sample.id for sample in found] == ["own", "r1", "7", "3", "inner"]
-    assert [sample.native.row for sample in found] == [0, 1, 2, 3, 4]
+    assert [sample.id for sample in found] == ["own", "r1", "7", "3"]
+    assert [sample.native.row for sample in found] == [0, 1, 2, 3]
     assert {sample.status for sample in found} == {Status.OK}
     assert (found[0].model, found[0].run, found[1].model) == ("m", 2, None)
     assert str(found[1].source) == "joined.jsonl:2"
     assert found[0].tools is found[1].tools
 
 
+@PROFILES
+@pytest.mark.parametrize("key", ["id", "model", "run", "recorded", "response"])
+def test_keys_of_the_join_are_unknown_inside_a_sample(df, rows, tmp_path, profile, key):
+    """What is under ``sample`` is the record alone: they break its rules there, which lenient validation allows."""
+    (first, *_), (reply, *_) = rows
+    path = df.write(tmp_path / "joined.jsonl", {"sample": {**first, key: "x"}, "recorded": reply})
+    (sample,) = df.read(DeepFabricReader(profile=profile), path)
+    assert (sample.status, sample.error.code) == (Status.FAILED, "processing_error")
+    assert sample.error.message == f"unknown keys '{key}' (extra inputs are not permitted)"
+    assert sample.id == ("x" if key == "id" else "r0")
+    (sample,) = df.read(DeepFabricReader(profile=profile, validation="lenient"), path)
+    assert (sample.status, sample.text) == (Status.OK, "reply 0")
+
+
 def test_lines_that_are_no_samples(df, rows, tmp_path):
     """Text that is not JSON, bare replies and other objects are bad records; a record without reply is missing."""
     (record, *_), (reply, *_) = rows
-    path = df.write(tmp_path / "x.jsonl", "{bad", reply, {"a": 1}, "null", "", record, {**record, "recorded": None})
+    lines = ["{bad", reply, {"a": 1}, "null", "", record, {**record, "recorded": None}, json.dumps("said")]
+    path = df.write(tmp_path / "x.jsonl", *lines)
     found = df.read(DeepFabricReader(), path)
     assert briefly(found) == [
         (1, "not JSON: Expecting property name enclosed in double quotes at character 1"),
@@ -71,6 +85,7 @@ def test_lines_that_are_no_samples(df, rows, tmp_path):
         (4, "neither a dataset record nor a joined line"),
         ("r0", "missing"),
         ("r0", "missing"),
+        (8, "a reply without its dataset record: name the dataset with --dataset"),
     ]
     assert found[4].error.message == "no recorded reply"
     assert found[4].expected.calls[0].name == "f"
@@ -253,47 +268,6 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
         assert len(pickle.dumps(index)) < 5000
     assert len(list(iter_lines(path))) == 10
     assert joining.Replies(by_id={}).of(None, 1) == ()
-
-
-SNIFFED = [
-    ({"sample": {"messages": []}, "recorded": {"kind": "text", "text": ""}}, 0.9),
-    ({"messages": [], "recorded": {"content": ""}}, 0.9),
-    ({"messages": [], "tool_context": None}, 0.7),
-    ({"kind": "tool_call", "tool_call": None, "content": ""}, 0.5),
-    ({"id": 1, "recorded": {"content": ""}}, 0.3),
-]
-
-
-@pytest.mark.parametrize(("line", "least"), SNIFFED)
-def test_own_files_are_recognised(line, least):
-    """The first line tells the format, the surer the more of it there is."""
-    assert DeepFabricReader.sniff(None, b"\n" + json.dumps(line).encode() + b"\n{") >= least
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        b"",
-        b"\x00\xff garbage",
-        b"[1]",
-        b"{}",
-        b'{"messages": []}',
-        b'{"uuid": 1, "kind": "x"}',
-        b'{"sample": 1}',
-        b'{"id": "1", "messages": [], "recorded": {"reward": 1.0}}',
-        b'{"messages": [], "recorded": "x", "expected": []}',
-    ],
-)
-def test_other_files_are_not(head):
-    """Nothing of the format, no recognition."""
-    assert DeepFabricReader.sniff(None, head) == 0.0
-
-
-def test_a_first_line_longer_than_the_head_is_recognised():
-    """A line cut off by the head is recognised by its keys."""
-    line = json.dumps({"messages": [], "tool_context": None, "x": "y" * 70_000}).encode()
-    assert DeepFabricReader.sniff(None, line[:65_536]) == 0.6
-    assert DeepFabricReader.sniff(None, line[:60_000]) == 0.0
 
 
 @PROFILES

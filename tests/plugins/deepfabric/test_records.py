@@ -6,6 +6,7 @@ import enum
 import pytest
 
 from gradestack.model import Status
+from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.records import NO_QUERY, RecordProblem, lenient_truth, looks_like_call, strict_truth
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -307,6 +308,42 @@ def test_lenient_validation_still_needs_an_expected_call(execution):
         lenient_truth({"tool_context": {"executions": [execution]}})
     with pytest.raises(RecordProblem):
         lenient_truth([])
+
+
+@PROFILES
+def test_lenient_validation_keeps_the_usable_tools(df, profile):
+    """An entry that is no object is left out, the others count; strict validation refuses the record."""
+    record = df.record(("f", {"a": 1}), [df.tool("f", ["a"], a="integer"), None])
+    for arguments, right in (({"a": 2}, 1), ({"a": "1"}, 0), ({}, 0)):
+        sample = df.sample(record, df.reply(("f", arguments)), profile, validation="lenient")
+        assert df.verdict(DeepFabric(profile=profile).grade(sample)) == (1, right, right)
+    sample = df.sample(record, df.reply(("f", {"a": 2})), profile)
+    assert (sample.error.code, sample.error.message) == ("processing_error", "tools: every entry must be an object")
+
+
+@pytest.mark.parametrize("key", ["function_name", "arguments", "reasoning", "result"])
+def test_executions_with_lone_surrogates(df, key):
+    """Texts whose length the original measures must be valid Unicode; surrogates that JSON text escapes are none."""
+    record = df.record(("f", {"a": "é\U0001f600"}))
+    execution = record["tool_context"]["executions"][0]
+    assert strict_truth(record).calls[0].arguments == {"a": "é\U0001f600"}
+    execution[key] = '{"a": "\ud800"}'
+    with pytest.raises(RecordProblem, match=f"executions.{key}: must be text without lone surrogates"):
+        strict_truth(record)
+    if key == "arguments":
+        execution[key] = '{"a": "\\ud800"}'
+        assert strict_truth(record).calls[0].arguments == {"a": "\ud800"}
+
+
+def test_names_of_recorded_calls_with_lone_surrogates(df):
+    """The same holds of the names in a message's calls, not of their arguments."""
+    function = {"name": "é", "arguments": '{"a": "\ud800"}'}
+    call = {"id": "abcdefghi", "type": "function", "function": function}
+    messages = [{"role": "user", "content": "q\ud800"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    assert strict_truth(df.record(messages=messages)).query == "q\ud800"
+    function["name"] = "f\ud800"
+    with pytest.raises(RecordProblem, match=r"tool_calls.function.name: must be text without lone surrogates"):
+        strict_truth(df.record(messages=messages))
 
 
 def test_lenient_truth_fills_what_it_can():

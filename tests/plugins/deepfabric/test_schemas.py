@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gradestack.jsontext import JsonProblem, loads
 from gradestack.model import Status, ToolSpec
 from gradestack_plugins.deepfabric import tables
-from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, find, own_to_openai, signature
+from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, find, signature
 from gradestack_plugins.deepfabric.tables import ToolTable, table
 
 NAN = float("nan")
@@ -163,47 +163,6 @@ def test_own_form_upstream_is_nameless(df):
         assert df.verdict(df.grade(record, df.reply(("f", arguments)))) == documented
         assert df.verdict(df.grade(record, df.reply(("f", arguments)), "upstream")) == upstream
     assert df.verdict(df.grade(record, df.reply(("f", {"a": 1})))) == (1, 0, 0)
-
-
-DEFAULTS = [
-    ("int", "3", 3),
-    ("int", "x", None),
-    ("float", "2.5", 2.5),
-    ("float", "", None),
-    ("bool", "Yes", True),
-    ("bool", "1", True),
-    ("bool", "no", False),
-    ("str", "3", "3"),
-    ("str", "", None),
-    ("list", "[1, 2]", [1, 2]),
-    ("list", "['a']", ["a"]),
-    ("dict", "{'a': 1}", {"a": 1}),
-    ("dict", "nope", None),
-    ("list", "{1, 2}", None),
-    ("list", "['\\d']", ["\\d"]),
-]
-
-
-@pytest.mark.parametrize(("kind", "text", "value"), DEFAULTS)
-def test_defaults_of_the_own_form(kind, text, value):
-    """A default converts to its type; what does not convert, and an empty one, is left out."""
-    parameter = {"name": "a", "type": kind, "description": "", "required": False, "default": text}
-    schema = own_to_openai({"name": "f", "parameters": [parameter]})["function"]["parameters"]
-    found = schema["properties"]["a"].get("default")
-    assert (found, type(found)) == (value, type(value))
-    required = {**parameter, "required": True}
-    schema = own_to_openai({"name": "f", "parameters": [required]})["function"]["parameters"]
-    assert "default" not in schema["properties"]["a"]
-
-
-def test_a_default_of_none_is_null():
-    """The word none is null for lists and objects, and a text elsewhere."""
-    for kind, expected in (("list", None), ("dict", None), ("str", "None")):
-        parameter = {"name": "a", "type": kind, "required": False, "default": "None"}
-        properties = own_to_openai({"name": "f", "parameters": [parameter, "odd"]})["function"]["parameters"][
-            "properties"
-        ]
-        assert properties["a"]["default"] == expected
 
 
 def test_a_bare_function_and_a_nameless_entry():

@@ -123,5 +123,15 @@ def test_tools():
         name="f", description="d", parameters=schema
     )
     assert chat.tool_spec(inner) == chat.tool_spec({"function": inner})
-    assert chat.tool_spec({"name": "f", "description": None, "parameters": []}) == ToolSpec(name="f")
+    assert chat.tool_spec({"name": "f", "description": None, "parameters": "x"}) == ToolSpec(name="f")
     assert chat.tool_spec({"parameters": schema}) is None
+
+
+def test_tools_with_a_list_of_parameters():
+    """Such a list becomes JSON Schema, in a wrapper or not; an empty one takes no parameters."""
+    inner = {"name": "f", "description": "d", "parameters": [{"name": "x", "type": "int"}], "returns": "r"}
+    schema = {"type": "object", "properties": {"x": {"type": "integer", "description": ""}}, "required": ["x"]}
+    assert chat.tool_spec(inner) == ToolSpec(name="f", description="d", parameters=schema)
+    assert chat.tool_spec({"function": inner}) == chat.tool_spec(inner)
+    empty = chat.tool_spec({"name": "f", "parameters": []})
+    assert empty.parameters == {"type": "object", "properties": {}, "required": []}

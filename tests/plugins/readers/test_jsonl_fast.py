@@ -123,7 +123,9 @@ MESSAGES = some(
     },
 )
 TALKS = st.lists(MESSAGES, max_size=3)
-TOOLS = some({"name": NAMES | ODD}, {"description": ODD, "parameters": OBJECTS | ODD, "function": FUNCTIONS | ODD})
+LISTED_PARAMETERS = st.lists(some({}, {"name": NAMES | ODD, "type": ODD | st.just("int"), "default": ODD}) | ODD)
+PARAMETERS = OBJECTS | ODD | LISTED_PARAMETERS
+TOOLS = some({"name": NAMES | ODD}, {"description": ODD, "parameters": PARAMETERS, "function": FUNCTIONS | ODD})
 KEYS = {
     "id": st.sampled_from(["t", "", 1, 0, -1, 10**30, True, 1.0, 1e3, None, [], "\ud800"]),
     "version": st.sampled_from([1, 1, 1, 1.0, True, 2, 0, "1", None, [1], 1e0]),

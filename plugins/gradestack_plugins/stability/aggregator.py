@@ -172,7 +172,7 @@ class Stability(Aggregator[StabilityState]):
 
     def _value(self, grade: Grade) -> tuple[str | list[str] | None, str | None, bool]:
         """Return (value, gold, whether it is a pass or fail); value None when the run has none."""
-        if grade.outcome in (Outcome.FAILED, Outcome.MISSING):
+        if grade.outcome is Outcome.MISSING:
             return None, grade.gold, False
         if self.value != "passed":
             if grade.label is not None:

@@ -10,6 +10,7 @@ import attrs
 
 from gradestack.api import Exporter, ExportSummary, Input
 from gradestack_plugins.stability.aggregator import PER_GOLD, RATES
+from gradestack_plugins.stability.naming import kind_of, sweep_name
 from gradestack_plugins.stability.records import iter_raw, uuid_of
 
 _COUNTS = ("n_items_total", "n_items_processed", "coverage")
@@ -41,23 +42,10 @@ def _first_record(source: Input) -> Mapping[str, Any]:
     return {}
 
 
-def _kind(record: Mapping[str, Any]) -> str:
-    """Return the evaluation method: as the record says, else by the fields it has."""
-    said = str(record.get("eval_type") or record.get("ckpt_name") or "").lower()
-    if "judge" in said or (not said and "run_judge_raw_outputs" in record):
-        return "llm_judge"
-    return "mcq_logprob" if "logprob" in said else "mcq"
-
-
 def heading(record: Mapping[str, Any], stem: str) -> dict[str, Any]:
     """Return what stands before the metrics: name, number of runs, temperatures and, for scoring, the delimiter."""
-    kind = _kind(record)
-    k, temperature, name = record.get("n_runs"), record.get("temperature"), record.get("ckpt_name")
-    if not (isinstance(name, str) and name):
-        mark = "Ttarget" if kind == "llm_judge" else "T"
-        known = k is not None and temperature is not None
-        name = f"{kind}_stability_k={k}_{mark}={temperature}" if known else stem
-    found: dict[str, Any] = {"exp_name": name, "n_runs": k}
+    kind, temperature = kind_of(record), record.get("temperature")
+    found: dict[str, Any] = {"exp_name": sweep_name(record, stem), "n_runs": record.get("n_runs")}
     if kind == "llm_judge":
         return {**found, "target_temperature": temperature, "judge_temperature": record.get("judge_temperature", 0.0)}
     found["temperature"] = temperature

@@ -70,7 +70,8 @@ class StabilityLabel(Grader):
             return attrs.evolve(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
         if documented and gold not in LABELS:
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
-            return failed(Fault(category="data", code="unknown_gold", message=message))
+            fault = Fault(category="data", code="unknown_gold", message=message)
+            return attrs.evolve(failed(fault), label=label, gold=gold)
         reason = Reason(code="wrong_label", expected=gold, actual=label)
         right = label == gold
         return Grade(

@@ -105,7 +105,8 @@ def upstream(
         label, count = trusted["mode_label"], trusted["mode_count"]
     else:
         label, count = mode(labels)
-    found.setdefault("consistency", float(count) / float(k))
+    if "consistency" not in found:  # numbers too large for a float are allowed where nothing is computed from them
+        found["consistency"] = float(count) / float(k)
     found.setdefault("is_stable", count == k)
     found.setdefault("is_mode_correct", label == gold)
     found.setdefault("is_stable_and_correct", found["is_stable"] and found["is_mode_correct"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,22 @@ from typing import Any
 import attrs
 
 from gradestack.api import Input, Inputs, Profile, Reader, Shard
-from gradestack.errors import DataError
 from gradestack.jsonlist import Range
 from gradestack.jsontext import compact
 from gradestack.model import BadRecord, Expectation, Sample, Source, Status
-from gradestack_plugins.stability.records import Raw, RunLabel, Sweep, iter_raw, ranges, read_sweep, uuid_of
+from gradestack_plugins.stability.dataset import Dataset, read_dataset
+from gradestack_plugins.stability.naming import sweep_name
+from gradestack_plugins.stability.records import (
+    Raw,
+    RunLabel,
+    Sweep,
+    check,
+    iter_file,
+    iter_raw,
+    ranges,
+    read_sweep,
+    uuid_of,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -37,16 +49,22 @@ class _Twins:
     replaced: dict[int, Raw] = attrs.field(factory=dict)
     dropped: frozenset[int] = frozenset()
     uuids: frozenset[str] = frozenset()
+    """Those whose record that counts can be used."""
     model: str | None = None
     experiment: str | None = None
+    """The sweep, when the file names exactly one."""
+    name: str = ""
+    """What the sweep is called, named or not."""
 
 
 @attrs.frozen(kw_only=True)
 class StabilityIndex:
-    """Duplicates of every file, and the dataset: uuid -> (number of rows, gold label, question)."""
+    """Duplicates of every file, and the dataset."""
 
     twins: dict[str, _Twins]
-    dataset: dict[str, tuple[int, str | None, str | None]] | None = None
+    dataset: Dataset | None = None
+    experiments: dict[str, str] = attrs.field(factory=dict)
+    """Input name -> sweep of the records that name none, where several files have to be told apart."""
 
 
 @attrs.frozen(kw_only=True)
@@ -56,10 +74,11 @@ class StabilityReader(Reader):
     A record needs ``uuid`` and ``run_labels``; ``gold_label``, ``n_runs`` and ``target_model`` are used where they are
     there. The sample's id is the uuid, its run the position in ``run_labels``. A repeated uuid overwrites: the last
     record counts, in the place of the first. ``ckpt_name`` becomes the facet ``experiment``, so that sweeps at several
-    temperatures stay apart.
+    temperatures stay apart; of several files graded together each is a sweep of its own, whether it names one or not.
 
     With a dataset a row without a record becomes a missing sample, which lowers the coverage, and records outside it
-    are marked. ``documented`` takes a gold label the record lacks from the dataset; ``upstream`` uses the record alone.
+    are marked; a row that cannot be used is reported as bad and is no row. ``documented`` takes a gold label the record
+    lacks from the dataset; ``upstream`` uses the record alone.
     """
 
     provides = frozenset({"label", "expected", "text", "native"})
@@ -80,24 +99,20 @@ class StabilityReader(Reader):
         return 0.95 if uuid_of(record) is not None and "run_labels" in record else 0.0
 
     def index(self, inputs: Inputs) -> StabilityIndex:
-        """Find repeated records, and read the dataset's identifiers and gold labels."""
-        twins = {each.name: _twins(each) for each in inputs.data}
-        if inputs.dataset is None:
-            return StabilityIndex(twins=twins)
-        dataset: dict[str, tuple[int, str | None, str | None]] = {}
-        for raw in _rows(inputs.dataset):
-            uuid = uuid_of(raw.value)
-            if uuid is not None:
-                gold, question = raw.value.get("correct_answer"), raw.value.get("question")
-                count, known, asked = dataset.get(uuid, (0, None, None))
-                known = known or (gold if isinstance(gold, str) else None)
-                dataset[uuid] = (count + 1, known, asked or (question if isinstance(question, str) else None))
-        return StabilityIndex(twins=twins, dataset=dataset)
+        """Find repeated records, and read the dataset's identifiers and gold labels.
+
+        Raises:
+            DataError: A file cannot be read.
+        """
+        profile = self.profile
+        twins = {each.name: _twins(each, profile if inputs.dataset else None) for each in inputs.data}
+        dataset = None if inputs.dataset is None else read_dataset(inputs.dataset, profile)
+        return StabilityIndex(twins=twins, dataset=dataset, experiments=_experiments(twins))
 
     def plan(self, inputs: Inputs, index: StabilityIndex) -> Iterable[Shard]:
         """Cut every file into ranges of records, followed by the dataset rows it has no record of."""
         number = position = 0
-        for each in inputs.data:
+        for place, each in enumerate(inputs.data):
             size = each.path.stat().st_size
             for part in ranges(each.path):
                 yield Shard(
@@ -113,7 +128,7 @@ class StabilityReader(Reader):
                 number += 1
             position += size + 1
             if index.dataset is not None and inputs.dataset is not None:
-                yield Shard(ordinal=number, input=each, position=position, extra=inputs.dataset.shown)
+                yield Shard(ordinal=number, input=each, position=position, extra="rows" if place else "dataset")
                 number += 1
                 position += inputs.dataset.path.stat().st_size + 1
 
@@ -121,7 +136,9 @@ class StabilityReader(Reader):
         """Yield one sample per run of the records of a range, or one per dataset row without a record."""
         twins = index.twins[shard.input.name]
         if shard.extra != "records":
-            yield from _missing_rows(index, twins, shard.extra)
+            if shard.extra == "dataset" and index.dataset is not None:
+                yield from index.dataset.bad  # once, however many files are joined with it
+            yield from _missing_rows(index, shard.input.name)
             return
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         for found in iter_raw(shard.input.path, part):
@@ -134,12 +151,10 @@ class StabilityReader(Reader):
             except ValueError as problem:
                 yield BadRecord(source=place, reason=str(problem), native=raw.value)
                 continue
-            yield from self._samples(sweep, place, index)
+            yield from self._samples(sweep, place, index, sweep.experiment or index.experiments.get(shard.input.name))
 
-    def _samples(self, sweep: Sweep, place: Source, index: StabilityIndex) -> Iterator[Sample]:
-        rows, gold, question = (
-            (None, None, None) if index.dataset is None else index.dataset.get(sweep.uuid, (0, None, None))
-        )
+    def _samples(self, sweep: Sweep, place: Source, index: StabilityIndex, experiment: str | None) -> Iterator[Sample]:
+        rows, gold, question = (None, None, None) if index.dataset is None else index.dataset.find(sweep.uuid)
         if sweep.gold is not None or self.profile == "upstream":
             gold = sweep.gold
         for run, label in enumerate(sweep.runs or (RunLabel(),)):
@@ -152,7 +167,7 @@ class StabilityReader(Reader):
                 text=sweep.texts[run] if run < len(sweep.texts) else None,
                 expected=Expectation(label=gold),
                 status=Status.MISSING if label.missing else Status.OK,
-                facets={"experiment": sweep.experiment} if sweep.experiment else {},
+                facets={"experiment": experiment} if experiment else {},
                 source=place,
                 native=StabilityRun(
                     label=label, first=run == 0, n_runs=sweep.n_runs, derived=sweep.derived, dataset_rows=rows
@@ -176,43 +191,76 @@ def _usable(raw: Raw) -> tuple[dict[str, Any], str]:
     return raw.value, uuid
 
 
-def _rows(source: Input) -> Iterator[Raw]:
-    try:
-        yield from iter_raw(source.path)
-    except OSError as error:
-        raise DataError(f"{source.shown}: cannot be read: {error.strerror or error}") from error
+def _twins(source: Input, profile: Profile | None) -> _Twins:
+    """Find the records of a file whose uuid occurs again; only those are kept in memory.
 
+    Args:
+        source: The file.
+        profile: Find out as well which records cannot be used under it, which only a dataset asks for.
 
-def _twins(source: Input) -> _Twins:
-    """Find the records of a file whose uuid occurs again; only those are kept in memory."""
+    Raises:
+        DataError: The file cannot be read.
+    """
     first: dict[str, int] = {}
     replaced: dict[int, Raw] = {}
     dropped: set[int] = set()
+    unusable: set[str] = set()
+    name = source.name
     marks: dict[str, set[str]] = {"target_model": set(), "ckpt_name": set()}
-    for raw in _rows(source):
+    for raw in iter_file(source):
         uuid = uuid_of(raw.value)
         if uuid is None:
             continue
-        for name, values in marks.items():
-            if isinstance(value := raw.value.get(name), str) and value:
+        if not first:
+            name = sweep_name(raw.value, source.name)
+        for mark, values in marks.items():
+            if isinstance(value := raw.value.get(mark), str) and value:
                 values.add(value)
         if uuid in first:
             replaced[first[uuid]] = raw
             dropped.add(raw.ordinal)
+            unusable.discard(uuid)
         else:
             first[uuid] = raw.ordinal
-    only = {name: values.pop() if len(values) == 1 else None for name, values in marks.items()}
+        if profile is not None and not _can_be_used(raw.value, profile):
+            unusable.add(uuid)
+    only = {mark: values.pop() if len(values) == 1 else None for mark, values in marks.items()}
     return _Twins(
         replaced=replaced,
         dropped=frozenset(dropped),
-        uuids=frozenset(first),
+        uuids=frozenset(first) - unusable,
         model=only["target_model"],
         experiment=only["ckpt_name"],
+        name=name,
     )
 
 
-def _missing_rows(index: StabilityIndex, twins: _Twins, shown: str) -> Iterator[Sample]:
-    for ordinal, (uuid, (count, gold, question)) in enumerate((index.dataset or {}).items()):
+def _can_be_used(record: dict[str, Any], profile: Profile) -> bool:
+    try:
+        check(record, profile)
+    except ValueError:
+        return False
+    return True
+
+
+def _experiments(twins: dict[str, _Twins]) -> dict[str, str]:
+    """Return a name of its own for each of several files, whatever sweep it is; nothing for a single file.
+
+    Runs of a task belong together within a file only: without this, sweeps at two temperatures that do not name
+    themselves would be one.
+    """
+    if len(twins) < 2:
+        return {}
+    shared = Counter(each.name for each in twins.values())
+    return {stem: each.experiment or (each.name if shared[each.name] == 1 else stem) for stem, each in twins.items()}
+
+
+def _missing_rows(index: StabilityIndex, name: str) -> Iterator[Sample]:
+    if index.dataset is None:
+        return
+    twins = index.twins[name]
+    experiment = twins.experiment or index.experiments.get(name)
+    for ordinal, (uuid, (count, gold, question)) in enumerate(index.dataset.rows.items()):
         if uuid not in twins.uuids:
             yield Sample(
                 id=uuid,
@@ -220,7 +268,7 @@ def _missing_rows(index: StabilityIndex, twins: _Twins, shown: str) -> Iterator[
                 input=question,
                 expected=Expectation(label=gold),
                 status=Status.MISSING,
-                facets={"experiment": twins.experiment} if twins.experiment else {},
-                source=Source(file=shown, ordinal=ordinal),
+                facets={"experiment": experiment} if experiment else {},
+                source=Source(file=index.dataset.shown, ordinal=ordinal),
                 native=StabilityRun(first=True, dataset_rows=count),
             )

@@ -9,7 +9,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Profile
+from gradestack.api import Input, Profile
+from gradestack.errors import DataError
 from gradestack.jsonlist import Range, iter_list, list_ranges
 from gradestack.jsontext import JsonProblem, compact, iter_lines, line_ranges, loads
 from gradestack_plugins.stability.measures import UPSTREAM_FLAGS, UPSTREAM_FLOATS
@@ -21,6 +22,12 @@ INVALID = "invalid"
 
 _LARGEST = 10**15
 """No count of runs is larger; beyond, counts are no longer exact as floats."""
+
+_LARGEST_UPSTREAM = 10**308
+"""What the suite can still divide by."""
+
+_LARGEST_FIGURE = 1e100
+"""Sums of many figures of this size stay finite."""
 
 
 @attrs.frozen(kw_only=True)
@@ -63,6 +70,18 @@ def iter_raw(path: Path, part: Range | None = None) -> Iterator[Raw]:
             yield Raw(ordinal=line.number - 1, line=line.number, problem=str(problem))
 
 
+def iter_file(source: Input) -> Iterator[Raw]:
+    """Yield the records of an input.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        yield from iter_raw(source.path)
+    except OSError as error:
+        raise DataError(f"{source.shown}: cannot be read: {error.strerror or error}") from error
+
+
 def uuid_of(record: Any) -> str | None:
     """Return a record's identifier, None unless it is non-empty text."""
     found = record.get("uuid") if isinstance(record, Mapping) else None
@@ -98,33 +117,58 @@ class Sweep:
     experiment: str | None = None
 
 
+def check(record: Mapping[str, Any], profile: Profile) -> None:
+    """Make sure that a record can be used.
+
+    Raises:
+        ValueError: ``documented``: ``run_labels`` is no list. ``upstream``: the evaluation suite would skip the record,
+            or its figures would leave no finite mean.
+    """
+    if profile == "documented":
+        labels = record.get("run_labels")
+        if labels is not None and not isinstance(labels, list):
+            raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
+        return
+    _n_runs_upstream(record)
+    _derived(record)
+    if _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
+        raise ValueError("run_labels holds a list or an object, which cannot be counted")
+
+
 def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
     """Return a record's runs.
 
     ``documented``: a null label is a missing run, any other value that is not text is ``invalid``. ``upstream``: every
-    value is a label, and the derived fields are kept.
+    value is a label, ``run_labels`` that are no list are no runs, and the derived fields are kept.
 
     Raises:
-        ValueError: ``run_labels`` is no list, or in ``upstream`` a value the evaluation suite cannot digest.
+        ValueError: It cannot be used; see :func:`check`.
     """
-    labels = record.get("run_labels")
-    if labels is None:
-        labels = []
-    if not isinstance(labels, list):
-        raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")  # noqa: TRY004
+    check(record, profile)
     trusting = profile == "upstream"
     model, experiment = record.get("target_model"), record.get("ckpt_name")
     texts = record.get("run_target_texts") or record.get("run_aux")
+    labels = record.get("run_labels")
     return Sweep(
         uuid=uuid,
         gold=_gold(record, trusting=trusting),
-        runs=tuple(_label(value, trusting=trusting) for value in labels),
+        runs=tuple(_label(value, trusting=trusting) for value in labels) if isinstance(labels, list) else (),
         texts=tuple(text if isinstance(text, str) else None for text in texts) if isinstance(texts, list) else (),
         model=model if isinstance(model, str) and model else None,
-        n_runs=_n_runs(record.get("n_runs"), trusting=trusting),
+        n_runs=_n_runs_upstream(record) if trusting else _n_runs_documented(record.get("n_runs")),
         derived=_derived(record) if trusting else None,
         experiment=experiment if isinstance(experiment, str) and experiment else None,
     )
+
+
+def _known_gold(record: Mapping[str, Any]) -> bool:
+    return record.get("gold_label") in LABELS
+
+
+def _measured(record: Mapping[str, Any]) -> bool:
+    """Return whether the suite looks at the runs at all: it does for a known gold label and a list of runs."""
+    labels = record.get("run_labels")
+    return _known_gold(record) and isinstance(labels, list) and bool(labels)
 
 
 def _gold(record: Mapping[str, Any], *, trusting: bool) -> str | None:
@@ -134,8 +178,6 @@ def _gold(record: Mapping[str, Any], *, trusting: bool) -> str | None:
     gold = record["gold_label"]
     if isinstance(gold, str):
         return gold
-    if isinstance(gold, list | dict) and trusting:
-        raise ValueError("gold_label must be a label")
     return compact(gold) if trusting or gold is not None else None
 
 
@@ -144,44 +186,66 @@ def _label(value: Any, *, trusting: bool) -> RunLabel:
         return RunLabel(text=value)
     if not trusting:
         return RunLabel() if value is None else RunLabel(text=INVALID)
-    if isinstance(value, list | dict):
-        raise ValueError("run_labels holds a list or an object, which cannot be counted")  # noqa: TRY004
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
+        value = int(value)  # true, 1 and 1.0 are one value to the suite
     return RunLabel(json=compact(value))
 
 
-def _whole(value: Any) -> int | None:
-    """Return a value as a whole number the way ``int()`` reads it; None when it is none, or absurdly large."""
+def _whole(record: Mapping[str, Any], name: str) -> int:
+    """Return a field as a whole number the way ``int()`` reads it; what is empty or not there is 0.
+
+    Raises:
+        ValueError: It is none.
+    """
+    value = record.get(name)
     try:
-        number = int(value or 0)
+        return int(value or 0)
     except (TypeError, ValueError, OverflowError):
-        return None
-    return number if abs(number) <= _LARGEST else None
+        raise ValueError(f"{name} must be a whole number, got {compact(value)[:60]}") from None
 
 
-def _n_runs(value: Any, *, trusting: bool) -> int:
-    number = _whole(value) if trusting or (isinstance(value, int | float) and not isinstance(value, bool)) else 0
-    if number is None and trusting:
-        raise ValueError(f"n_runs must be a whole number, got {compact(value)[:60]}")
-    return max(0, number or 0)
+def _computable(record: Mapping[str, Any], name: str, number: int, largest: float) -> None:
+    """Make sure that a number the consistency is computed from is of a size it can be computed with.
+
+    Raises:
+        ValueError: It is not, and the record needs it.
+    """
+    if abs(number) > largest and "consistency" not in record and _measured(record):
+        raise ValueError(f"{name} is too large")
+
+
+def _n_runs_documented(value: Any) -> int:
+    """Return the runs asked for, 0 unless given as a number of sensible size."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= _LARGEST:
+        return 0
+    return int(value)
+
+
+def _n_runs_upstream(record: Mapping[str, Any]) -> int:
+    number = _whole(record, "n_runs")
+    _computable(record, "n_runs", number, _LARGEST_UPSTREAM)
+    return min(max(0, number), _LARGEST_UPSTREAM)
 
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the derived fields a record has, as numbers and truth values.
 
     Raises:
-        ValueError: One of the numbers is none, or not finite.
+        ValueError: One of the numbers is none, or not finite (or beyond any measure) although the record adds to
+            the means.
     """
     found: dict[str, Any] = {name: bool(record[name]) for name in UPSTREAM_FLAGS if name in record}
     for name in UPSTREAM_FLOATS:
         if name in record:
             try:
-                found[name] = float(record[name])
+                number = float(record[name])
             except (TypeError, ValueError, OverflowError):
                 raise ValueError(f"{name} must be a number, got {compact(record[name])[:60]}") from None
-            if not math.isfinite(found[name]):
-                raise ValueError(f"{name} must be finite")
-    if "mode_label" in record and "mode_count" in record:
-        found["mode_label"], found["mode_count"] = record["mode_label"], _whole(record["mode_count"])
-        if found["mode_count"] is None:
-            raise ValueError(f"mode_count must be a whole number, got {compact(record['mode_count'])[:60]}")
+            if abs(number) <= _LARGEST_FIGURE:
+                found[name] = number
+            elif _known_gold(record):
+                raise ValueError(f"{name} must be finite" + (", not this large" if math.isfinite(number) else ""))
+    if "mode_label" in record and "mode_count" in record and _measured(record):
+        found["mode_label"], found["mode_count"] = record["mode_label"], _whole(record, "mode_count")
+        _computable(record, "mode_count", found["mode_count"], _LARGEST_FIGURE)
     return found

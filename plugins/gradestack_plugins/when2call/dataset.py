@@ -61,6 +61,16 @@ def _calls(gold: str, answers: Mapping[str, Any]) -> tuple[ToolCall, ...] | None
     return (call,) if call is not None and call.name else None
 
 
+def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:
+    for name in ("question", "correct_answer") if strict else ():
+        if name not in record:
+            return f"{name} is missing"
+    gold = record.get("correct_answer")
+    if gold not in LABELS and (strict or gold is not None):
+        return f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}"
+    return None
+
+
 def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
     """Return a dataset row; ``tools`` may hold JSON texts or objects, missing optional fields are empty.
 
@@ -74,12 +84,9 @@ def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
     Raises:
         ValueError: A required field is missing, or the gold label is none of the four.
     """
+    if (problem := _problem(record, strict=strict)) is not None:
+        raise ValueError(problem)
     question, gold = record.get("question"), record.get("correct_answer")
-    for name in ("question", "correct_answer") if strict else ():
-        if name not in record:
-            raise ValueError(f"{name} is missing")
-    if gold not in LABELS and (strict or gold is not None):
-        raise ValueError(f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
     answers = record.get("answers")
     answers = answers if isinstance(answers, Mapping) else {}
     tools, source = record.get("tools"), record.get("source")
@@ -103,3 +110,19 @@ def row_uuid(record: Any) -> str | None:
     """Return a row's identifier, None unless it is non-empty text."""
     found = record.get("uuid") if isinstance(record, Mapping) else None
     return found if isinstance(found, str) and found else None
+
+
+def usable_uuid(record: Any) -> str | None:
+    """Return the identifier of a row that predictions can be joined with; None when there is none or it is unusable."""
+    uuid = row_uuid(record)
+    return uuid if uuid is not None and _problem(record, strict=True) is None else None
+
+
+def other_uuid(record: Mapping[str, Any]) -> str | None:
+    """Return, as JSON text, an identifier that is no non-empty text, so that no prediction can have it.
+
+    The evaluation suite counts such a row as one without a prediction. None when there is none, or it is a list or an
+    object, which the suite stops at.
+    """
+    found = record.get("uuid", [])
+    return None if isinstance(found, list | dict) else compact(found)

@@ -13,18 +13,10 @@ from gradestack.errors import DataError
 from gradestack.jsonlist import Range
 from gradestack.jsontext import compact
 from gradestack.model import BadRecord, Expectation, Sample, Source, Status
-from gradestack_plugins.when2call.dataset import UNKNOWN, Row, read_row, row_uuid
+from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
 from gradestack_plugins.when2call.labels import LABELS
-from gradestack_plugins.when2call.records import (
-    METHODS,
-    Loaded,
-    Method,
-    Prediction,
-    Raw,
-    iter_raw,
-    load,
-    ranges,
-)
+from gradestack_plugins.when2call.predictions import Loaded, load
+from gradestack_plugins.when2call.records import METHODS, Method, Prediction, Raw, iter_raw, ranges
 from gradestack_plugins.when2call.sniff import confidence
 
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
@@ -54,6 +46,7 @@ class When2CallIndex:
     joined: bool = False
     """Whether there is a dataset."""
     uuids: frozenset[str] = frozenset()
+    """Those of the rows that can be used."""
     repeats: frozenset[int] = frozenset()
     """Places of dataset rows whose uuid an earlier row has."""
 
@@ -64,12 +57,15 @@ class When2CallReader(Reader):
 
     Understood predictions, as JSON Lines or as one JSON list: ``judge_decisions``, ``mcq_predictions`` and
     ``mcq_logprob_predictions`` of the evaluation suite, NVIDIA's judge results, lm-eval sample lines, and plain
-    ``{"uuid", "predicted_label"}``. A repeated uuid overwrites: the last record counts, in the place of the first. A
-    record that is not JSON, holds no prediction or has no usable uuid is reported as bad.
+    ``{"uuid", "predicted_label"}``. A repeated uuid overwrites: the last record counts, in the place of the first, and
+    leaves the row without a prediction when it holds none. A record too short to tell its form is read in that of its
+    file. A record that is not JSON, holds no prediction or has no usable uuid is reported as bad.
 
     With a dataset: rows in dataset order, a uuid that occurs twice counts twice, a row without a prediction has status
-    missing, and a prediction for an unknown uuid becomes a sample at the end that no metric counts. Without one the
-    gold label is taken from the record, where it has one.
+    missing, and a prediction for an unknown uuid becomes a sample at the end that no metric counts. A row that cannot
+    be used is reported as bad and is no row; ``upstream`` keeps one whose uuid is another value than text.
+
+    Without a dataset the gold label is taken from the record, where it has one.
 
     Labels are taken as recorded or read from the raw output again (``relabel``); the number changed, and the number
     that differs though it was kept, are counted. Defaults: ``documented`` reads again where the suite's judge fell back
@@ -84,7 +80,7 @@ class When2CallReader(Reader):
     relabel: Relabel | None = None
     """``recorded``, ``from_raw`` (wherever raw output can be read) or ``fallbacks`` (where the judge fell back)."""
     method: Method | None = None
-    """Evaluation method of the files; default: recognised by their first record."""
+    """Evaluation method of the files; default: that of the first record whose keys tell."""
     audit: Path | None = None
     """An ``audit_fallbacks.jsonl`` to summarise in the native artefact."""
 
@@ -103,7 +99,7 @@ class When2CallReader(Reader):
         uuids: set[str] = set()
         repeats: set[int] = set()
         for raw in _rows(inputs.dataset):
-            uuid = row_uuid(raw.value)
+            uuid = usable_uuid(raw.value)
             if uuid in uuids:
                 repeats.add(raw.ordinal)
             elif uuid is not None:
@@ -163,13 +159,14 @@ class When2CallReader(Reader):
             place = Source(file=shown, ordinal=raw.ordinal, line=raw.line)
             uuid = row_uuid(raw.value)
             try:
-                row = read_row(_usable(raw, uuid))
+                identifier, record = _usable(raw, uuid, self.profile)
+                row = read_row(record)
             except ValueError as problem:
                 yield BadRecord(source=place, reason=str(problem), native=raw.value)
                 continue
-            prediction = loaded.predictions.get(uuid or "")
+            prediction = None if uuid is None else loaded.predictions.get(uuid)
             if prediction is None:
-                yield _missing(uuid or "", row, place, loaded)
+                yield _missing(identifier, row, place, loaded)
                 continue
             found = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
             counted = raw.ordinal not in index.repeats
@@ -239,8 +236,8 @@ def _rows(dataset: Input) -> Iterator[Raw]:
         raise DataError(f"{dataset.shown}: cannot be read: {error.strerror or error}") from error
 
 
-def _usable(raw: Raw, uuid: str | None) -> dict[str, object]:
-    """Return a dataset record that has an identifier.
+def _usable(raw: Raw, uuid: str | None, profile: Profile) -> tuple[str, dict[str, object]]:
+    """Return the identifier and the record of a dataset row that has one.
 
     Raises:
         ValueError: It is broken, no object, or has none.
@@ -249,9 +246,11 @@ def _usable(raw: Raw, uuid: str | None) -> dict[str, object]:
         raise ValueError(raw.problem)
     if not isinstance(raw.value, dict):
         raise ValueError(f"expected a dataset row (an object), found {compact(raw.value)[:60]}")  # noqa: TRY004
+    if uuid is None and profile == "upstream":
+        uuid = other_uuid(raw.value)
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
-    return raw.value
+    return uuid, raw.value
 
 
 def _own_row(prediction: Prediction) -> Row:

@@ -1,4 +1,4 @@
-"""Reading prediction records of every paradigm: which kind a record is, what it predicts, what its raw text says."""
+"""Prediction records of every paradigm: which kind a record is, what it predicts, what its raw text says."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.api import Input
-from gradestack.errors import DataError
 from gradestack.jsonlist import Range, iter_list, list_ranges
-from gradestack.jsontext import JsonProblem, compact, iter_lines, line_ranges, loads
-from gradestack.model import BadRecord, Source
+from gradestack.jsontext import JsonProblem, iter_lines, line_ranges, loads
 from gradestack_plugins.when2call.labels import (
     LABELS,
     NVIDIA_DIRECT,
@@ -25,7 +22,7 @@ from gradestack_plugins.when2call.labels import (
 )
 
 Method = Literal["mcq", "mcq_logprob", "llm_judge"]
-Form = Literal["judge", "mcq", "logprob", "nvidia", "lm_eval", "plain", "response"]
+Form = Literal["judge", "mcq", "logprob", "nvidia", "lm_eval", "plain", "response", "bare"]
 
 METHODS: dict[Form, Method] = {
     "judge": "llm_judge",
@@ -35,6 +32,7 @@ METHODS: dict[Form, Method] = {
     "lm_eval": "mcq",
     "plain": "llm_judge",
     "response": "llm_judge",
+    "bare": "llm_judge",
 }
 """Form of a record -> the evaluation method it belongs to."""
 
@@ -42,6 +40,8 @@ SINGLE = ""
 """Name of the one prediction set of every form but log-probability scoring."""
 
 _JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+_JUDGE_MARKS = ("judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second")
+"""Keys that tell whose label a ``predicted_label`` is, but are no prediction on their own."""
 
 
 def form_of(record: Mapping[str, Any]) -> Form | None:
@@ -59,7 +59,7 @@ def form_of(record: Mapping[str, Any]) -> Form | None:
     if any(key in record for key in ("raw_mcq_output", "predicted_index", "answer_names")):
         return "mcq"
     if "predicted_label" in record:
-        return "plain"
+        return "judge" if any(mark in record for mark in _JUDGE_MARKS) else "plain"
     return "response" if "raw_text" in record else None
 
 
@@ -160,9 +160,7 @@ class Prediction:
         if self.form == "judge":
             return {f"judge_{flag}": 1 for flag in _JUDGE_FLAGS if record.get(f"judge_{flag}")}
         if self.form == "mcq":
-            index = record.get("predicted_index")
-            none = not isinstance(index, bool) and isinstance(index, int) and index == -1
-            found = {"mcq_predicted_index_minus1": int(none)}
+            found = {"mcq_predicted_index_minus1": int(_is_minus_one(record.get("predicted_index")))}
             found["mcq_predicted_label_invalid_raw"] = int(recorded[SINGLE] not in LABELS)
             return {name: number for name, number in found.items() if number}
         return {}
@@ -171,10 +169,17 @@ class Prediction:
         mode = self.record.get("mode")
         known = mode if isinstance(mode, str) and mode else "UNKNOWN"
         counts = {f"mode_{known}": 1} if known in ("llama_scoring", "string_fallback", "UNKNOWN") else {"mode_other": 1}
-        index = self.record.get("string_fallback_pred_idx")
-        if mode == "string_fallback" and index in (-1, "-1"):
+        if mode == "string_fallback" and _is_minus_one(self.record.get("string_fallback_pred_idx")):
             counts["string_fallback_pred_idx_minus1"] = 1
         return counts
+
+
+def _is_minus_one(value: Any) -> bool:
+    """Return whether an index says that no choice was found, whether a number or text, as ``int()`` reads it."""
+    try:
+        return int(value) == -1
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _text(value: Any) -> str | None:
@@ -228,58 +233,3 @@ def uuid_of(record: Mapping[str, Any], form: Form) -> str | None:
     if found is None and isinstance(inner, Mapping):
         found = inner.get("uuid")
     return found if isinstance(found, str) and found else None
-
-
-def parse(raw: Raw) -> Prediction | str:
-    """Return the prediction of a record, or what is wrong with it."""
-    if raw.problem is not None:
-        return raw.problem
-    if not isinstance(raw.value, dict):
-        return f"expected an object, found {compact(raw.value)[:60]}"
-    form = form_of(raw.value)
-    if form is None:
-        return "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
-    uuid = uuid_of(raw.value, form)
-    if uuid is None:
-        return "uuid is missing or not a non-empty text, so the record belongs to no dataset row"
-    return Prediction(uuid=uuid, form=form, record=raw.value, ordinal=raw.ordinal, line=raw.line)
-
-
-@attrs.frozen(kw_only=True)
-class Loaded:
-    """One prediction file: the last record of every uuid, in order of each uuid's first record."""
-
-    predictions: dict[str, Prediction]
-    bad: tuple[BadRecord, ...]
-    method: Method
-    model: str | None = None
-    """The model tested, when the file names exactly one."""
-
-
-def load(source: Input, method: Method | None) -> Loaded:
-    """Read a prediction file.
-
-    Args:
-        source: The file.
-        method: Evaluation method, when the user named it; else that of the first record.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
-    predictions: dict[str, Prediction] = {}
-    bad: list[BadRecord] = []
-    try:
-        for raw in iter_raw(source.path):
-            found = parse(raw)
-            if isinstance(found, str):
-                place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
-                bad.append(BadRecord(source=place, reason=found, native=raw.value))
-            else:
-                predictions[found.uuid] = found  # a key keeps its place in a dict when its value is replaced
-    except OSError as error:
-        raise DataError(f"{source.shown}: cannot be read: {error.strerror or error}") from error
-    first = next(iter(predictions.values()), None)
-    guessed: Method = METHODS[first.form] if first else "llm_judge"
-    models = {each.model for each in predictions.values()} - {None}
-    only = models.pop() if len(models) == 1 else None
-    return Loaded(predictions=predictions, bad=tuple(bad), method=method or guessed, model=only)

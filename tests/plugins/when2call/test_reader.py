@@ -155,8 +155,8 @@ def test_a_dataset_may_be_a_json_list(read, write, row):
         ({"predicted_label": "direct"}, "uuid"),
         ("{broken", "not JSON"),
         ("[1]", "expected an object"),
-        ({"uuid": "a"}, "no prediction"),
-        ({"uuid": "a", "run_labels": ["direct"], "judge_model": None}, "no prediction"),
+        ({"uuid": "b"}, "no prediction"),
+        ({"uuid": "b", "run_labels": ["direct"], "judge_model": None}, "no prediction"),
     ],
 )
 def test_a_record_that_is_no_prediction_is_reported(read, row, record, said):

@@ -1,0 +1,171 @@
+"""Records that overwrite, records too short to tell their form, and dataset rows that cannot be used."""
+
+from __future__ import annotations
+
+import pytest
+
+from gradestack.model import BadRecord, Sample, Status
+from gradestack_plugins.when2call.reader import When2CallReader
+from tests.plugins.when2call.when2call_records import PROFILES, judge
+
+VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
+
+
+def mcq(uuid, label="direct", **more):
+    return {"uuid": uuid, "predicted_label": label, "predicted_index": 0, "raw_mcq_output": "0", **more}
+
+
+def logprob(uuid, label="direct", **more):
+    return {"uuid": uuid, **{f"predicted_label_{name}": label for name in VARIANTS}, "mode": "llama_scoring", **more}
+
+
+def bad(found):
+    return [(each.source.file, each.source.line) for each in found if isinstance(each, BadRecord)]
+
+
+def seen(found):
+    return [(each.id, each.label, each.status) for each in found if isinstance(each, Sample)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("first", [mcq("c"), judge("c", "direct")])
+@pytest.mark.parametrize(
+    "last", [{"uuid": "c", "gold_label": "direct"}, {"uuid": "c", "run_labels": []}, {"uuid": "c"}]
+)
+def test_a_record_without_a_prediction_overwrites_too(read, row, profile, first, last):
+    """The last record of a uuid wins whatever it holds: it is reported, and the row is without a prediction."""
+    found = read([first, last], [row("c")], profile=profile)
+    assert bad(found) == [("predictions.jsonl", 2)]
+    assert seen(found) == [("c", None, Status.MISSING)]
+
+
+def test_a_later_prediction_overwrites_a_record_without_one(read, row):
+    """The record without a prediction is still reported, in the place it has."""
+    found = read([judge("x", "direct"), {"uuid": "c"}, "{broken", judge("c", "tool_call")], [row("c"), row("x")])
+    assert bad(found) == [("predictions.jsonl", 2), ("predictions.jsonl", 3)]
+    assert [label for _, label, _ in seen(found)] == ["tool_call", "direct"]
+
+
+def test_an_overwritten_prediction_upstream_is_a_missing_one(evaluate, row):
+    """It counts as cannot_answer like any row without a prediction."""
+    found = evaluate([mcq("c"), {"uuid": "c", "gold_label": "request_for_info"}], [row("c")], profile="upstream")
+    metrics = found.native["metrics"]
+    assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["n_converted_to_cannot_answer"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "short",
+    [
+        {"uuid": "b", "predicted_label": "tool_call"},
+        {"uuid": "b", "predicted_label": "tool_call", "judge_model": "j"},
+        {"uuid": "b", "predicted_label": "tool_call", "judge_rationale": None},
+        {"uuid": "b", "predicted_label": "tool_call", "judge_exception_second": "timeout"},
+    ],
+)
+@pytest.mark.parametrize("short_first", [False, True])
+def test_a_judges_decision_without_raw_answer_counts_in_no_judge_file(read, row, profile, short, short_first):
+    """Whatever else it says, and wherever it stands."""
+    records = [judge("a", "direct"), short]
+    found = read(records[::-1] if short_first else records, [row("a"), row("b")], profile=profile)
+    assert [status for *_, status in seen(found)] == [Status.OK, Status.MISSING]
+
+
+@pytest.mark.parametrize("mark", ["judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second"])
+def test_a_judges_marks_make_a_decision_but_no_prediction(read, row, tmp_path, mark):
+    """Beside a label they tell a judge's record; on their own they tell nothing."""
+    (sample,) = read([{"uuid": "a", "predicted_label": "direct", mark: "x"}], [row("a")])
+    assert (sample.status, sample.native.method) == (Status.MISSING, "llm_judge")
+    assert len(bad(read([{"uuid": "a", mark: "x"}], [row("a")]))) == 1
+    assert When2CallReader.sniff(tmp_path / "x", b'{"uuid": "a", "%s": "x"}' % mark.encode()) == 0.0
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "llm_judge"}])
+def test_labels_alone_stay_labels_when_no_record_is_a_judges(read, row, options):
+    """A file of nothing but uuid and label is one."""
+    found = read([{"uuid": "a", "predicted_label": "direct"}], [row("a")], **options)
+    assert seen(found) == [("a", "direct", Status.OK)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("options", [{}, {"method": "mcq"}])
+def test_a_label_alone_in_a_multiple_choice_file_is_a_choice(evaluate, row, profile, options):
+    """It is counted as one, in a file of its form or when the method is named."""
+    records = [{"uuid": "b", "predicted_label": "invalid"}, *([] if options else [mcq("a")])]
+    found = evaluate(records, [row("a"), row("b")], profile=profile, **options)
+    assert found.native["header"]["method"] == "mcq"
+    assert found.native["metrics"]["n_mcq_predicted_label_invalid_raw"] == 1
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("options", [{}, {"method": "mcq_logprob"}])
+def test_a_scoring_record_without_labels_counts_under_its_mode(evaluate, row, profile, options):
+    """The counters are over every record that has a uuid, its labels there or not; the row is missing."""
+    records = [
+        {"uuid": "b", "mode": "string_fallback", "string_fallback_pred_idx": -1},
+        {"uuid": "c"},
+        {"uuid": "d", "predicted_label": "direct"},
+        *([] if options else [logprob("a")]),
+    ]
+    found = evaluate(records, [row(uuid) for uuid in "abcd"], profile=profile, **options)
+    assert found.native["mode_counts"] == {
+        "llama_scoring": 0 if options else 1,
+        "string_fallback": 1,
+        "UNKNOWN": 2,
+    }
+    fallbacks = found.native["fallbacks"]
+    assert (fallbacks["n_string_fallback"], fallbacks["n_string_fallback_pred_idx_minus1"]) == (1, 1)
+    missing = [each["n_missing_uuid"] for each in found.native["metrics"].values()]
+    assert missing == [4 if options else 3] * 4
+
+
+@pytest.mark.parametrize(
+    ("index", "number"),
+    [(-1, 1), (-1.0, 1), ("-1", 1), (-1.9, 1), (True, 0), (1, 0), ("x", 0), (None, 0), ([], 0), (float("inf"), 0)],
+)
+def test_an_index_of_minus_one_may_be_a_float_or_text(evaluate, row, index, number):
+    """As int() reads it, for choices and for the fall-back of scoring."""
+    choice = evaluate([mcq("a", predicted_index=index)], [row("a")])
+    assert choice.native["metrics"]["n_mcq_predicted_index_minus1"] == number
+    record = logprob("a", mode="string_fallback", string_fallback_pred_idx=index)
+    scored = evaluate([record], [row("a")])
+    assert scored.native["fallbacks"]["n_string_fallback_pred_idx_minus1"] == number
+
+
+@pytest.mark.parametrize("uuid", [5, "", None, True, 2.5])
+def test_a_row_with_another_kind_of_uuid_is_a_row_upstream_only(evaluate, read, row, uuid):
+    """No prediction can have it, so it is missing; documented reports it. Text 5 is another uuid than number 5."""
+    records = [judge("a", "tool_call"), judge("5", "direct"), judge("true", "direct")]
+    dataset = [row("a"), row(uuid, "cannot_answer"), row(uuid, "cannot_answer")]
+    metrics = evaluate(records, dataset, profile="upstream").native["metrics"]
+    assert (metrics["n_total"], metrics["n_missing_uuid"], metrics["accuracy"]) == (3, 2, 1.0)
+    assert bad(read(records, dataset, profile="upstream")) == []
+    assert bad(read(records, dataset)) == [("dataset.jsonl", 2), ("dataset.jsonl", 3)]
+
+
+@pytest.mark.parametrize("uuid", [[], {"a": 1}])
+def test_a_list_or_an_object_is_no_uuid_in_either_profile(read, row, uuid):
+    """The evaluation suite stops there."""
+    for profile in PROFILES:
+        assert bad(read([judge("a", "direct")], [row("a"), row(uuid)], profile=profile)) == [("dataset.jsonl", 2)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("change", [{"correct_answer": "weird"}, {"correct_answer": None}])
+def test_the_prediction_of_a_row_that_cannot_be_used_is_outside_the_dataset(evaluate, read, row, profile, change):
+    """It is neither lost nor left out of the counters of its file."""
+    records = [judge("a", "direct"), judge("b", "direct", judge_used_retry=True)]
+    dataset = [row("a"), {**row("b"), **change}]
+    found = evaluate(records, dataset, profile=profile)
+    assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (1, 1)
+    assert found.native["metrics"]["n_total"] == 1
+    assert bad(read(records, dataset, profile=profile)) == [("dataset.jsonl", 2)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_row_that_can_be_used_counts_beside_one_that_cannot(evaluate, row, profile):
+    """The counters of the prediction count once, at the row that is used."""
+    records = [judge("b", "direct", judge_used_retry=True)]
+    found = evaluate(records, [{**row("b"), "correct_answer": "weird"}, row("b"), row("b")], profile=profile)
+    assert (found.counts["not_in_dataset"], found.counts["judge_used_retry"]) == (0, 1)
+    assert found.native["metrics"]["n_total"] == 2

@@ -13,7 +13,10 @@ it would look every few samples, at objects that are about to be freed anyway. M
 
 @contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Have the collector look at young objects less often; a caller that has it off, or rarer still, is left alone."""
+    """Have the collector look at young objects less often; a caller that has it off, or rarer still, is left alone.
+
+    Merging results makes as many as grading: every state holds thousands of small lists.
+    """
     before = gc.get_threshold()
     if not 0 < before[0] < _ALLOCATIONS:
         yield

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import attrs
 
 from gradestack.api import Grader, Profile, Shard
+from gradestack.collector import fewer_collections
 from gradestack.duplicates import places_in_input, places_in_rows
 from gradestack.errors import DataError
 from gradestack.fingerprint import fingerprint
@@ -147,7 +148,10 @@ class Grading:
         rest = self._shards[self.resumed :]
         watch = Watch(self.suite, rest)
         try:
-            with _closing(self.suite.engine.component.map(worker, rest) if rest else iter(())) as results:
+            with (
+                fewer_collections(),
+                _closing(self.suite.engine.component.map(worker, rest) if rest else iter(())) as results,
+            ):
                 for result, shard in zip(results, rest, strict=False):
                     with Interruption(patient=True) as interruption:
                         watch.look(result, shard)

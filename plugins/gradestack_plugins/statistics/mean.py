@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import TypedDict
@@ -34,11 +34,25 @@ def _name(model: str | None) -> str:
     return json.dumps(model)
 
 
-def _add(cluster: Cluster, n: float, *values: float) -> None:
+def _add(cluster: Cluster, n: float, values: Iterable[float]) -> None:
+    """Add ``n`` scores of the exact sum ``values``; what :func:`merge_exact` does, written out for short sums."""
     cluster[0] += n
-    partials = cluster[1:]
-    merge_exact(partials, values)
-    cluster[1:] = partials
+    for value in values:
+        x = value
+        if len(cluster) > 3:
+            cluster[1:] = merge_exact(cluster[1:], (x,))
+            continue
+        used = 1
+        for y in cluster[1:]:
+            if abs(x) < abs(y):
+                x, y = y, x  # noqa: PLW2901
+            high = x + y
+            low = y - (high - x)
+            if low:
+                cluster[used] = low
+                used += 1
+            x = high
+        cluster[used:] = (x,)
 
 
 @attrs.frozen(kw_only=True)
@@ -98,9 +112,9 @@ class Mean(Aggregator[MeanState]):
                     cluster[0] += 1
                     cluster[1] = high
                 else:
-                    _add(cluster, 1, score)
+                    _add(cluster, 1, (score,))
             else:
-                _add(cluster, 1, score)
+                _add(cluster, 1, (score,))
         return state
 
     def merge(self, left: MeanState, right: MeanState) -> MeanState:
@@ -120,7 +134,7 @@ class Mean(Aggregator[MeanState]):
                         held[0] += cluster[0]
                         held[1] = high
                         continue
-                _add(held, cluster[0], *cluster[1:])
+                _add(held, cluster[0], cluster[1:])
         return left
 
     def finish(self, state: MeanState) -> dict[str, JSON]:

@@ -6,6 +6,7 @@ Whatever can be looked up once per shard is: bound methods, keys, files. Nothing
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
@@ -65,7 +66,9 @@ class ShardWork:
         self._judge = Judge(worker.graders, strict=worker.strict, brief=not explained)
         metrics = [(each.of, each.aggregator) for each in worker.metrics]
         self._counting = Counting([slot.key for slot in worker.graders], metrics, worker.gate, self._broken_metric)
-        self._sinks = _Sinks(worker.parts, shard.ordinal)
+        # A name of its own: a shard may be done twice at once, when a machine is lost after its result was handed over.
+        self._piece = worker.parts / f"{shard.ordinal:08d}-{secrets.token_hex(4)}"
+        self._sinks = _Sinks(self._piece)
         self._rows: BinaryIO | None = None
         self._block: list[Sample] = []
         self._ordinals: list[int] = []
@@ -73,7 +76,7 @@ class ShardWork:
 
     def __enter__(self) -> Self:
         if self.worker.rows:
-            self.result.rows = self.worker.parts / f"{self.shard.ordinal:08d}.rows.jsonl"
+            self.result.rows = self._piece.with_suffix(".rows.jsonl")
             self._rows = self.result.rows.open("wb")
         return self
 
@@ -327,8 +330,8 @@ def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool =
 class _Sinks:
     """Part files of native artefacts, opened when first written."""
 
-    def __init__(self, parts: Path, ordinal: int) -> None:
-        self._parts, self._ordinal = parts, ordinal
+    def __init__(self, piece: Path) -> None:
+        self._piece = piece
         self._files: dict[str, TextIO] = {}
         self.paths: dict[str, Path] = {}
 
@@ -337,7 +340,7 @@ class _Sinks:
             name = f"{exporter}/{artefact}"
             file = self._files.get(name)
             if file is None:
-                path = self._parts / f"{self._ordinal:08d}.{len(self._files)}.native"
+                path = self._piece.with_suffix(f".{len(self._files)}.native")
                 file = self._files[name] = path.open("w", encoding="utf-8", newline="", errors="surrogatepass")
                 self.paths[name] = path
             else:

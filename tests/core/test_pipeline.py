@@ -58,6 +58,23 @@ def test_a_shard_comes_to_rows_states_and_counts(make_worker):
     assert result.seen == set()
 
 
+def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_echo):
+    """As when a machine is lost after its result was handed over: another one does the shard again, for nobody."""
+    worker = make_worker(exporters=(("echo", with_echo.load("exporter", "echo")()),))
+    again = []
+
+    def records():
+        yield sample("a")
+        again.append(worker.process(SHARD, iter([sample("a"), sample("b")])))
+        yield sample("b")
+
+    for result in (worker.process(SHARD, records()), *again):
+        assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
+        (native,) = result.native.values()
+        assert native.read_text() == '"a=1.0",\n"b=1.0"'
+    assert len({*again[0].native.values(), again[0].rows}) == 2
+
+
 def test_a_worker_and_its_result_can_be_pickled(make_worker):
     """Engines may run it anywhere; the progress callback stays at home."""
     worker = make_worker(tick=lambda _: None, exporters=())

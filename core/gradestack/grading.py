@@ -247,9 +247,11 @@ class Grading:
         suite = self.suite
         names = ", ".join(str(each.path) for each in suite.inputs.data[:3]) or suite.name
         limited = self._worker is not None and self._worker.selection is not None
-        chosen = "none is left after the suite's limits" if limited else "the input holds no record"
         first = [f"{Source(**_place(each))}: {each['reason']}" for each in self.merged.bad_listed[:1]]
-        return DataError(f"{names}: no record could be read", *(first or [chosen]))
+        if limited and not first:
+            tags = [f"sample_tags: {', '.join(sorted(suite.sample_tags))}"] if suite.sample_tags else []
+            return DataError(f"{names}: no sample is left after the suite's limits", *tags)
+        return DataError(f"{names}: no record could be read", *(first or ["the input holds no record"]))
 
     def close(self, *, failed: bool = False) -> int:
         """Let go of the files; return the number of shards on record, from which the run can be continued.

@@ -38,7 +38,8 @@ class LettaDataset(Reader):
 
     JSON Lines: one object per line, a blank line is an error. CSV: column ``input`` is required; a cell of it that is a
     JSON list of texts is a list of turns, and then ``ground_truth`` may be one too; cells of the other columns hold
-    JSON objects; an empty cell is no value. A file without any row is refused.
+    JSON objects; an empty cell is no value. Quotes that do not match end the file in ``documented``; ``upstream``
+    guesses, as letta-evals does. A file without any row is refused.
 
     Attributes:
         profile: ``documented`` or ``upstream``.
@@ -97,7 +98,7 @@ class LettaDataset(Reader):
         """
         path, shown = shard.input.path, shard.input.shown
         lines: dict[str, int] = {}
-        rows = _csv_rows(path) if _is_csv(path) else _json_rows(path)
+        rows = _csv_rows(path, strict=self.profile == "documented") if _is_csv(path) else _json_rows(path)
         try:
             for ordinal, (line, record) in enumerate(rows):
                 yield self._row(record, Source(file=shown, ordinal=ordinal, line=line), lines)
@@ -188,10 +189,13 @@ def _check_columns(path: Path) -> None:
         raise DataError(f"{path}: a column 'input' is needed; there are: {', '.join(names) or 'none'}")
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield every row with the line it begins on; :class:`csv.DictReader`, which reads alike, does not tell that."""
+def _csv_rows(path: Path, *, strict: bool) -> Iterator[tuple[int, Any]]:
+    """Yield every row with the line it begins on; :class:`csv.DictReader`, which reads alike, does not tell that.
+
+    Unless ``strict``, quotes that do not match are guessed at, and may merge rows.
+    """
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
+        reader = csv.reader(file, strict=strict)
         names = next(reader, [])
         while True:
             line = reader.line_num + 1

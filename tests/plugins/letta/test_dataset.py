@@ -10,7 +10,7 @@ from gradestack import testing
 from gradestack.api import Inputs
 from gradestack.errors import DataError
 from gradestack.inputs import name_inputs, recognise
-from gradestack.model import BadRecord
+from gradestack.model import BadRecord, Sample
 from gradestack.registry import discover
 from gradestack_plugins.letta.dataset import LettaDataset
 
@@ -262,6 +262,16 @@ def test_bad_csv_rows(letta, tmp_path, line, reason):
     (bad,) = rows(letta, written(tmp_path / "d.csv", f"input,rubric_vars\n{line}\n"))
     assert isinstance(bad, BadRecord)
     assert reason in bad.reason
+
+
+@pytest.mark.parametrize("line", ['"open,b', 'a,"b" c'])
+def test_csv_with_quotes_that_do_not_match(letta, tmp_path, line):
+    """Documented ends there, with the place; upstream guesses, which may merge rows."""
+    path = written(tmp_path / "d.csv", f"input,ground_truth\nq,a\n{line}\nr,c\n")
+    first, bad = rows(letta, path, profile="documented")
+    assert (first.input, bad.source.line) == ("q", 3)
+    assert bad.reason.startswith("not CSV: ")
+    assert all(isinstance(row, Sample) for row in rows(letta, path, profile="upstream"))
 
 
 def test_csv_that_breaks_off(letta, tmp_path):

@@ -112,15 +112,11 @@ def keys_of(gate: Gate, headline: str) -> Iterator[tuple[tuple[str | int, ...], 
         yield ("metric_key",), gate.metric_key or headline
 
 
-Series = Mapping[str, list[float]]
-"""Grader key -> scores of graded samples, in input order."""
-
-
-class Scores(dict[str, list[float]]):
-    """A series that knows which recorded runs did not fail, as letta-evals' accuracy has it.
+class Series(dict[str, list[float]]):
+    """Grader key -> scores of graded samples, in input order.
 
     Attributes:
-        ran: The scores of such runs, in input order.
+        ran: Those of recorded runs that did not fail, as letta-evals' accuracy has it.
         runs: How many such runs there are, graded or not.
     """
 
@@ -128,6 +124,14 @@ class Scores(dict[str, list[float]]):
         super().__init__()
         self.ran: dict[str, list[float]] = {}
         self.runs = 0
+
+    def add(self, scores: Mapping[str, float], *, ran: bool) -> None:
+        """Add the scores of one sample, by grader key; ``ran`` says whether its recorded run did not fail."""
+        self.runs += ran
+        for key, score in scores.items():
+            self.setdefault(key, []).append(score)
+            if ran:
+                self.ran.setdefault(key, []).append(score)
 
 
 def quantile(ordered: list[float], q: float) -> float:
@@ -182,7 +186,7 @@ def judge(gate: Gate, series: Series, headline: str, profile: Profile) -> dict[s
         key = gate.metric_key or headline
         scores = series.get(key, [])
         counted, attempted = scores, len(scores)
-        if profile == "upstream" and isinstance(series, Scores):
+        if profile == "upstream":
             counted, attempted = series.ran.get(key, []), series.runs
         passed = sum(gate.sample_passes(score) for score in counted)
         figures: dict[str, JSON] = {

@@ -15,29 +15,30 @@ Partials = list[float]
 """State of an exact sum: non-overlapping floats whose real sum is the sum of all values added."""
 
 
-def add_exact(partials: Partials, value: float) -> None:
+def add_exact(partials: Partials, value: float, start: int = 0) -> None:
     """Add ``value`` to an exact sum, in place (Shewchuk's grow-expansion).
 
     Args:
         partials: State, ``[]`` at the start.
         value: A finite number.
+        start: Where the sum begins in ``partials``, for a state that keeps something else before it.
 
     Raises:
         ValueError: The value is not finite; such values have no exact sum.
         OverflowError: The sum is not; the state is spoilt.
     """
     x = float(value)
-    if len(partials) == 1:  # the usual case, written out: the sum so far is one float, and stays one
-        (y,) = partials
+    if len(partials) == start + 1:  # the usual case, written out: the sum so far is one float, and stays one
+        y = partials[start]
         high = x + y
         if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0 and high - high == 0.0:
-            partials[0] = high
+            partials[start] = high
             return
     if not math.isfinite(x):
         msg = f"only finite numbers can be summed exactly, got {value!r}"
         raise ValueError(msg)
-    used = 0
-    for held in partials:
+    used = start
+    for held in partials[start:]:
         y = held
         if abs(x) < abs(y):
             x, y = y, x

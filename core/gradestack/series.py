@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gradestack.composite import Scores
+from gradestack.composite import Series
 from gradestack.jsontext import iter_lines, loads
 from gradestack.model import Outcome, Status
 from gradestack.rows import Row
@@ -31,34 +31,29 @@ class RowSeries:
                 yield row
 
     @cached_property
-    def everything(self) -> Scores:
+    def everything(self) -> Series:
         """Scores by grader key, in input order."""
-        found = Scores()
+        found = Series()
         for row in self._rows():
             _add_scores(found, row)
         return found
 
-    def groups(self, per: str) -> Mapping[str, Scores]:
+    def groups(self, per: str) -> Mapping[str, Series]:
         """Return group name -> series, by model or by a facet, in order of first appearance.
 
         A facet that no row has gives no groups, so that a mistyped one does not pass for a group of everything. A group
         in which nothing could be graded is there too, with no scores: a gate has no data about it.
         """
-        found: dict[str, Scores] = {}
+        found: dict[str, Series] = {}
         known = False
         for row in self._rows():
             value = row["model_name"] if per == "model" else row["facets"].get(per)
             name = value if isinstance(value, str) else "none" if value is None else str(value)
-            _add_scores(found.setdefault(name, Scores()), row)
+            _add_scores(found.setdefault(name, Series()), row)
             known = known or value is not None
         return found if known or per == "model" else {}
 
 
-def _add_scores(into: Scores, row: Row) -> None:
-    ran = row["status"] == Status.OK
-    into.runs += ran
-    for key, grade in row["grades"].items():
-        if grade["state"] == Outcome.GRADED:
-            into.setdefault(key, []).append(grade["score"])
-            if ran:
-                into.ran.setdefault(key, []).append(grade["score"])
+def _add_scores(into: Series, row: Row) -> None:
+    graded = {key: grade["score"] for key, grade in row["grades"].items() if grade["state"] == Outcome.GRADED}
+    into.add(graded, ran=row["status"] == Status.OK)

@@ -8,7 +8,7 @@ import pytest
 from gradestack.composite import (
     LogicalGate,
     LogicalSpec,
-    Scores,
+    Series,
     SimpleGate,
     WeightedGate,
     aggregate,
@@ -20,7 +20,16 @@ from gradestack.composite import (
 )
 from gradestack.gate import GateSpec
 
-SERIES = {"q": [0.2, 1.0, 0.6], "r": [1.0, 0.0], "empty": []}
+
+def series_of(**scores):
+    """Return the series of samples none of whose recorded runs failed."""
+    made = Series()
+    made.update(scores)
+    made.ran, made.runs = scores, max(map(len, scores.values()), default=0)
+    return made
+
+
+SERIES = series_of(q=[0.2, 1.0, 0.6], r=[1.0, 0.0], empty=[])
 
 
 def verdict(gate, profile="documented", series=SERIES):
@@ -40,12 +49,12 @@ def verdict(gate, profile="documented", series=SERIES):
 )
 def test_failed_runs_in_a_flat_gate(profile, options, actual):
     """Documented: of the graded samples. Upstream: accuracy of the runs that did not fail, graded or not."""
-    series = Scores()
-    series["q"] = [1.0, 0.4, 1.0]
-    series.ran, series.runs = {"q": [1.0, 0.4]}, 4
+    series = Series()
+    for scores, ran in (({"q": 1.0}, True), ({"q": 0.4}, True), ({}, True), ({"q": 1.0}, False), ({"r": 1.0}, True)):
+        series.add(scores, ran=ran)
     assert verdict(GateSpec(op="gte", value=0.0, **options), profile, series)[0] == actual
     nothing = None if profile == "documented" else 0.0
-    assert verdict(GateSpec(op="gte", value=0.0, **options), profile, Scores())[0] == nothing
+    assert verdict(GateSpec(op="gte", value=0.0, **options), profile, Series())[0] == nothing
 
 
 # one figure of a series
@@ -229,13 +238,13 @@ def test_the_rule_per_sample(gate, score, passed):
 
 def groups(per):
     assert per == "model"
-    return {"a": {"q": [1.0, 0.8]}, "b": {"q": [0.2]}, "c": {}}
+    return {"a": series_of(q=[1.0, 0.8]), "b": series_of(q=[0.2]), "c": Series()}
 
 
 def test_a_gate_per_group_must_hold_in_every_one():
     """A group in which nothing could be graded has no data, which fails."""
     gate = GateSpec(op="gte", value=0.5, per="model")
-    found = judge_groups(gate, groups, {"q": [1.0, 0.8, 0.2]}, "q", "documented")
+    found = judge_groups(gate, groups, series_of(q=[1.0, 0.8, 0.2]), "q", "documented")
     assert {name: (each["passed"], each["outcome"]) for name, each in found["groups"].items()} == {
         "a": (True, "passed"),
         "b": (False, "failed"),
@@ -243,7 +252,7 @@ def test_a_gate_per_group_must_hold_in_every_one():
     }
     assert (found["passed"], found["text"], found["per"]) == (False, "q >= 0.5 per model", "model")
     assert found["actual"] == pytest.approx(2 / 3)
-    good = judge_groups(gate, lambda _: {"a": {"q": [1.0]}}, {"q": [1.0]}, "q", "documented")
+    good = judge_groups(gate, lambda _: {"a": series_of(q=[1.0])}, series_of(q=[1.0]), "q", "documented")
     assert good["passed"] is True
 
 
@@ -251,7 +260,7 @@ def test_a_gate_per_group_must_hold_in_every_one():
 def test_no_group_at_all(rule, passed):
     """No data, as the gate says."""
     gate = SimpleGate(metric_key="q", op="gte", value=0.5, per="model", on_no_data=rule)
-    found = judge_groups(gate, lambda _: {}, {}, "q", "documented")
+    found = judge_groups(gate, lambda _: {}, Series(), "q", "documented")
     assert (found["passed"], found["outcome"]) == (passed, "no_data")
 
 

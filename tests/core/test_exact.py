@@ -70,6 +70,15 @@ def test_any_split_gives_the_same_sum(values, cut):
 
 
 @settings(deadline=None)
+@given(st.lists(FINITE, max_size=30))
+def test_a_sum_may_stand_behind_something_else(values):
+    """The same floats, bit for bit; what stands before them is left alone."""
+    state = [7.0, 1e300]
+    for value in values:
+        add_exact(state, value, 2)
+    assert repr(state) == repr([7.0, 1e300, *summed(values)])
+
+
 @given(st.lists(FINITE, max_size=20))
 def test_states_survive_json(values):
     """Written and read back, a state is the same."""

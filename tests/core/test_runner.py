@@ -80,6 +80,16 @@ def test_states_are_never_zeros(run_lines, record):
     assert (upstream.metrics["avg_score_attempted"], upstream.gates[0]["actual"], upstream.passed) == (0.0, 0.0, True)
 
 
+@pytest.mark.parametrize(("profile", "actual"), [("documented", 50.0), ("upstream", 100 / 3)])
+def test_the_same_gate_says_the_same_wherever_it_stands(run_lines, record, profile, actual):
+    """Upstream counts runs that did not fail, graded or not, in a gate computed from rows as in the first one."""
+    records = [record("a", 1.0), record("b", 0.5), record("c", **DO_SKIP), record("d", 1.0, error="broken")]
+    rule = {"metric": "accuracy", "op": "gte", "value": 40}
+    report = run_lines(records, profile=profile, gates=[rule, rule, {**rule, "per": "model"}])
+    assert [gate["actual"] for gate in report.gates] == pytest.approx([actual] * 3)
+    assert len({gate["outcome"] for gate in report.gates}) == 1
+
+
 def test_models_are_told_apart(run_lines, record):
     """In the order of their first sample; overall figures are over all of them."""
     records = [record("a", 1.0, model="z"), record("a", 0.0, model="b"), record("b", 0.0, model="z")]

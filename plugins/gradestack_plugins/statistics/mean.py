@@ -13,7 +13,7 @@ from typing import TypedDict
 import attrs
 
 from gradestack.api import Aggregator
-from gradestack.exact import merge_exact
+from gradestack.exact import add_exact
 from gradestack.model import JSON, Grade, Key
 from gradestack_plugins.statistics.student import t_quantile
 
@@ -35,24 +35,10 @@ def _name(model: str | None) -> str:
 
 
 def _add(cluster: Cluster, n: float, values: Iterable[float]) -> None:
-    """Add ``n`` scores of the exact sum ``values``; what :func:`merge_exact` does, written out for short sums."""
+    """Add ``n`` scores whose exact sum is that of ``values``."""
     cluster[0] += n
     for value in values:
-        x = value
-        if len(cluster) > 3:
-            cluster[1:] = merge_exact(cluster[1:], (x,))
-            continue
-        used = 1
-        for y in cluster[1:]:
-            if abs(x) < abs(y):
-                x, y = y, x  # noqa: PLW2901
-            high = x + y
-            low = y - (high - x)
-            if low:
-                cluster[used] = low
-                used += 1
-            x = high
-        cluster[used:] = (x,)
+        add_exact(cluster, value, 1)
 
 
 @attrs.frozen(kw_only=True)

@@ -26,7 +26,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.model import Key, Source
+from gradestack import Key, Source
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import build, split_entry

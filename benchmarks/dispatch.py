@@ -24,10 +24,10 @@ import attrs
 import jobs
 from frame import Options, Runs, Table, cell, child, failures, main, one_core, ratio, reached, take_turns
 
-from gradestack.api import Grader
-from gradestack.model import Grade, Sample
-from gradestack.shardwork import LARGEST_BLOCK
-from gradestack.slots import GraderSlot, Judge
+from gradestack import Grade, Grader, Sample
+from gradestack.grading.block import LARGEST_BLOCK
+from gradestack.grading.graders import Judge
+from gradestack.grading.plan import GraderSlot
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.tau_bench.grader import TauPartial

@@ -10,14 +10,11 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import attrs
 
 from gradestack.model import JSON, BadRecord, Grade, Key, Sample, Status
-
-if TYPE_CHECKING:
-    from gradestack.report import Report
 
 Profile = Literal["documented", "upstream"]
 Kind = Literal["reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack"]
@@ -78,12 +75,31 @@ class Shard:
     extra: JSON = None
     """Whatever else the reader wants to know."""
 
+    def size(self) -> int:
+        """Return how many bytes it is of, at least 1; 1 for what is no range of a file."""
+        try:
+            end = self.input.path.stat().st_size if self.end is None else self.end
+        except OSError:
+            return 1
+        return max(1, end - self.start)
 
-class Reader(abc.ABC):
+
+class Contract(abc.ABC):
+    """Base of the contracts: what a component's class derives from.
+
+    Attributes:
+        contract: The kind of component that keeps it.
+        version: Bumped whenever the same input can give another output; written to header.json and into failures.
+    """
+
+    contract: ClassVar[Kind]
+    version: ClassVar[str] = "1"
+
+
+class Reader(Contract):
     """Turns result files of one format into samples. Lazy: holds one record at a time.
 
     Attributes:
-        version: Bumped whenever samples of the same file may change.
         provides: Fields of :class:`Sample` the format fills (beyond ``id``).
         stack: Name of the metric stack used when the user names none.
         duplicates: The format's habit for two records of the same (id, model, run).
@@ -92,7 +108,7 @@ class Reader(abc.ABC):
             directory whole, whatever is in it.
     """
 
-    version: ClassVar[str] = "1"
+    contract: ClassVar[Kind] = "reader"
     provides: ClassVar[frozenset[str]] = frozenset()
     stack: ClassVar[str | None] = None
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
@@ -126,11 +142,10 @@ class Reader(abc.ABC):
         """Yield the samples of one shard in file order; a broken record is yielded as :class:`BadRecord`."""
 
 
-class Grader(abc.ABC):
+class Grader(Contract):
     """Judges one sample at a time. Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
     Attributes:
-        version: Bumped whenever any number can change; written to header.json and into failures.
         needs: Fields of :class:`Sample` it reads (``id``, ``status`` and ``error`` are always allowed).
         requires: Those of them without which it cannot work at all: a reader that does not provide one is refused
             before any data is read.
@@ -142,7 +157,7 @@ class Grader(abc.ABC):
         runs_code: True when its options name Python code to import; refused without ``--allow-code``.
     """
 
-    version: ClassVar[str] = "1"
+    contract: ClassVar[Kind] = "grader"
     needs: ClassVar[frozenset[str]] = frozenset()
     requires: ClassVar[frozenset[str]] = frozenset()
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK})
@@ -176,7 +191,7 @@ StateT = TypeVar("StateT")
 Memory = Literal["constant", "per_key", "per_sample"]
 
 
-class Aggregator(abc.ABC, Generic[StateT]):
+class Aggregator(Contract, Generic[StateT]):
     """Folds grades into metrics. Knows only keys and grades, so metrics can be recomputed from results.jsonl alone.
 
     States consist of JSON values (dicts with text keys, lists, numbers, text, None). ``merge`` is associative with
@@ -188,7 +203,7 @@ class Aggregator(abc.ABC, Generic[StateT]):
             them out.
     """
 
-    version: ClassVar[str] = "1"
+    contract: ClassVar[Kind] = "aggregator"
     memory: ClassVar[Memory] = "constant"
     reads_reasons: ClassVar[bool] = True
 
@@ -226,7 +241,7 @@ class Aggregator(abc.ABC, Generic[StateT]):
         """Return the metrics: JSON values, None where undefined. Must not change the state."""
 
 
-class Exporter(abc.ABC):  # noqa: B024 - every method has a default
+class Exporter(Contract):
     """Writes a family's results in the original tool's own format, under ``native/``.
 
     Runs when its reader and all its graders are in use, once per input. Graders are named by component
@@ -238,7 +253,7 @@ class Exporter(abc.ABC):  # noqa: B024 - every method has a default
         separator: Text between two chunks of the same artefact.
     """
 
-    version: ClassVar[str] = "1"
+    contract: ClassVar[Kind] = "exporter"
     reader: ClassVar[str] = ""
     graders: ClassVar[tuple[str, ...]] = ()
     separator: ClassVar[str] = ""
@@ -284,10 +299,10 @@ class ExportSummary:
     """The suite's limit; None without one."""
 
 
-class Extractor(abc.ABC):
+class Extractor(Contract):
     """Takes one text out of a recorded trajectory (its options are its fields)."""
 
-    version: ClassVar[str] = "1"
+    contract: ClassVar[Kind] = "extractor"
 
     @abc.abstractmethod
     def extract(self, sample: Sample) -> str:
@@ -297,21 +312,11 @@ class Extractor(abc.ABC):
 ResultT = TypeVar("ResultT")
 
 
-class Engine(abc.ABC):
+class Engine(Contract):
     """Maps a function over shards. Knows nothing of samples."""
 
-    version: ClassVar[str] = "1"
+    contract: ClassVar[Kind] = "engine"
 
     @abc.abstractmethod
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         """Yield ``work(shard)`` in shard order, whatever the order they finish in."""
-
-
-class Reporter(abc.ABC):
-    """Writes pages from the report of a finished run. Same report, same bytes."""
-
-    version: ClassVar[str] = "1"
-
-    @abc.abstractmethod
-    def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write into the directory ``out`` and return the files written."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
+from collections.abc import Iterable
+
 
 def printable(text: str) -> str:
     """Return text of other people's files as a terminal can show it: control characters and the like are escaped."""
@@ -57,3 +61,15 @@ class PluginError(GradestackError):
 EXIT_OK = 0
 EXIT_GATE_FAILED = 1
 EXIT_INTERRUPTED = 130
+
+
+def storage_failed(error: BaseException) -> bool:
+    """Return whether an error is the disk's: full, over its quota, broken or read-only."""
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
+    return isinstance(error, OSError) and error.errno in codes
+
+
+def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return " (did you mean 'x'?)" for the closest known word, or ""."""
+    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=cutoff)
+    return f" (did you mean {close[0]!r}?)" if close else ""

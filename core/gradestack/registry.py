@@ -1,8 +1,7 @@
-"""Discovery: which plugins are installed, what they offer, and which of them are broken."""
+"""Discovery: the hook, which plugins are installed, what they offer, and which of them are broken."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import re
@@ -13,24 +12,39 @@ from typing import Any
 import attrs
 import pluggy
 
-from gradestack import api
-from gradestack.api import KINDS, Component, Kind
-from gradestack.errors import ConfigError, PluginError
-from gradestack.hooks import NAME, Hooks
+from gradestack.api import KINDS, Component, Contract, Kind
+from gradestack.errors import ConfigError, PluginError, suggest
+
+NAME = "gradestack"
+"""Entry-point group, pluggy project name and hook prefix."""
+
+hookspec = pluggy.HookspecMarker(NAME)
+hookimpl = pluggy.HookimplMarker(NAME)
+"""Decorator for hook implementations in plugins."""
+
+
+@hookspec
+def gradestack_components() -> Iterable[Component]:
+    """Return the components this plugin offers, without importing their classes.
+
+    Called once for every installed plugin, whether the suite uses it or not, so it must be cheap: a tuple of
+    :class:`gradestack.Component` records. Results of all plugins are collected; none stops the others.
+
+    Returns:
+        Components; an empty iterable is fine.
+    """
+    return ()
+
+
+class Hooks:
+    """The hook specifications as one object, for :func:`pluggy.PluginManager.add_hookspecs`."""
+
+    gradestack_components = staticmethod(gradestack_components)
+
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
 BUILT_IN = "gradestack"
 """Distribution whose plugins ``GRADESTACK_PLUGINS=""`` keeps."""
-
-BASES: dict[Kind, type] = {
-    "reader": api.Reader,
-    "grader": api.Grader,
-    "aggregator": api.Aggregator,
-    "exporter": api.Exporter,
-    "extractor": api.Extractor,
-    "engine": api.Engine,
-    "reporter": api.Reporter,
-}
 
 
 @attrs.frozen(kw_only=True)
@@ -45,12 +59,6 @@ class Plugin:
 
     def __str__(self) -> str:
         return f"{self.name} ({self.distribution} {self.version})"
-
-
-def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return " (did you mean 'x'?)" for the closest known word, or ""."""
-    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=cutoff)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 class Registry:
@@ -129,13 +137,11 @@ class Registry:
         except (Exception, SystemExit) as error:
             msg = f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
             raise PluginError(msg) from error
-        base = BASES.get(kind)
-        sound = callable(target) if base is None else isinstance(target, type) and issubclass(target, base)
-        if not sound:
-            what = "a function" if base is None else f"a class derived from gradestack.api.{base.__name__}"
+        if not keeps(target, kind):
+            what = "a function" if kind == "stack" else f"a class derived from gradestack.{kind.capitalize()}"
             msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is not {what}"
             raise PluginError(msg)
-        if base is not None and not attrs.has(target):
+        if kind != "stack" and not attrs.has(target):
             msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is no attrs class; is @attrs.frozen missing?"
             raise PluginError(msg)
         return target
@@ -163,9 +169,16 @@ class Registry:
         return str(getattr(self.load(kind, name), "version", "1"))
 
 
+def keeps(target: object, kind: Kind) -> bool:
+    """Return whether something is what a component of a kind names: a class of its contract, or a stack's function."""
+    if kind == "stack":
+        return callable(target)
+    return isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind
+
+
 def _problem(component: object) -> str | None:
     if not isinstance(component, Component):
-        return f"gradestack_components returned {component!r}, expected gradestack.api.Component records"
+        return f"gradestack_components returned {component!r}, expected gradestack.Component records"
     if component.kind not in KINDS:
         return f"component {component.name!r} has unknown kind {component.kind!r}{suggest(component.kind, KINDS)}"
     if not isinstance(component.name, str) or not _NAME.fullmatch(component.name):

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import abc
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import attrs
 
+from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
-from gradestack.jsontext import JsonProblem, iter_lines, loads
+from gradestack.jsonio.lines import iter_lines
+from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
-from gradestack.store import HEADER, ROWS, SUMMARY, is_run
+
+GENERATOR = "gradestack"
+HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
+
+
+def is_run(path: Path) -> bool:
+    """Return whether a directory is a gradestack run directory."""
+    try:
+        header = json.loads((path / HEADER).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(header, dict) and header.get("generator") == GENERATOR
 
 
 @attrs.frozen(kw_only=True)
@@ -141,3 +156,13 @@ def load_report(path: str | Path) -> Report:
         msg = f"{path / ROWS}: no such file"
         raise DataError(msg)
     return report
+
+
+class Reporter(Contract):
+    """Writes pages from the report of a finished run. Same report, same bytes."""
+
+    contract: ClassVar[Kind] = "reporter"
+
+    @abc.abstractmethod
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write into the directory ``out`` and return the files written."""

@@ -10,32 +10,21 @@ from typing import Any, Self
 
 import attrs
 
-from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError
-from gradestack.grading import Grading, Options
-from gradestack.guard import Interruption
-from gradestack.header import Checksums, header
-from gradestack.jsontext import dumps, loads
-from gradestack.multirun import write_runs
-from gradestack.native import write_native
-from gradestack.pages import Pages, with_broken_pages, write_pages
-from gradestack.progress import Told, Watcher
-from gradestack.report import Report
-from gradestack.series import RowSeries
-from gradestack.store import (
-    HEADER,
-    PATIENCE,
-    ROWS,
-    SUMMARY,
-    Staging,
-    default_place,
-    keep_inputs,
-    link_latest,
-    newest_unfinished,
-    storage_failed,
-    unfinished,
-)
-from gradestack.suitespec import Suite
-from gradestack.summarising import check_without_rows, summary
+from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
+from gradestack.gates.scores import RowSeries
+from gradestack.grading.interruption import Interruption
+from gradestack.grading.loop import Grading, Options
+from gradestack.grading.progress import Told, Watcher
+from gradestack.jsonio.values import dumps, loads
+from gradestack.outcome.native import write_native
+from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
+from gradestack.outcome.runs import write_runs
+from gradestack.outcome.summary import check_without_rows, summary
+from gradestack.report import HEADER, ROWS, SUMMARY, Report
+from gradestack.rundir.header import Checksums, header
+from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
+from gradestack.rundir.staging import Staging
+from gradestack.suites.spec import Suite
 
 CONTINUE = "what was graded so far is kept: continue with --resume"
 

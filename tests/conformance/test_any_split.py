@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack.jsonlist import list_ranges
-from gradestack.jsontext import dumps, line_ranges, loads
-from gradestack.registry import discover
-from gradestack.rows import grade_from_json, key_from_row
+from gradestack import discover, grade_from_json, key_from_row
+from gradestack.jsonio import dumps, line_ranges, list_ranges, loads
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SUITES = sorted(EXAMPLES.glob("*/suite.yaml"))

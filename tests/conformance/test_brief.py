@@ -7,13 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradestack
-from gradestack import testing
-from gradestack.jsontext import dumps
-from gradestack.model import Expectation, Fault, Sample, Status, ToolCall, ToolSpec
-from gradestack.registry import discover
-from gradestack.rowbytes import grade_to_json
-from gradestack.slots import Judge
-from gradestack.structure import Problems, structure
+from gradestack import Expectation, Fault, Sample, Status, ToolCall, ToolSpec, discover, grade_to_json, testing
+from gradestack.grading.graders import Judge
+from gradestack.jsonio import dumps
+from gradestack.suites.strict import Problems, structure
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SUITES = sorted(EXAMPLES.glob("*/suite.yaml"))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from gradestack import testing
-from gradestack.registry import discover
-from gradestack.structure import Problems, structure
+from gradestack import discover, testing
+from gradestack.suites.strict import Problems, structure
 
 REGISTRY = discover(limit="")
 COMPONENTS = [component for component, _ in REGISTRY.components()]

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack.jsonlist import list_ranges
-from gradestack.jsontext import line_ranges
-from gradestack.registry import discover
+from gradestack import discover
+from gradestack.jsonio import line_ranges, list_ranges
 from gradestack_plugins.engines import dask_cluster
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -4,12 +4,11 @@ import json
 
 import attrs
 
-from gradestack.api import Exporter, Input, Shard
-from gradestack.gate import GateSpec
-from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall
-from gradestack.pipeline import MetricSlot, Worker
-from gradestack.slots import GraderSlot
-from gradestack.tally import figures
+from gradestack import BadRecord, Expectation, Exporter, Fault, Input, Message, Sample, Shard, Source, Status, ToolCall
+from gradestack.gates.rules import GateSpec
+from gradestack.grading.counts import grader_figures
+from gradestack.grading.plan import GraderSlot, MetricSlot
+from gradestack.grading.worker import Worker
 from gradestack_plugins.extractors.assistant import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
@@ -110,7 +109,10 @@ def told(worker, result):
         "rows": None if result.rows is None else result.rows.read_bytes(),
         "metrics": {name: aggregators[name].finish(state) for name, state in result.states.items()},
         "tally": {
-            model: {key: (figures(count, "documented"), figures(count, "upstream")) for key, count in counts.items()}
+            model: {
+                key: (grader_figures(count, "documented"), grader_figures(count, "upstream"))
+                for key, count in counts.items()
+            }
             for model, counts in result.tally.items()
         },
         "models": list(result.tally),

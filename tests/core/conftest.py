@@ -14,10 +14,10 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack import cli, shardwork
-from gradestack.facade import load_suite
-from gradestack.jsontext import line_ranges
-from gradestack.registry import Registry
+from gradestack import Registry, load_suite
+from gradestack.cli import commands
+from gradestack.grading import block
+from gradestack.jsonio import line_ranges
 from gradestack_plugins.readers import jsonl
 from tests.core import toy_components
 from tests.core.toy_components import ROOT, make_registry
@@ -122,8 +122,8 @@ def load(tmp_path, write_lines, record, registry):
 @pytest.fixture
 def quick(monkeypatch):
     """Let blocks grow whatever they take, up to a size that can be changed."""
-    monkeypatch.setattr(shardwork, "QUICK_BLOCK", 1e9)
-    return lambda size: monkeypatch.setattr(shardwork, "LARGEST_BLOCK", size)
+    monkeypatch.setattr(block, "QUICK_BLOCK", 1e9)
+    return lambda size: monkeypatch.setattr(block, "LARGEST_BLOCK", size)
 
 
 @pytest.fixture
@@ -165,13 +165,13 @@ def command(monkeypatch, capsys, registry):
         place["registry"] = found
 
     monkeypatch.setattr("gradestack.registry.discover", lambda *_, **__: place["registry"])
-    monkeypatch.setattr("gradestack.facade.discover", lambda *_, **__: place["registry"])
+    monkeypatch.setattr("gradestack.python_api.discover", lambda *_, **__: place["registry"])
 
     def call(*arguments: Any) -> Said:
         capsys.readouterr()
         code = 0
         try:
-            cli.main([str(each) for each in arguments])
+            commands.main([str(each) for each in arguments])
         except SystemExit as done:
             code = done.code if isinstance(done.code, int) else 0
         out, err = capsys.readouterr()

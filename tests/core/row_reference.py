@@ -7,8 +7,8 @@ import types
 
 import attrs
 
-from gradestack.model import ABSENT, Grade
-from gradestack.rowbytes import row_bytes
+from gradestack import ABSENT, Grade
+from gradestack.rows.write import row_bytes
 
 
 def pure(value):

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import gradestack
-from gradestack import cli
+from gradestack.cli import commands
 from tests.core.outcomes import clean
 
 HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr", "attrs", "orjson", "ijson"}
@@ -22,9 +22,9 @@ HEAVY = {"yaml", "cattrs", "jinja2", "pluggy", "msgspec", "numpy", "rich", "attr
 def test_help_imports_click_and_nothing_heavier():
     """Start-up must not pay for what is not used."""
     code = (
-        "import sys\nfrom gradestack import cli\n"
+        "import sys\nfrom gradestack.cli import commands\n"
         "for arguments in (['--help'], ['run', '--help'], ['grade', '-h'], ['--version']):\n"
-        "    try:\n        cli.main(arguments)\n    except SystemExit as done:\n        assert not done.code\n"
+        "    try:\n        commands.main(arguments)\n    except SystemExit as done:\n        assert not done.code\n"
         "print('MODULES', *sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
@@ -274,5 +274,5 @@ def test_no_plugins_limits_what_is_found(here, monkeypatch, capsys):
     monkeypatch.setattr("gradestack.registry.discover", found)
     for options in ([], ["--no-plugins"]):
         with pytest.raises(SystemExit):
-            cli.main(["grade", "runs.jsonl", "-o", "out", "-q", "--set", "reports=[]", *options])
+            commands.main(["grade", "runs.jsonl", "-o", "out", "-q", "--set", "reports=[]", *options])
     assert asked == [None, ""]

@@ -3,7 +3,8 @@
 import pytest
 
 import gradestack
-from gradestack.registry import Plugin, Registry
+from gradestack import Registry
+from gradestack.registry import Plugin
 from tests.core.outcomes import clean
 
 
@@ -188,7 +189,7 @@ def test_an_interruption_before_the_first_sample_is_exit_130(command, here, monk
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gradestack.grading.shards_of", stop)
+    monkeypatch.setattr("gradestack.grading.loop.shards_of", stop)
     said = command("run", "suite.yaml", "-o", "out")
     assert (said.code, said.err.strip()) == (130, "interrupted")
     assert not (here / "out").exists()

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from gradestack.collector import fewer_collections
+from gradestack.grading.interpreter import fewer_collections
 
 
 @pytest.fixture(autouse=True)

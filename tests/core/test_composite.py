@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from gradestack.composite import (
+from gradestack.gates.rules import GateSpec
+from gradestack.gates.verdicts import (
     LogicalGate,
     LogicalSpec,
     Series,
@@ -18,7 +19,6 @@ from gradestack.composite import (
     needs_series,
     quantile,
 )
-from gradestack.gate import GateSpec
 
 
 def series_of(**scores):

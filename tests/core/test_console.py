@@ -2,9 +2,8 @@
 
 import pytest
 
-from gradestack import console, meter
-from gradestack.progress import Progress
-from gradestack.report import Report
+from gradestack import Progress, Report
+from gradestack.cli import console, progress_line
 
 METRICS = {
     "total": 4,
@@ -101,7 +100,7 @@ def test_where_the_files_are(tmp_path):
 
 def test_progress_away_from_a_terminal(capsys, monkeypatch):
     """One line at the start, and a plain line now and then on standard error."""
-    monkeypatch.setattr(meter, "_PLAIN_EVERY", -1.0)
+    monkeypatch.setattr(progress_line, "_PLAIN_EVERY", -1.0)
     with console.progress("airline", quiet=False) as watch:
         watch(Progress(samples=64))
         watch(Progress(samples=6_700, states={"graded": 6_000, "skipped": 700}, bad=1))
@@ -118,8 +117,8 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
 def test_rate_and_remaining_time(monkeypatch):
     """The rate is this attempt's alone, the remaining time goes by the share of the input in finished ranges."""
     clock = [0.0]
-    monkeypatch.setattr(meter.time, "monotonic", lambda: clock[0])
-    found = meter.Meter()
+    monkeypatch.setattr(progress_line.time, "monotonic", lambda: clock[0])
+    found = progress_line.Meter()
     taken_up = Progress(samples=1_000, resumed=1_000, share=0.2)
     clock[0] = 5.0
     found.note(taken_up)
@@ -138,7 +137,7 @@ def test_rate_and_remaining_time(monkeypatch):
 )
 def test_durations(seconds, text):
     """In the two largest units."""
-    assert meter._duration(seconds) == text
+    assert progress_line._duration(seconds) == text
 
 
 def test_progress_when_quiet(capsys):

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from gradestack.depth import ROOM, even_depth
+from gradestack.grading.interpreter import ROOM, even_depth
 
 SLACK = 2
 """Frames by which code counts differently once the interpreter has specialised it."""

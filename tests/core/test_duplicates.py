@@ -6,13 +6,11 @@ from array import array
 import attrs
 import pytest
 
-from gradestack import duplicates
-from gradestack.api import Input, Reader, Shard
-from gradestack.duplicates import Identities, places_in_input, places_in_rows
-from gradestack.errors import DataError
-from gradestack.jsontext import dumps
-from gradestack.model import BadRecord, Sample, Source, Status
-from gradestack.selection import Selection, digest
+from gradestack import BadRecord, DataError, Input, Reader, Sample, Shard, Source, Status
+from gradestack.grading import duplicates
+from gradestack.grading.duplicates import Identities, places_in_input, places_in_rows
+from gradestack.grading.selection import Selection, digest
+from gradestack.jsonio import dumps
 
 
 def packed(numbers):

@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, printable
+from gradestack import ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import printable
 
 
 @pytest.mark.parametrize(("kind", "code"), [(ConfigError, 2), (DataError, 3), (PluginError, 4)])

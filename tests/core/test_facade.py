@@ -6,9 +6,7 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack.api import Grader
-from gradestack.errors import ConfigError, DataError, PluginError
-from gradestack.model import Expectation, Grade, Sample, ToolCall
+from gradestack import ConfigError, DataError, Expectation, Grade, Grader, PluginError, Sample, ToolCall
 
 CALL = ToolCall(name="book", arguments={"day": 1})
 
@@ -29,7 +27,7 @@ def test_the_public_names_are_there():
     """Everything listed can be had; anything else is an AttributeError with the usual text."""
     for name in gradestack.__all__:
         assert getattr(gradestack, name) is not None
-    assert dir(gradestack) == gradestack.__all__
+    assert dir(gradestack) == sorted(gradestack.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'grad'"):
         gradestack.grad  # noqa: B018
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.gate import GateSpec, evaluate, passes
+from gradestack.gates.rules import GateSpec, evaluate, passes
 
 
 def figures(attempted=4, avg=0.75, rate=50.0):

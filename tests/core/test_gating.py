@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.errors import ConfigError
+from gradestack import ConfigError
 
 SCORES = [("a", 1.0, "m"), ("b", 0.5, "m"), ("c", 0.0, "n"), ("d", None, "o")]
 

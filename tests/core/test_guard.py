@@ -5,9 +5,10 @@ import signal
 
 import pytest
 
-from gradestack.api import Input, Inputs
-from gradestack.errors import DataError, PluginError
-from gradestack.guard import Interruption, guarded, records_of, said, shards_of, stable_text
+from gradestack import DataError, Input, Inputs, PluginError, error_text
+from gradestack.grading.interruption import Interruption
+from gradestack.grading.reading import records_of, shards_of
+from gradestack.plugin_errors import guarded, stable_text
 
 
 class Odd:
@@ -23,7 +24,7 @@ def test_object_addresses_are_taken_out():
 
 def test_long_texts_are_cut():
     """500 characters will do."""
-    assert said(ValueError("x" * 1000)) == "ValueError: " + "x" * 500
+    assert error_text(ValueError("x" * 1000)) == "ValueError: " + "x" * 500
 
 
 def test_surprises_become_plugin_errors():

@@ -8,8 +8,8 @@ import time
 import pytest
 
 import gradestack
-from gradestack import header
-from gradestack.header import Checksums
+from gradestack.rundir.header import Checksums
+from gradestack.rundir.header import header as header_module
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def expected(suite):
 @pytest.mark.parametrize("large", [0, 10**9], ids=["beside", "at the end"])
 def test_checksums(suite, monkeypatch, large):
     """Of large inputs in a process of its own; the same either way."""
-    monkeypatch.setattr(header, "_LARGE", large)
+    monkeypatch.setattr(header_module, "_LARGE", large)
     checksums = Checksums(suite)
     assert (checksums._process is not None) is (large == 0)
     assert list(checksums.entries()) == expected(suite)
@@ -45,11 +45,11 @@ def test_checksums(suite, monkeypatch, large):
 
 def test_checksums_when_their_process_is_killed_or_cannot_be_started(suite, monkeypatch):
     """Then they are computed at the end."""
-    monkeypatch.setattr(header, "_LARGE", 0)
+    monkeypatch.setattr(header_module, "_LARGE", 0)
     checksums = Checksums(suite)
     os.kill(checksums._process.pid, signal.SIGKILL)
     assert list(checksums.entries()) == expected(suite)
-    monkeypatch.setattr("gradestack.header.sys.executable", "/nowhere/python")
+    monkeypatch.setattr("gradestack.rundir.header.sys.executable", "/nowhere/python")
     checksums = Checksums(suite)
     assert checksums._process is None
     assert list(checksums.entries()) == expected(suite)
@@ -57,8 +57,8 @@ def test_checksums_when_their_process_is_killed_or_cannot_be_started(suite, monk
 
 def test_checksums_nobody_needs(suite, monkeypatch, write_lines):
     """Their process ends with the run that failed."""
-    monkeypatch.setattr(header, "_LARGE", 0)
-    monkeypatch.setattr(header, "_BESIDE", "import time; time.sleep(60)")
+    monkeypatch.setattr(header_module, "_LARGE", 0)
+    monkeypatch.setattr(header_module, "_BESIDE", "import time; time.sleep(60)")
     checksums = Checksums(suite)
     begun = time.monotonic()
     checksums.close()

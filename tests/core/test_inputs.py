@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from gradestack.errors import ConfigError, DataError
-from gradestack.inputs import expand, name_inputs, recognise
+from gradestack import ConfigError, DataError
+from gradestack.suites.inputs import expand, name_inputs, recognise
 
 LINE = '{"id": "a", "expected": "x"}\n'
 

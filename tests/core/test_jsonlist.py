@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import jsonlist, jsonwindow
-from gradestack.errors import DataError
-from gradestack.jsonlist import Element, iter_list
+from gradestack import DataError
+from gradestack.jsonio import Element, iter_list, lists, tolerant
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
@@ -18,14 +17,14 @@ def elements(path, text, window=None, monkeypatch=None):
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     if window is not None:
         slowly(monkeypatch)
-        monkeypatch.setattr(jsonwindow, "_WINDOW", window)
+        monkeypatch.setattr(tolerant, "_WINDOW", window)
     return list(iter_list(path))
 
 
 def slowly(monkeypatch):
     """Read everything over the sliding window."""
-    monkeypatch.setattr(jsonlist, "_PIECE", 10**9)
-    monkeypatch.setattr(jsonlist, "_AT_ONCE", -1)
+    monkeypatch.setattr(lists, "_PIECE", 10**9)
+    monkeypatch.setattr(lists, "_AT_ONCE", -1)
 
 
 def shown(found):

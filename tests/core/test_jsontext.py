@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.jsontext import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
+from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import jsonlist, jsonwalk
-from gradestack.errors import DataError
-from gradestack.jsonlist import LIST_SHARD_BYTES, Range, iter_list, list_ranges
+from gradestack import DataError
+from gradestack.jsonio import LIST_SHARD_BYTES, Range, boundaries, iter_list, list_ranges, lists
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -21,8 +20,8 @@ JSON = st.recursive(
 
 def slowly(monkeypatch):
     """Read everything over the sliding window."""
-    monkeypatch.setattr(jsonlist, "_PIECE", 10**9)
-    monkeypatch.setattr(jsonlist, "_AT_ONCE", -1)
+    monkeypatch.setattr(lists, "_PIECE", 10**9)
+    monkeypatch.setattr(lists, "_AT_ONCE", -1)
 
 
 def shown(found):
@@ -47,10 +46,10 @@ def reference(path):
 def same(path, size, piece=1024 * 1024, leap=64 * 1024):
     """Return the ranges of a file, after comparing what they give with what the whole file gives."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonwalk, "_PIECE", piece)
-        patch.setattr(jsonwalk, "_SHORTEST_LEAP", leap)
+        patch.setattr(boundaries, "_PIECE", piece)
+        patch.setattr(boundaries, "_SHORTEST_LEAP", leap)
         ranges = list(list_ranges(path, size))
-        patch.setattr(jsonlist, "_PIECE", size)
+        patch.setattr(lists, "_PIECE", size)
         assert outcome(path, [None]) == reference(path)
     assert outcome(path, ranges) == reference(path)
     assert ranges[0].start == 0
@@ -119,11 +118,11 @@ def test_bytes_that_are_not_utf8_stay_in_their_element(tmp_path):
 def test_the_place_msgspec_reports_is_understood():
     """Its message on text behind a value says where that begins; otherwise brackets would be counted, slowly."""
     for text, place in ((b'{"a": [1]}, 2', 10), (b"[{}]  \n ,", 8), (b'{"\xff": "\xc3\xa9"} ]', 12)):
-        with pytest.raises(jsonwalk.msgspec.DecodeError) as caught:
-            jsonwalk._skim(text)
-        assert str(caught.value) == f"{jsonwalk._TRAILING}{place + 1})"
-    with pytest.raises(jsonwalk.msgspec.DecodeError, match=f"^{jsonwalk._TRUNCATED}$"):
-        jsonwalk._skim(b'{"a": [1')
+        with pytest.raises(boundaries.msgspec.DecodeError) as caught:
+            boundaries._skim(text)
+        assert str(caught.value) == f"{boundaries._TRAILING}{place + 1})"
+    with pytest.raises(boundaries.msgspec.DecodeError, match=f"^{boundaries._TRUNCATED}$"):
+        boundaries._skim(b'{"a": [1')
 
 
 def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
@@ -131,8 +130,8 @@ def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"n": n, "s": ']}\\"' * n} for n in range(20)], indent=1))
     ranges = same(path, 100)
-    monkeypatch.setattr(jsonwalk, "_TRAILING", "so much for this")
-    monkeypatch.setattr(jsonwalk, "_TRUNCATED", "that is all")
+    monkeypatch.setattr(boundaries, "_TRAILING", "so much for this")
+    monkeypatch.setattr(boundaries, "_TRUNCATED", "that is all")
     assert same(path, 100, piece=50) == ranges
     assert len(ranges) > 5
 
@@ -160,7 +159,7 @@ def test_an_element_that_is_too_long_ends_the_cutting(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"a": 1}, {"b": 2}, {"c": "x" * 1000}, {"d": 4}]))
     assert len(same(path, 1, piece=20)) == 4
-    monkeypatch.setattr(jsonwalk, "_LONGEST_ELEMENT", 200)
+    monkeypatch.setattr(boundaries, "_LONGEST_ELEMENT", 200)
     assert len(same(path, 1, piece=20)) == 3
 
 
@@ -236,7 +235,7 @@ def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size
     path = tmp_path_factory.mktemp("ranges") / "x.json"
     path.write_bytes(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jsonlist, "_AT_ONCE", at_once)
+        patch.setattr(lists, "_AT_ONCE", at_once)
         same(path, size, piece, leap)
 
 
@@ -263,4 +262,4 @@ def test_the_end_of_a_broken_file_is_not_loaded(tmp_path):
         tracemalloc.stop()
         assert count == 40_002
         assert peak < 8_000_000
-    assert path.stat().st_size > jsonlist._AT_ONCE
+    assert path.stat().st_size > lists._AT_ONCE

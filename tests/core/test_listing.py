@@ -2,9 +2,9 @@
 
 import pytest
 
-from gradestack.errors import ConfigError, PluginError
-from gradestack.listing import component_lines, describe_lines
-from gradestack.registry import Plugin, Registry
+from gradestack import ConfigError, PluginError, Registry
+from gradestack.cli.listing import component_lines, describe_lines
+from gradestack.registry import Plugin
 
 
 def test_every_component_has_a_line(registry):

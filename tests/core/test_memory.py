@@ -6,9 +6,9 @@ import re
 import pytest
 
 import gradestack
-from gradestack import memory
-from gradestack.errors import ConfigError
-from gradestack.jsontext import line_ranges
+from gradestack import ConfigError
+from gradestack.jsonio import line_ranges
+from gradestack.rundir import memory
 from gradestack_plugins.readers import jsonl
 
 
@@ -27,15 +27,15 @@ def run(tmp_path, write_lines, record, registry, monkeypatch):
 
 def test_what_fits_is_graded(run, monkeypatch):
     """Also where the system does not say how much there is."""
-    monkeypatch.setattr(memory, "available", lambda: 10**9)
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
     assert run().metrics["total"] == 500
-    monkeypatch.setattr(memory, "available", lambda: None)
+    monkeypatch.setattr(memory, "free_memory", lambda: None)
     assert run().metrics["total"] == 500
 
 
 def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
     """With the metric, the samples, the memory, and what to do; nothing is left behind."""
-    monkeypatch.setattr(memory, "available", lambda: 20_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 20_000)
     with pytest.raises(ConfigError) as caught:
         run()
     message, *advice = str(caught.value).splitlines()
@@ -48,7 +48,7 @@ def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
 
 def test_the_advice_helps(run, monkeypatch):
     """Another metric in its place holds less, and is not looked at."""
-    monkeypatch.setattr(memory, "available", lambda: 20_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 20_000)
     report = run(metrics={"toy_count": {"kind": "mean", "of": "q"}})
     assert report.aggregates["q"]["toy_count"]["mean"] == 1.0
 
@@ -96,4 +96,4 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
     monkeypatch.setattr(memory, "_GROUPS", tmp_path / "group")
-    assert memory.available() == expected
+    assert memory.free_memory() == expected

@@ -5,8 +5,7 @@ import pickle
 import attrs
 import pytest
 
-from gradestack import model
-from gradestack.model import (
+from gradestack import (
     ABSENT,
     Expectation,
     Fault,
@@ -22,6 +21,7 @@ from gradestack.model import (
     ToolSpec,
     check_grade,
     failed,
+    model,
     skipped,
 )
 

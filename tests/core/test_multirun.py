@@ -6,8 +6,8 @@ import math
 import pytest
 
 import gradestack
-from gradestack.errors import ConfigError, DataError
-from gradestack.multirun import enough, statistics
+from gradestack import ConfigError, DataError
+from gradestack.outcome.runs import enough, statistics
 
 TRIALS = {"1": [1.0, 0.0], "2": [1.0, 1.0], "10": [0.0, 0.5]}
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import gradestack
-from gradestack.errors import ConfigError
+from gradestack import ConfigError
 
 CALL = [{"name": "f", "arguments": {"a": 1}}]
 
@@ -96,7 +96,17 @@ def test_a_reader_of_the_output_that_leaves_does_not_end_the_run(runs):
     """`| true` closes the pipe before anything is printed; results and exit code are as without it."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "gradestack.cli", "grade", "runs.jsonl", "-o", "out", "--set", "reports=[]"]
+    command = [
+        sys.executable,
+        "-m",
+        "gradestack.cli",
+        "grade",
+        "runs.jsonl",
+        "-o",
+        "out",
+        "--set",
+        "reports=[]",
+    ]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")

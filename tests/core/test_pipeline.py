@@ -6,14 +6,24 @@ import pickle
 import attrs
 import pytest
 
-from gradestack.api import Input, Shard
-from gradestack.errors import DataError, PluginError
-from gradestack.gate import GateSpec
-from gradestack.jsontext import loads
-from gradestack.model import BadRecord, Expectation, Outcome, Sample, Source, Status, ToolSpec
-from gradestack.pipeline import MetricSlot, Worker
-from gradestack.shardwork import joined
-from gradestack.slots import GraderSlot
+from gradestack import (
+    BadRecord,
+    DataError,
+    Expectation,
+    Input,
+    Outcome,
+    PluginError,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    ToolSpec,
+)
+from gradestack.gates.rules import GateSpec
+from gradestack.grading.block import joined
+from gradestack.grading.plan import GraderSlot, MetricSlot
+from gradestack.grading.worker import Worker
+from gradestack.jsonio import loads
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=100)

@@ -4,12 +4,10 @@ import types
 
 import pytest
 
-from gradestack.api import Component, Grader
-from gradestack.errors import ConfigError, PluginError
-from gradestack.hooks import hookimpl
-from gradestack.registry import Plugin, Registry, discover, suggest
+from gradestack import Component, ConfigError, Grader, PluginError, Registry, discover, hookimpl, suggest
+from gradestack.registry import Plugin
 
-HOOK = "from gradestack.api import Component\nfrom gradestack.hooks import hookimpl\n"
+HOOK = "from gradestack import Component, hookimpl\n"
 
 
 def module(**components):
@@ -172,7 +170,7 @@ class Hooked:
     [
         (Hooked.raising(), "LookupError: no components today"),
         (Hooked.returning(None), "TypeError"),
-        (Hooked.returning(["toy"]), "returned 'toy', expected gradestack.api.Component records"),
+        (Hooked.returning(["toy"]), "returned 'toy', expected gradestack.Component records"),
         (Hooked.misspelt(), "unknown hook 'gradestack_componets'"),
         (Hooked.wrong_argument(), "registry"),
         (Hooked.unmarked(), "is @hookimpl missing?"),
@@ -206,8 +204,8 @@ def test_one_object_under_two_names_is_refused(toys):
     [
         ("gradestack_toys:Missing", "AttributeError"),
         ("no_such_module:Toy", "ModuleNotFoundError: No module named 'no_such_module'"),
-        ("gradestack_toys:Count", "is not a class derived from gradestack.api.Grader"),
-        ("gradestack_toys:offer", "is not a class derived from gradestack.api.Grader"),
+        ("gradestack_toys:Count", "is not a class derived from gradestack.Grader"),
+        ("gradestack_toys:offer", "is not a class derived from gradestack.Grader"),
         ("gradestack_toys:Plain", "is @attrs.frozen missing?"),
     ],
 )

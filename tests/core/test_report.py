@@ -6,9 +6,8 @@ import shutil
 import pytest
 
 import gradestack
-from gradestack.errors import DataError, PluginError
-from gradestack.pages import rewrite_pages
-from gradestack.report import load_report
+from gradestack import DataError, PluginError, load_report
+from gradestack.outcome.pages import rewrite_pages
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections import defaultdict
 import pytest
 
 import gradestack
-from gradestack.cli import main
+from gradestack.cli.commands import main
 
 SUITE = """\
 name: my-eval-suite

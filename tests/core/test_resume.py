@@ -10,10 +10,11 @@ import subprocess
 import pytest
 
 import gradestack
-from gradestack import fingerprint, resume
-from gradestack.errors import ConfigError, DataError
-from gradestack.jsontext import line_ranges
-from gradestack.store import RowsFile
+from gradestack import ConfigError, DataError
+from gradestack.jsonio import line_ranges
+from gradestack.rundir import journal
+from gradestack.rundir.fingerprint import fingerprint
+from gradestack.rundir.rows_file import RowsFile
 from gradestack_plugins.readers import jsonl
 from tests.core.outcomes import files_but_headers as files_of
 
@@ -24,7 +25,7 @@ RECORDS = 400
 def _small(monkeypatch):
     """Shards of some ten records, everything put on record at once."""
     monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=900))
-    monkeypatch.setattr(resume, "PAUSE", -1.0)
+    monkeypatch.setattr(journal, "PAUSE", -1.0)
 
 
 @pytest.fixture
@@ -93,7 +94,7 @@ def test_a_full_disk_keeps_what_is_finished(run, fill, tmp_path, pieces, rows, m
     if rows:
         empty = fill(pieces)
     else:
-        note, count = resume.Journal.note, [0]
+        note, count = journal.Journal.note, [0]
 
         def full(self, *arguments):
             count[0] += 1
@@ -101,8 +102,8 @@ def test_a_full_disk_keeps_what_is_finished(run, fill, tmp_path, pieces, rows, m
                 raise OSError(errno.ENOSPC, "No space left on device", "journal")
             note(self, *arguments)
 
-        monkeypatch.setattr(resume.Journal, "note", full)
-        empty = functools.partial(monkeypatch.setattr, resume.Journal, "note", note)
+        monkeypatch.setattr(journal.Journal, "note", full)
+        empty = functools.partial(monkeypatch.setattr, journal.Journal, "note", note)
     with pytest.raises(DataError, match="No space left on device") as caught:
         run(rows=rows)
     assert caught.value.problems == ("what was graded so far is kept: continue with --resume",)
@@ -169,7 +170,7 @@ def test_pages_are_written_to_a_full_disk(run, tmp_path, monkeypatch):
 
 def test_a_short_run_waits_for_no_disk(run, tmp_path, monkeypatch, fill):
     """Under a second nothing is synchronised; when the disk is full it is, and the run can be continued anyway."""
-    monkeypatch.setattr(resume, "PAUSE", 1_000.0)
+    monkeypatch.setattr(journal, "PAUSE", 1_000.0)
     synchronised = []
     monkeypatch.setattr(os, "fsync", synchronised.append)
     run()

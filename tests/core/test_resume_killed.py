@@ -14,12 +14,12 @@ from tests.core.outcomes import files_but_headers as files_of
 
 SCRIPT = """
 import functools, sys
-from gradestack import resume
-from gradestack.cli import main
-from gradestack.jsontext import line_ranges
+from gradestack.rundir import journal
+from gradestack.cli.commands import main
+from gradestack.jsonio import line_ranges
 from gradestack_plugins.readers import jsonl
 jsonl.line_ranges = functools.partial(line_ranges, size=40_000)
-resume.PAUSE = -1.0
+journal.PAUSE = -1.0
 main(sys.argv[1:])
 """
 

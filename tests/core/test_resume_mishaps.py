@@ -6,9 +6,9 @@ import json
 import pytest
 
 import gradestack
-from gradestack import resume
-from gradestack.errors import ConfigError, DataError, LostEngineError
-from gradestack.jsontext import line_ranges
+from gradestack import ConfigError, DataError, LostEngineError
+from gradestack.jsonio import line_ranges
+from gradestack.rundir import journal
 from gradestack_plugins.readers import jsonl
 from tests.core.outcomes import files_but_headers
 
@@ -20,7 +20,7 @@ def _small(monkeypatch, tmp_path):
     """Shards of some ten records, everything put on record at once."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=600))
-    monkeypatch.setattr(resume, "PAUSE", -1.0)
+    monkeypatch.setattr(journal, "PAUSE", -1.0)
 
 
 @pytest.fixture

@@ -5,13 +5,12 @@ import json
 import attrs
 import pytest
 
-from gradestack import resume, store
-from gradestack.api import Input, Shard
-from gradestack.errors import ConfigError
-from gradestack.fingerprint import differences, range_mark
-from gradestack.pipeline import ShardResult
-from gradestack.resume import from_json, to_json
-from gradestack.store import Staging
+from gradestack import ConfigError, Input, Shard
+from gradestack.grading.result import ShardResult
+from gradestack.rundir import journal, place
+from gradestack.rundir.fingerprint import differences, range_mark
+from gradestack.rundir.journal import from_json, to_json
+from gradestack.rundir.staging import Staging
 
 # records
 
@@ -35,7 +34,7 @@ def test_a_result_survives_its_record(tmp_path):
         timings={"g": 0.5},
     )
     assert {field.name for field in attrs.fields(ShardResult)} == {
-        *resume._PLAIN,
+        *journal._PLAIN,
         "keys",
         "seen",
         "native",
@@ -62,14 +61,14 @@ def test_a_result_survives_its_record(tmp_path):
 def test_a_line_holds_what_the_standard_library_would_write(state):
     """The quick encoder writes only what comes back as it was, to the bit; everything else is the library's."""
     content = {"ordinal": 1, "states": {"g/m": state}}
-    assert repr(resume._parsed(resume._line(content))) == repr(json.loads(json.dumps(content)))
+    assert repr(journal._parsed(journal._line(content))) == repr(json.loads(json.dumps(content)))
 
 
 @pytest.mark.parametrize("state", [{1, 2}, b"bytes", object(), Shard])
 def test_what_is_not_json_is_refused(state):
     """The quick encoder would have a form for some of them."""
     with pytest.raises(TypeError):
-        resume._line({"states": {"g/m": state}})
+        journal._line({"states": {"g/m": state}})
 
 
 def test_what_changed_is_named():
@@ -104,8 +103,8 @@ def test_the_mark_of_a_range(tmp_path):
 
 def test_two_runs_cannot_share_a_place(tmp_path, monkeypatch):
     """The second is refused after a while; the first goes on."""
-    monkeypatch.setattr(store, "PATIENCE", 0.1)
-    monkeypatch.setattr(store.lock, "__defaults__", (0.1,))
+    monkeypatch.setattr(place, "PATIENCE", 0.1)
+    monkeypatch.setattr(place.lock, "__defaults__", (0.1,))
     first = Staging(tmp_path / "out")
     with pytest.raises(ConfigError, match="another run is writing it"):
         Staging(tmp_path / "out")

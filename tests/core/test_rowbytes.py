@@ -6,7 +6,7 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.model import (
+from gradestack import (
     ABSENT,
     Expectation,
     Fault,
@@ -20,9 +20,10 @@ from gradestack.model import (
     Status,
     ToolCall,
     ToolSpec,
+    grade_to_json,
 )
-from gradestack.rowbytes import grade_to_json, sample_row
-from gradestack.rowform import encode
+from gradestack.rows.forms import encode
+from gradestack.rows.write import sample_row
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
 
 TEXTS = st.text(max_size=5) | st.sampled_from(["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/'])

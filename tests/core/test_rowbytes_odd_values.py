@@ -10,9 +10,9 @@ import uuid
 
 import pytest
 
-from gradestack.model import Expectation, Grade, Item, Message, Reason, Sample, ToolCall
-from gradestack.rowbytes import grade_to_json, row_bytes
-from gradestack.rowform import encode
+from gradestack import Expectation, Grade, Item, Message, Reason, Sample, ToolCall, grade_to_json
+from gradestack.rows.forms import encode
+from gradestack.rows.write import row_bytes
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, same, written
 
 PLACES = {

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from gradestack.jsontext import dumps
-from gradestack.model import (
+from gradestack import (
     Expectation,
     Fault,
     Grade,
@@ -20,10 +19,13 @@ from gradestack.model import (
     ToolCall,
     ToolSpec,
     failed,
+    grade_from_json,
+    grade_to_json,
+    key_from_row,
     skipped,
 )
-from gradestack.rowbytes import grade_to_json, sample_row
-from gradestack.rows import grade_from_json, key_from_row
+from gradestack.jsonio import dumps
+from gradestack.rows.write import sample_row
 
 FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
 RICH = Grade(

@@ -3,8 +3,7 @@
 import pytest
 
 import gradestack
-from gradestack.errors import ConfigError, DataError
-from gradestack.store import is_run
+from gradestack import ConfigError, DataError, is_run
 from tests.core.outcomes import ids, read
 from tests.core.toy_components import DO_RAISE, DO_SKIP
 

@@ -7,9 +7,8 @@ from datetime import datetime
 import pytest
 
 import gradestack
-from gradestack.facade import load_suite
-from gradestack.jsontext import dumps
-from gradestack.rows import grade_from_json, key_from_row
+from gradestack import grade_from_json, key_from_row, load_suite
+from gradestack.jsonio import dumps
 from tests.core.outcomes import read
 from tests.core.toy_components import DO_SKIP
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.errors import DataError, PluginError
+from gradestack import DataError, PluginError
 from tests.core.toy_components import DO_RAISE
 
 

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from gradestack.schema import class_schema, default_of, options, suite_schema, type_schema
+from gradestack.suites.schema import class_schema, default_of, options, suite_schema, type_schema
 
 SUITE = """\
 name: x

@@ -4,10 +4,9 @@ import functools
 
 import pytest
 
-from gradestack.errors import DataError
-from gradestack.jsontext import line_ranges
-from gradestack.model import Sample
-from gradestack.selection import Selection, digest, tags_of
+from gradestack import DataError, Sample
+from gradestack.grading.selection import Selection, digest, tags_of
+from gradestack.jsonio import line_ranges
 from gradestack_plugins.readers import jsonl
 
 RECORDS = [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 2), ("c", 2)]

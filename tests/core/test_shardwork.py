@@ -3,12 +3,10 @@
 import attrs
 import pytest
 
-from gradestack import shardwork
-from gradestack.errors import DataError, PluginError
-from gradestack.model import BadRecord, Expectation, Sample, Source
-from gradestack.pipeline import MetricSlot
-from gradestack.selection import Selection, digest
-from gradestack.slots import GraderSlot
+from gradestack import BadRecord, DataError, Expectation, PluginError, Sample, Source
+from gradestack.grading import block
+from gradestack.grading.plan import GraderSlot, MetricSlot
+from gradestack.grading.selection import Selection, digest
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
 
@@ -73,7 +71,7 @@ def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, to
     def reading():
         for number in range(200):
             read.append(number)
-            assert len(read) - len(seen) <= shardwork.LARGEST_BLOCK
+            assert len(read) - len(seen) <= block.LARGEST_BLOCK
             yield Sample(id=str(number), recorded={"score": 1.0})
 
     worker = make_worker(graders=(GraderSlot(key="quality", component="toy", grader=Looking()),), metrics=())
@@ -138,15 +136,15 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 def sizes_of(monkeypatch, worker, seconds, count=300):
     """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock."""
     now, sizes = [0.0], []
-    columns = shardwork.Judge.columns
+    columns = block.Judge.columns
 
     def timed(self, samples):
         now[0] += sum(seconds(int(each.id)) for each in samples)
         sizes.append(len(samples))
         return columns(self, samples)
 
-    monkeypatch.setattr(shardwork, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(shardwork.Judge, "columns", timed)
+    monkeypatch.setattr(block, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(block.Judge, "columns", timed)
     worker.process(SHARD, (Sample(id=str(number), recorded={"score": 1.0}) for number in range(count)))
     assert sum(sizes) == count
     return sizes

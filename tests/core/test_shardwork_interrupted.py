@@ -5,10 +5,8 @@ import signal
 import attrs
 import pytest
 
-from gradestack.api import Aggregator, Extractor, Grader
-from gradestack.model import Grade, Sample
-from gradestack.pipeline import MetricSlot
-from gradestack.slots import GraderSlot
+from gradestack import Aggregator, Extractor, Grade, Grader, Sample
+from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
 

@@ -3,10 +3,8 @@
 import attrs
 import pytest
 
-from gradestack.api import Aggregator, Grader
-from gradestack.model import Grade, Key, Reason, Sample
-from gradestack.pipeline import MetricSlot
-from gradestack.slots import GraderSlot
+from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample
+from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
 from tests.core.block_samples import SHARD, Log, numbered

@@ -3,10 +3,21 @@
 import attrs
 import pytest
 
-from gradestack.api import Extractor, Grader
-from gradestack.errors import PluginError
-from gradestack.model import Expectation, Fault, Grade, Message, Outcome, Sample, Source, Status
-from gradestack.slots import GraderSlot, grade_sample
+from gradestack import (
+    Expectation,
+    Extractor,
+    Fault,
+    Grade,
+    Grader,
+    Message,
+    Outcome,
+    PluginError,
+    Sample,
+    Source,
+    Status,
+)
+from gradestack.grading.plan import GraderSlot
+from gradestack.grading.turns import grade_sample
 
 
 @pytest.fixture

@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gradestack.errors import ConfigError
-from gradestack.store import GENERATOR, HEADER, Staging, check_place, default_place, is_run, link_latest
+from gradestack import ConfigError, is_run
+from gradestack.report import GENERATOR, HEADER
+from gradestack.rundir.place import check_place, default_place, link_latest
+from gradestack.rundir.staging import Staging
 
 NOON = datetime(2031, 2, 3, 12, 0, 5, tzinfo=UTC)
 
@@ -94,7 +96,7 @@ def test_places_that_are_refused(tmp_path, monkeypatch, name, message):
 
 def test_a_directory_that_may_not_be_written(tmp_path, monkeypatch):
     """Said before any work is done (the check is simulated: root may write anywhere)."""
-    monkeypatch.setattr("gradestack.store.os.access", lambda *_: False)
+    monkeypatch.setattr("gradestack.rundir.place.os.access", lambda *_: False)
     with pytest.raises(ConfigError, match="can be written to"):
         check_place(tmp_path / "new")
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import attrs
 import pytest
 
-from gradestack.api import Aggregator
-from gradestack.structure import Problems, structure
+from gradestack import Aggregator
+from gradestack.suites.strict import Problems, structure
 
 
 @attrs.frozen(kw_only=True)

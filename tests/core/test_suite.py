@@ -3,8 +3,8 @@
 import pytest
 
 import gradestack
-from gradestack.errors import ConfigError, DataError, PluginError
-from gradestack.facade import files_suite, load_suite
+from gradestack import ConfigError, DataError, PluginError, load_suite
+from gradestack.python_api import files_suite
 from tests.core.toy_components import BASE
 
 

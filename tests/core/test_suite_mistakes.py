@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from gradestack.errors import ConfigError, DataError, PluginError
-from gradestack.registry import Plugin, Registry
+from gradestack import ConfigError, DataError, PluginError, Registry
+from gradestack.registry import Plugin
 from tests.core.toy_components import BASE
 
 

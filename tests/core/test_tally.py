@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from gradestack import tally
-from gradestack.gate import GateSpec
-from gradestack.model import Fault, Grade, Outcome, failed, skipped
+from gradestack import Fault, Grade, Outcome, failed, skipped
+from gradestack.gates.rules import GateSpec
+from gradestack.grading.counts import Tally, count_grades, grader_figures, merge_tallies, overall
 
 SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))
 MISSING = Grade(outcome=Outcome.MISSING)
@@ -16,12 +16,12 @@ MISSING = Grade(outcome=Outcome.MISSING)
 def of(*grades, gate=None, model=""):
     found = {}
     for grade in grades:
-        tally.add(found, model, {"q": grade}, gate)
+        count_grades(found, model, {"q": grade}, gate)
     return found
 
 
 def figures(found, profile="documented"):
-    return tally.figures(tally.overall(found, ["q"])["q"], profile)
+    return grader_figures(overall(found, ["q"])["q"], profile)
 
 
 def test_averages_over_attempted_and_over_total():
@@ -40,7 +40,7 @@ def test_averages_over_attempted_and_over_total():
 
 def test_states_are_counted_one_by_one():
     """Every outcome has its own number, also those that did not happen."""
-    states = tally.overall(of(Grade(score=0.0), SKIP, SKIP, FAIL), ["q"])["q"]["states"]
+    states = overall(of(Grade(score=0.0), SKIP, SKIP, FAIL), ["q"])["q"]["states"]
     assert states == {"graded": 1, "skipped": 2, "failed": 1, "missing": 0}
 
 
@@ -57,14 +57,14 @@ def test_nothing_attempted(profile, nothing):
 
 def test_upstream_counts_runs_that_did_not_fail():
     """Era A: attempted and passed leave out failed runs, the average holds whatever was graded."""
-    found: tally.Tally = {}
-    tally.add(found, "", {"q": Grade(score=1.0)}, None)
-    tally.add(found, "", {"q": Grade(score=0.0)}, None, ran=False)
-    tally.add(found, "", {"q": SKIP}, None)
-    upstream = tally.figures(found[""]["q"], "upstream")
+    found: Tally = {}
+    count_grades(found, "", {"q": Grade(score=1.0)}, None)
+    count_grades(found, "", {"q": Grade(score=0.0)}, None, ran=False)
+    count_grades(found, "", {"q": SKIP}, None)
+    upstream = grader_figures(found[""]["q"], "upstream")
     assert (upstream["total"], upstream["total_attempted"], upstream["avg_score_attempted"]) == (3, 2, 0.5)
     assert (upstream["passed_attempts"], upstream["failed_attempts"], upstream["pass_rate"]) == (1, 1, 50.0)
-    documented = tally.figures(found[""]["q"], "documented")
+    documented = grader_figures(found[""]["q"], "documented")
     assert (documented["total_attempted"], documented["failed_attempts"]) == (2, 1)
 
 
@@ -79,7 +79,7 @@ def test_models_keep_the_order_of_their_first_sample_and_merge_by_name():
     """Overall figures are over all models together."""
     left = of(Grade(score=1.0), model="b")
     right = of(Grade(score=0.0), model="a") | of(Grade(score=0.5), model="b")
-    merged = tally.merge(left, right)
+    merged = merge_tallies(left, right)
     assert merged is left
     assert list(merged) == ["b", "a"]
     assert figures({"": merged["b"]})["avg_score_attempted"] == 0.75
@@ -95,5 +95,5 @@ def test_any_split_gives_the_same_figures():
         cut = rng.randrange(200)
         left, right = (json.loads(json.dumps(of(*part))) for part in (grades[:cut], grades[cut:]))
         before = json.dumps(right)
-        assert figures(tally.merge(left, right)) == figures(whole)
+        assert figures(merge_tallies(left, right)) == figures(whole)
         assert json.dumps(right) == before

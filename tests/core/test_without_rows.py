@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack.errors import ConfigError, DataError
+from gradestack import ConfigError, DataError
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_pages_show_the_figures_and_say_why_there_are_no_samples(suite, tmp_path
     assert "This run has no samples" not in markdown + html
     assert "4 samples, 4 graded" in markdown
     assert html.index("<code>second</code>") < html.index("<code>first</code>")  # the headline, not the alphabet
-    from gradestack.pages import rewrite_pages
+    from gradestack.outcome.pages import rewrite_pages
 
     rewrite_pages(gradestack.load_report(tmp_path / "out"), registry, (), tmp_path / "again")
     assert (tmp_path / "again/report.html").read_text() == html

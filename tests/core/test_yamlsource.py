@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradestack.errors import ConfigError
-from gradestack.yamlsource import Document, apply_override, parse_yaml, read_yaml, show_place
+from gradestack import ConfigError
+from gradestack.suites.document import Document, apply_override, parse_yaml, read_yaml, show_place
 
 TEXT = """\
 name: x

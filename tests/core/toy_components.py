@@ -7,12 +7,30 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Aggregator, Component, Engine, Exporter, Grader, Inputs, Profile, Reader, Reporter, Shard
-from gradestack.errors import LostEngineError
+from gradestack import (
+    Aggregator,
+    BadRecord,
+    Component,
+    Engine,
+    Exporter,
+    Grade,
+    Grader,
+    Inputs,
+    Key,
+    LostEngineError,
+    Profile,
+    Reader,
+    Reason,
+    Registry,
+    Reporter,
+    Sample,
+    Shard,
+    Source,
+    discover,
+    hookimpl,
+    skipped,
+)
 from gradestack.exact import add_exact, exact_value, merge_exact
-from gradestack.hooks import hookimpl
-from gradestack.model import BadRecord, Grade, Key, Reason, Sample, Source, skipped
-from gradestack.registry import Registry, discover
 
 ROOT = Path(__file__).parents[2]
 

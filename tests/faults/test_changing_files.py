@@ -6,9 +6,9 @@ import json
 import pytest
 
 import gradestack
-from gradestack import grading
-from gradestack.errors import DataError
-from gradestack.jsontext import line_ranges
+from gradestack import DataError
+from gradestack.grading import loop
+from gradestack.jsonio import line_ranges
 
 ENGINES = ["serial", {"kind": "processes", "workers": 2}]
 
@@ -16,7 +16,7 @@ ENGINES = ["serial", {"kind": "processes", "workers": 2}]
 @pytest.fixture
 def meanwhile(monkeypatch):
     """Return a function that has something done right after the input was planned."""
-    planned = grading.shards_of
+    planned = loop.shards_of
 
     def after_planning(action):
         def plan(reader, inputs):
@@ -24,7 +24,7 @@ def meanwhile(monkeypatch):
             action()
             return found
 
-        monkeypatch.setattr(grading, "shards_of", plan)
+        monkeypatch.setattr(loop, "shards_of", plan)
 
     return after_planning
 
@@ -91,7 +91,7 @@ def test_a_file_removed_meanwhile_ends_the_run(lines, tmp_path, engine, meanwhil
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
 def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(tmp_path, engine, meanwhile, monkeypatch):
     """A JSON list has records missing at its end only with a word about it."""
-    monkeypatch.setattr("gradestack.jsonlist.LIST_SHARD_BYTES", 2000)
+    monkeypatch.setattr("gradestack.jsonio.lists.LIST_SHARD_BYTES", 2000)
     path = tmp_path / "results.json"
     call = {"name": "f", "kwargs": {"a": 1}}
     record = {"reward": 1.0, "info": {"task": {"actions": [call]}}, "traj": [], "trial": 0}

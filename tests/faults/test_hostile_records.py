@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import gradestack
-from gradestack.depth import ROOM
-from gradestack.errors import PluginError
+from gradestack import PluginError
+from gradestack.grading.interpreter import ROOM
 
 POOL = {"kind": "processes", "workers": 2}
 CLUSTER = {"kind": "dask", "workers": 2}

@@ -8,8 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradestack.api import Component
-from gradestack.hooks import hookimpl
+from gradestack import Component, hookimpl
 
 if TYPE_CHECKING:
     from gradestack_plugins.deepfabric.evaluation import Evaluation, Metrics, evaluate

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Final, TypedDict
 
 import attrs
 
-from gradestack.api import Aggregator, Memory, Profile
+from gradestack import JSON, Aggregator, Grade, Key, Memory, Outcome, Profile
 from gradestack.exact import Partials, add_times, exact_mean, merge_exact
-from gradestack.model import JSON, Grade, Key, Outcome
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",

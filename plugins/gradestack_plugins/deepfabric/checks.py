@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-from gradestack.model import ABSENT, JSON, Reason
+from gradestack import ABSENT, JSON, Reason
 from gradestack_plugins.deepfabric.schemas import Signature, classes_of, fits
 
 TOLERANCE: Final = 1e-6

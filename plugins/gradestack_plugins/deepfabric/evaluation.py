@@ -14,8 +14,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile
-from gradestack.model import JSON, BadRecord, Fault, Grade, Key, Outcome, Sample, Source, Status
+from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Key, Outcome, Profile, Sample, Source, Status
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import document, native_config, native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric

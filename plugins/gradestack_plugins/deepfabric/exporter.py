@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from gradestack.api import Exporter, ExportSummary, Shard
-from gradestack.model import BadRecord, Grade, Sample
+from gradestack import BadRecord, Exporter, ExportSummary, Grade, Sample, Shard
 from gradestack_plugins.deepfabric.aggregator import FIGURES
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction, render, written

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Reason, Sample, Status, ToolCall, skipped
+from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, ToolCall, skipped
 from gradestack.quick import maker
 from gradestack_plugins.deepfabric.aggregator import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal

@@ -12,9 +12,8 @@ from typing import Any, BinaryIO, Final, Literal
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, Line, iter_lines, loads
+from gradestack import DataError, Input, Inputs, Profile
+from gradestack.jsonio import JsonProblem, Line, iter_lines, loads
 from gradestack_plugins.deepfabric.samples import identifier, split_entry
 from gradestack_plugins.deepfabric.tables import table
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import attrs
 
-from gradestack.model import JSON, Grade, Outcome, Sample, Status
+from gradestack import JSON, Grade, Outcome, Sample, Status
 from gradestack_plugins.deepfabric.aggregator import NO_SCORE
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
 

@@ -8,9 +8,8 @@ from typing import Any, BinaryIO, ClassVar
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile, Reader, Shard
-from gradestack.jsontext import JsonProblem, Line, iter_lines, line_ranges, loads
-from gradestack.model import ABSENT, BadRecord, Sample, Source
+from gradestack import ABSENT, BadRecord, Input, Inputs, Profile, Reader, Sample, Shard, Source
+from gradestack.jsonio import JsonProblem, Line, iter_lines, line_ranges, loads
 from gradestack_plugins.deepfabric.joining import Join, Joined, join, lines_at, require_file
 from gradestack_plugins.deepfabric.recognition import certainty
 from gradestack_plugins.deepfabric.replies import kind_of

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from gradestack.jsontext import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.deepfabric.records import RECORD_KEYS
 from gradestack_plugins.deepfabric.replies import kind_of
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import JSON, ToolCall
+from gradestack import JSON, ToolCall
+from gradestack.jsonio import JsonProblem, compact, loads
 
 RECORD_KEYS: Final = frozenset(
     {

@@ -14,9 +14,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from gradestack.api import Profile
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import JSON, ToolCall
+from gradestack import JSON, Profile, ToolCall
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers import chat
 
 _BLOCK: Final = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)

@@ -5,17 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from gradestack.api import Profile
-from gradestack.model import (
-    ABSENT,
-    JSON,
-    Expectation,
-    Fault,
-    Message,
-    Sample,
-    Source,
-    Status,
-)
+from gradestack import ABSENT, JSON, Expectation, Fault, Message, Profile, Sample, Source, Status
 from gradestack_plugins.deepfabric.records import RecordProblem, Truth, lenient_truth, strict_truth
 from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, read_reply
 from gradestack_plugins.deepfabric.tables import Converted, table

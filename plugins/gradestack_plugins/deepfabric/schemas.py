@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.model import JSON, ToolSpec
+from gradestack import JSON, Profile, ToolSpec
 from gradestack_plugins.readers import chat
 
 OWN_OF_JSON: Final = {

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.jsontext import loads
-from gradestack.model import JSON, ToolSpec
+from gradestack import JSON, Profile, ToolSpec
+from gradestack.jsonio import loads
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
 
 _HEAD: Final = 256
@@ -66,7 +65,7 @@ class ToolTable:
         self._bytes = 0
 
     def decode(self, data: bytes) -> Any:
-        """Return the value :func:`gradestack.jsontext.loads` returns; ``tools`` lists met before are shared.
+        """Return the value :func:`gradestack.jsonio.values.loads` returns; ``tools`` lists met before are shared.
 
         Raises:
             JsonProblem: Not JSON.

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gradestack.api import Profile
+from gradestack import Profile
 
 METRICS: Final = ("tool_selection", "parameter_accuracy", "execution_success", "response_quality")
 """The metrics in the order of the sum."""

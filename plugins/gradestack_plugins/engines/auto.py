@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from gradestack.api import Engine, ResultT, Shard
-from gradestack.progress import weigh
+from gradestack import Engine, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
 from gradestack_plugins.engines.serial import apply
 
@@ -41,7 +40,7 @@ class Auto(Engine):
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         """Yield ``work(shard)`` for every shard, in order."""
         most = self.workers or usable_cores()
-        weights = [weigh(shard) for shard in shards]
+        weights = [shard.size() for shard in shards]
         left, done, spent = sum(weights), 0, 0.0
         for place, shard in enumerate(shards):
             rest = len(shards) - place

@@ -11,8 +11,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Engine, ResultT, Shard
-from gradestack.errors import ConfigError, PluginError
+from gradestack import ConfigError, Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
 from gradestack_plugins.engines.pool import Raised
 from gradestack_plugins.engines.processes import AHEAD

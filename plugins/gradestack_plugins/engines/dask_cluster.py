@@ -20,8 +20,7 @@ from distributed import Client, Future, KilledWorker, Scheduler, SpecCluster
 from distributed.comm.addressing import parse_address
 from distributed.comm.registry import get_backend
 
-from gradestack.errors import ConfigError, GradestackError, LostEngineError, PluginError
-from gradestack.guard import said
+from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, error_text
 from gradestack_plugins.engines.dask_local import LocalWorkers
 from gradestack_plugins.engines.dask_task import VERSIONS
 from gradestack_plugins.engines.machine import memory_share
@@ -105,7 +104,7 @@ class Cluster:
             # An OSError, too: those of the file system come back as values, so it is one of dask's own.
             if future.status in _LOST:
                 return None
-            return Answer(Raised(PluginError(f"a dask worker raised {said(error)}", VERSIONS), ""))
+            return Answer(Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS), ""))
 
     def _result(self, future: Any) -> Any:
         """Fetch a result; where its worker died meanwhile, that takes until it is worked out again."""

@@ -19,7 +19,7 @@ import threading
 from multiprocessing.util import Finalize
 from pathlib import Path
 
-from gradestack.errors import PluginError
+from gradestack import PluginError
 from gradestack_plugins.engines.machine import be_expendable, leave_when, limit_memory
 
 _STILLBORN = 3

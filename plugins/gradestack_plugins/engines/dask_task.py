@@ -15,10 +15,7 @@ from typing import Any
 import attrs
 import cloudpickle
 
-from gradestack._version import __version__
-from gradestack.api import Shard
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
-from gradestack.guard import said
+from gradestack import ConfigError, DataError, GradestackError, PluginError, Shard, __version__, error_text
 from gradestack_plugins.engines.pool import Raised, caught
 from gradestack_plugins.engines.serial import apply
 
@@ -114,7 +111,7 @@ class Task:
         except (GradestackError, OSError, KeyboardInterrupt) as error:
             return caught(error, self.shard)
         except BaseException as error:  # noqa: BLE001 - one that is no Exception would leave dask waiting for ever
-            return Raised(PluginError(f"a dask worker raised {said(error)}", VERSIONS), traceback.format_exc())
+            return Raised(PluginError(f"a dask worker raised {error_text(error)}", VERSIONS), traceback.format_exc())
 
 
 def _here() -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from gradestack.memory import available
+from gradestack import free_memory
 
 _GROUP_CPUS = Path("/sys/fs/cgroup/cpu.max")
 _SHARE = 0.8
@@ -77,7 +77,7 @@ def memory_share(given: str | None, workers: int) -> int | None:
     """
     if given is not None:
         return parse_size(given)
-    free = available()
+    free = free_memory()
     return None if free is None else int(_SHARE * free / workers)
 
 

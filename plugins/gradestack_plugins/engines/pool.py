@@ -24,9 +24,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Shard
-from gradestack.errors import PluginError
-from gradestack.guard import said
+from gradestack import PluginError, Shard, error_text
 from gradestack_plugins.engines.machine import (
     allocated,
     be_expendable,
@@ -155,7 +153,7 @@ def caught(error: BaseException, shard: Shard) -> Raised:
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - our own; many an exception can be written but not read
     except Exception:  # noqa: BLE001 - then it is told in words
-        return Raised(PluginError(f"{shard.input.shown}: {said(error)}"), trace)
+        return Raised(PluginError(f"{shard.input.shown}: {error_text(error)}"), trace)
     return Raised(error, trace)
 
 
@@ -211,7 +209,7 @@ class Member:
         try:
             return place, pickle.loads(answer)  # noqa: S301 - from a process of ours
         except Exception as error:  # noqa: BLE001 - a result of somebody's class that is not to be had here
-            return place, Raised(PluginError(f"the result of a worker process cannot be read: {said(error)}"), "")
+            return place, Raised(PluginError(f"the result of a worker process cannot be read: {error_text(error)}"), "")
 
     def close(self, *, at_once: bool) -> None:
         """End the process; at once, or when it has done what it was given."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Engine, ResultT, Shard
-from gradestack.errors import PluginError
+from gradestack import Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, memory_share, parse_size, usable_cores
 from gradestack_plugins.engines.pool import OUT_OF_MEMORY, RETIRED, Member, Raised
 from gradestack_plugins.engines.recovery import TRIES, alone, full

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from gradestack.api import Shard
-from gradestack.errors import PluginError
+from gradestack import PluginError, Shard
 
 TRIES = 2
 """How often a range may be lost before it is done alone."""

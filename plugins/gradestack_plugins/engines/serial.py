@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from gradestack.api import Engine, ResultT, Shard
-from gradestack.errors import PluginError
+from gradestack import Engine, PluginError, ResultT, Shard
 
 
 @attrs.frozen(kw_only=True)

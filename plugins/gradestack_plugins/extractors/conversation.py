@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gradestack.jsontext import compact
-from gradestack.model import JSON, Message, Sample, ToolCall
+from gradestack import JSON, Message, Sample, ToolCall
+from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import text_of
 
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from gradestack.api import Extractor
-from gradestack.model import JSON, Sample
+from gradestack import JSON, Extractor, Sample
 
 PLACES: tuple[tuple[str, ...], ...] = (
     ("memory_blocks",),

@@ -8,8 +8,7 @@ from functools import lru_cache
 
 import attrs
 
-from gradestack.api import Extractor
-from gradestack.model import Sample
+from gradestack import Extractor, Sample
 from gradestack_plugins.extractors.conversation import assistant_texts
 
 

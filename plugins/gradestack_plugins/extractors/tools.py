@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from gradestack.api import Extractor
-from gradestack.model import Sample
+from gradestack import Extractor, Sample
 from gradestack_plugins.extractors.conversation import argument_text, first_call, output_text
 
 

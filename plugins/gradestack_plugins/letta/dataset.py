@@ -9,10 +9,8 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Inputs, Profile, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import BadRecord, Sample, Source
+from gradestack import BadRecord, DataError, Inputs, Profile, Reader, Sample, Shard, Source
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.letta.dataset_rows import KEYS, RESULT_KEYS, csv_record, row_sample
 from gradestack_plugins.letta.references import VARIABLES
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradestack.api import Profile
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import JSON, Sample, Source
+from gradestack import JSON, Profile, Sample, Source
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.letta.references import VARIABLES, expectation, facets_of, input_of, truth_of
 
 KEYS = frozenset(

@@ -9,10 +9,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import ABSENT
-from gradestack.store import is_run
+from gradestack import ABSENT, DataError, is_run
+from gradestack.jsonio import JsonProblem, loads
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
 _RUN = re.compile(r"run_(\d{1,18})")

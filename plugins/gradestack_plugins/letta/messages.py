@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import compact
-from gradestack.model import JSON, Message, ToolCall
+from gradestack import JSON, Message, ToolCall
+from gradestack.jsonio import compact
 from gradestack_plugins.readers import chat
 
 _ENVELOPE = ("id", "date", "message_type", "otid", "run_id", "step_id", "sender_id", "seq_id")

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import compact
-from gradestack.model import JSON, Expectation, Fault, Status, ToolCall, ToolSpec
+from gradestack import JSON, Expectation, Fault, Status, ToolCall, ToolSpec
+from gradestack.jsonio import compact
 from gradestack_plugins.letta.references import truth_of
 from gradestack_plugins.readers import chat
 

@@ -8,10 +8,8 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, Line, iter_lines, line_ranges, loads
-from gradestack.model import ABSENT, BadRecord, Sample, Source
+from gradestack import ABSENT, BadRecord, DataError, Input, Inputs, Profile, Reader, Sample, Shard, Source
+from gradestack.jsonio import JsonProblem, Line, iter_lines, line_ranges, loads
 from gradestack_plugins.letta.layout import ResultFile, result_files, suite_samples, unwrapped
 from gradestack_plugins.letta.recognition import certainty, directory_certainty
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of

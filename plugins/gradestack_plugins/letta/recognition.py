@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from gradestack.jsontext import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.letta.layout import SUITE, result_files, unwrapped
 
 _HEAD = 64 * 1024

@@ -7,23 +7,24 @@ from typing import Any, ClassVar, TypeGuard
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.jsontext import compact
-from gradestack.model import (
+from gradestack import (
     JSON,
     LARGEST_SCORE,
     Fault,
     Grade,
+    Grader,
     Item,
     Outcome,
+    Profile,
     Sample,
     Status,
     check_grade,
     failed,
+    grade_from_json,
+    grade_to_json,
     skipped,
 )
-from gradestack.rowbytes import grade_to_json
-from gradestack.rows import grade_from_json
+from gradestack.jsonio import compact
 from gradestack_plugins.letta.records import recorded_fault
 from gradestack_plugins.letta.references import as_text
 

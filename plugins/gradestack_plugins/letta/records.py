@@ -7,9 +7,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.jsontext import compact
-from gradestack.model import JSON, BadRecord, Fault, Message, Sample, Source, Status
+from gradestack import JSON, BadRecord, Fault, Message, Profile, Sample, Source, Status
+from gradestack.jsonio import compact
 from gradestack_plugins.letta import own_rows
 from gradestack_plugins.letta.messages import Trajectory, read_trajectory
 from gradestack_plugins.letta.references import as_text, expectation, facets_of, input_of, truth_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradestack.jsontext import compact
-from gradestack.model import JSON, Expectation
+from gradestack import JSON, Expectation
+from gradestack.jsonio import compact
 
 VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
 """Objects of variables, which may also stand under ``metadata``; they are no facets."""

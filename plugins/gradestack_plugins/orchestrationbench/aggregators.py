@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Aggregator, Memory, Profile
-from gradestack.model import JSON, Grade, Key
+from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile
 from gradestack_plugins.orchestrationbench.figures import Figures, decision_matrix, file_figures, overall
 from gradestack_plugins.orchestrationbench.native import overall_statistics
 from gradestack_plugins.orchestrationbench.state import State, add_grade, merge_states

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.model import Fault, Sample, Status
+from gradestack import Fault, Profile, Sample, Status
 from gradestack_plugins.orchestrationbench.calls import CallFigures, CallRules, grade_calls, set_f1
 from gradestack_plugins.orchestrationbench.decisions import (
     Step,

@@ -17,8 +17,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.model import JSON
+from gradestack import JSON, Profile
 from gradestack_plugins.orchestrationbench.decisions import Step
 from gradestack_plugins.orchestrationbench.history import history_before, system_message
 from gradestack_plugins.orchestrationbench.judge import Judge, JudgeRequest, Verdict

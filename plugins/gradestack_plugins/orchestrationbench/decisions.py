@@ -21,8 +21,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.model import JSON, Fault, Sample, ToolCall
+from gradestack import JSON, Fault, Profile, Sample, ToolCall
 from gradestack_plugins.orchestrationbench.records import (
     AWAITING,
     CALL,

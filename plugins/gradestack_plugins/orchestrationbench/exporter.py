@@ -8,8 +8,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Exporter, ExportSummary
-from gradestack.model import JSON
+from gradestack import JSON, Exporter, ExportSummary
 from gradestack_plugins.orchestrationbench.native import detailed_result, overall_statistics
 
 NAME = "orchestrationbench.json"

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gradestack.api import Profile
+from gradestack import JSON, Profile
 from gradestack.exact import add_exact, exact_mean, exact_value
-from gradestack.model import JSON
 from gradestack_plugins.orchestrationbench.calls import harmonic
 from gradestack_plugins.orchestrationbench.decisions import CELLS, MATRIX
 from gradestack_plugins.orchestrationbench.state import FileState

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.model import JSON, Fault, Grade, Outcome, Reason, Sample, Status, failed, skipped
+from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, skipped
 from gradestack_plugins.orchestrationbench.arguments import Arguments, arguments_of, calls_of, fault_of
 from gradestack_plugins.orchestrationbench.calls import CallFigures
 from gradestack_plugins.orchestrationbench.ged import BUDGET

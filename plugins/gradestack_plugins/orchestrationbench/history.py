@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gradestack.model import JSON
+from gradestack import JSON
 
 Turn = dict[str, JSON]
 

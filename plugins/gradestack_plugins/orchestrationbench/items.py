@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack.model import JSON, Item, Outcome, Reason
+from gradestack import JSON, Item, Outcome, Reason
 from gradestack_plugins.orchestrationbench.arguments import Arguments
 from gradestack_plugins.orchestrationbench.calls import Pair
 from gradestack_plugins.orchestrationbench.decisions import Step

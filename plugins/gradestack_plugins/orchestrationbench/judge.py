@@ -8,9 +8,8 @@ from typing import Protocol
 
 import attrs
 
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import JSON
+from gradestack import JSON, DataError
+from gradestack.jsonio import JsonProblem, loads
 
 RUN_PREFIX = "run #"
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradestack.api import Profile
-from gradestack.model import JSON
+from gradestack import JSON, Profile
 from gradestack_plugins.orchestrationbench.decisions import MATRIX
 from gradestack_plugins.orchestrationbench.figures import Figures, overall
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.model import JSON, Fault, Reason, Sample
+from gradestack import JSON, Fault, Reason, Sample
 from gradestack_plugins.orchestrationbench.plans import PlanRules, PlanScore, compare_plans
 from gradestack_plugins.orchestrationbench.plantext import PlanText, Workflows, parse_plan
 from gradestack_plugins.orchestrationbench.records import PLAN_MARK, Trial

@@ -10,7 +10,7 @@ from typing import Literal
 
 import attrs
 
-from gradestack.api import Profile
+from gradestack import Profile
 from gradestack_plugins.orchestrationbench.ged import BUDGET, Distance, edit_distance
 from gradestack_plugins.orchestrationbench.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.graphs import Graph

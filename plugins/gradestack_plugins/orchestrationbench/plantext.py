@@ -25,7 +25,7 @@ from typing import Any
 import attrs
 import yaml
 
-from gradestack.api import Profile
+from gradestack import Profile
 
 Workflows = dict[Any, Any]
 

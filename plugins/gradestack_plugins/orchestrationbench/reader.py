@@ -11,10 +11,22 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import JSON, BadRecord, Fault, Sample, Source, Status, ToolSpec
+from gradestack import (
+    JSON,
+    BadRecord,
+    DataError,
+    Fault,
+    Input,
+    Inputs,
+    Profile,
+    Reader,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    ToolSpec,
+)
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
 from gradestack_plugins.orchestrationbench.judge import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
 from gradestack_plugins.orchestrationbench.records import Setting, Trial

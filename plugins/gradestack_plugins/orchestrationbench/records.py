@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.model import JSON
+from gradestack import JSON
 from gradestack_plugins.orchestrationbench.judge import Verdict
 
 Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.model import JSON, Expectation, Fault, Sample, Status, ToolCall, ToolSpec
+from gradestack import JSON, Expectation, Fault, Sample, Status, ToolCall, ToolSpec
 from gradestack_plugins.orchestrationbench.decisions import documented_steps, gold_decision, gold_steps
 from gradestack_plugins.orchestrationbench.planning import gold_plans, step_number
 from gradestack_plugins.orchestrationbench.records import CALL, Trial

@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 import yaml
 
-from gradestack.api import Inputs, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.model import JSON, BadRecord, Expectation, Sample, Source
+from gradestack import JSON, BadRecord, DataError, Expectation, Inputs, Reader, Sample, Shard, Source
 from gradestack_plugins.orchestrationbench.decisions import gold_decision, gold_steps
 from gradestack_plugins.orchestrationbench.planning import gold_plans
 from gradestack_plugins.orchestrationbench.plantext import parse_plan

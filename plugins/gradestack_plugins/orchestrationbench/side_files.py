@@ -8,9 +8,8 @@ from typing import Any
 
 import yaml
 
-from gradestack.errors import ConfigError, DataError
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import ToolSpec
+from gradestack import ConfigError, DataError, ToolSpec
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.orchestrationbench.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.records import Setting
 from gradestack_plugins.readers.chat import tool_spec

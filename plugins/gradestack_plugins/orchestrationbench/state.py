@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
+from gradestack import Grade, Key, Outcome
 from gradestack.exact import Partials, add_exact, count_into, merge_exact
-from gradestack.model import Grade, Key, Outcome
 from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
 
 

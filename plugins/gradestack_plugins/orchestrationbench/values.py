@@ -9,8 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.model import JSON
+from gradestack import JSON, Profile
 from gradestack_plugins.orchestrationbench.judge import Leftover, Verdict
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})

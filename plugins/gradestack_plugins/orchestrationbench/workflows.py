@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-from gradestack.api import Profile
+from gradestack import Profile
 from gradestack_plugins.orchestrationbench.graphs import Builder, Graph, Label
 from gradestack_plugins.orchestrationbench.plantext import Workflows
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import Message, ToolCall, ToolSpec
+from gradestack import Message, ToolCall, ToolSpec
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.parameter_lists import list_schema
 
 

@@ -10,12 +10,24 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Inputs, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, iter_lines, line_ranges, loads, numbered_lines
-from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack import (
+    BadRecord,
+    DataError,
+    Expectation,
+    Fault,
+    Inputs,
+    Message,
+    Reader,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    ToolCall,
+    ToolSpec,
+    suggest,
+)
+from gradestack.jsonio import JsonProblem, iter_lines, line_ranges, loads, numbered_lines
 from gradestack.quick import maker
-from gradestack.registry import suggest
 from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION, SAMPLE_SCHEMA
 

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import Expectation, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack import Expectation, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack.quick import maker
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION

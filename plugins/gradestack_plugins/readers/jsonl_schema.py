@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradestack.schema import DRAFT
-
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 FORM_VERSION = 1
 """Version of the form; raised when a file of the old one would be read differently."""
 

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import JSON
+from gradestack import JSON
+from gradestack.jsonio import JsonProblem, loads
 
 _JSON_WORDS: Final = {
     "str": "string",

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import compact
+from gradestack.jsonio import compact
 from gradestack_plugins.reporters.jsonview import spread
 from gradestack_plugins.reporters.lenient import as_list, as_map, as_text
 from gradestack_plugins.reporters.text import Cut, brief, cut

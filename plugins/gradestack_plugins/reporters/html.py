@@ -14,7 +14,7 @@ import attrs
 import jinja2
 from markupsafe import Markup
 
-from gradestack.api import Reporter
+from gradestack import Reporter
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, environment, policy, write_stream
 from gradestack_plugins.reporters.index import Index, first_reading, severity

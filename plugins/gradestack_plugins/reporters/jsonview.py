@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.reporters.lenient import same
 
 Path = tuple[str, ...]

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Reporter
+from gradestack import Reporter
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import environment, write_stream
 from gradestack_plugins.reporters.index import Index, first_reading, severity

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from gradestack.jsontext import dumps, loads
+from gradestack.jsonio import dumps, loads
 
 
 class ReportLike(Protocol):

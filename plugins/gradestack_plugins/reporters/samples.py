@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import compact
+from gradestack.jsonio import compact
 from gradestack_plugins.reporters.calls import Comparison, compare, reason_text
 from gradestack_plugins.reporters.conversation import Conversation, SharedTexts, conversation
 from gradestack_plugins.reporters.estimates import order

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import compact
+from gradestack.jsonio import compact
 
 UNDEFINED = "not defined"
 """What stands where a figure has no value. Never a zero."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack.api import Component
-from gradestack.hooks import hookimpl
+from gradestack import Component, hookimpl
 
 _HERE = "gradestack_plugins.stability"
 

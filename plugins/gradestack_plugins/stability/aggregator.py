@@ -9,8 +9,7 @@ from typing import Literal
 
 import attrs
 
-from gradestack.api import Aggregator, Profile
-from gradestack.model import JSON, Grade, Key, Outcome
+from gradestack import JSON, Aggregator, Grade, Key, Outcome, Profile
 from gradestack_plugins.stability.measures import Measures, documented, upstream
 from gradestack_plugins.stability.records import INVALID
 from gradestack_plugins.stability.state import (

@@ -6,9 +6,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Input, Profile
-from gradestack.jsontext import compact
-from gradestack.model import BadRecord, Source
+from gradestack import BadRecord, Input, Profile, Source
+from gradestack.jsonio import compact
 from gradestack_plugins.stability.records import LABELS, Raw, iter_file, uuid_of
 
 Found = tuple[int, str | None, str | None]

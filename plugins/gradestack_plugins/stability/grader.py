@@ -6,8 +6,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.model import Fault, Grade, Outcome, Reason, Sample, Status, failed, skipped
+from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, skipped
 from gradestack_plugins.stability.reader import StabilityRun
 from gradestack_plugins.stability.records import INVALID, LABELS
 

@@ -10,10 +10,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile, Reader, Shard
-from gradestack.jsonlist import Range
-from gradestack.jsontext import compact
-from gradestack.model import BadRecord, Expectation, Sample, Source, Status
+from gradestack import BadRecord, Expectation, Input, Inputs, Profile, Reader, Sample, Shard, Source, Status
+from gradestack.jsonio import Range, compact
 from gradestack_plugins.stability.dataset import Dataset, read_dataset
 from gradestack_plugins.stability.naming import sweep_name
 from gradestack_plugins.stability.records import (

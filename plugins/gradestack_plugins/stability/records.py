@@ -9,10 +9,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Input, Profile
-from gradestack.errors import DataError
-from gradestack.jsonlist import Range, iter_list, list_ranges
-from gradestack.jsontext import JsonProblem, compact, iter_lines, line_ranges, loads
+from gradestack import DataError, Input, Profile
+from gradestack.jsonio import JsonProblem, Range, compact, iter_lines, iter_list, line_ranges, list_ranges, loads
 from gradestack_plugins.stability.measures import UPSTREAM_FLAGS, UPSTREAM_FLOATS
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")

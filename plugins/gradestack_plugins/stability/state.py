@@ -6,8 +6,8 @@ import json
 from collections.abc import Hashable, Mapping
 from typing import Any, TypedDict
 
+from gradestack import Key
 from gradestack.exact import count_into
-from gradestack.model import Key
 
 
 class Task(TypedDict):

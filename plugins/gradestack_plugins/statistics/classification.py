@@ -7,9 +7,8 @@ from typing import Any, Literal, TypedDict
 
 import attrs
 
-from gradestack.api import Aggregator, Profile
+from gradestack import JSON, Aggregator, Grade, Item, Key, Outcome, Profile
 from gradestack.exact import count_into
-from gradestack.model import JSON, Grade, Item, Key, Outcome
 
 Matrix = dict[str, dict[str, int]]
 """Gold label -> predicted label -> number."""

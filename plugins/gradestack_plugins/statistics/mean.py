@@ -12,9 +12,8 @@ from typing import TypedDict
 
 import attrs
 
-from gradestack.api import Aggregator
+from gradestack import JSON, Aggregator, Grade, Key
 from gradestack.exact import add_exact
-from gradestack.model import JSON, Grade, Key
 from gradestack_plugins.statistics.student import t_quantile
 
 Cluster = list[float]

@@ -10,9 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from gradestack.api import Input, Inputs, Profile
-from gradestack.errors import DataError
-from gradestack.model import BadRecord, Grade, Key, Outcome
+from gradestack import BadRecord, DataError, Grade, Input, Inputs, Key, Outcome, Profile
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
 from gradestack_plugins.tau_bench.export import TauBenchExport
 from gradestack_plugins.tau_bench.grader import TauPartial

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, TypedDict
 
 import attrs
 
-from gradestack.api import Aggregator, Memory
+from gradestack import Aggregator, Grade, Key, Memory, Outcome
 from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
-from gradestack.model import Grade, Key, Outcome
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.records import finite_number, reward_of
 

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Exporter, ExportSummary, Shard
-from gradestack.model import BadRecord, Grade, Outcome, Sample
+from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard
 from gradestack_plugins.tau_bench.layout import indented, partial_name, statistics_block
 from gradestack_plugins.tau_bench.records import TauRecord
 

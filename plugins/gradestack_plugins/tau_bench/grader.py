@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import ABSENT, Fault, Grade, Item, Reason, Sample, Status, ToolCall, failed, skipped
+from gradestack import ABSENT, Fault, Grade, Grader, Item, Profile, Reason, Sample, Status, ToolCall, failed, skipped
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack.quick import maker
 from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, reward_of
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity

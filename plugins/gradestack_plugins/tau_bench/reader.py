@@ -9,11 +9,21 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Inputs, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.jsonlist import Range, iter_list, list_ranges
-from gradestack.jsontext import compact
-from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall
+from gradestack import (
+    BadRecord,
+    DataError,
+    Expectation,
+    Fault,
+    Inputs,
+    Message,
+    Reader,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    ToolCall,
+)
+from gradestack.jsonio import Range, compact, iter_list, list_ranges
 from gradestack.quick import maker
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action

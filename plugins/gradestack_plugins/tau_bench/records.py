@@ -8,9 +8,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import LARGEST_SCORE
+from gradestack import LARGEST_SCORE, Profile
+from gradestack.jsonio import JsonProblem, loads
 
 _LARGEST = sys.float_info.max
 RESPOND = "respond"

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Literal, TypedDict
 
 import attrs
 
-from gradestack.api import Aggregator, Memory
-from gradestack.model import Grade, Key, Outcome
+from gradestack import Aggregator, Grade, Key, Memory, Outcome
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
 
 MOST_K = 100

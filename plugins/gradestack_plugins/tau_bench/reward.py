@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.jsontext import compact
-from gradestack.model import LARGEST_SCORE, Fault, Grade, Reason, Sample, Status, failed, skipped
+from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Profile, Reason, Sample, Status, failed, skipped
+from gradestack.jsonio import compact
 from gradestack_plugins.tau_bench.records import TauRecord, finite_number, reward_of
 
 

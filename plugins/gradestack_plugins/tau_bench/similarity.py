@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gradestack.model import ABSENT, Reason
+from gradestack import ABSENT, Reason
 from gradestack.quick import maker
 
 MAX_DEPTH = 200

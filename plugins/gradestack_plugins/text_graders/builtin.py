@@ -10,8 +10,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.model import Grade, Sample
+from gradestack import Grade, Grader, Profile, Sample
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
     against,

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from gradestack.api import Grader
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import ABSENT, JSON, Grade, Sample
+from gradestack import ABSENT, JSON, Grade, Grader, Sample
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
     against,

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, NoReturn
 
 import attrs
 
-from gradestack.api import Grader
-from gradestack.model import Grade, Sample
+from gradestack import Grade, Grader, Sample
 from gradestack_plugins.text_graders.verdicts import no_submission
 
 MESSAGE = (

@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 
 import attrs
 
-from gradestack.api import Grader
-from gradestack.model import Grade, Sample
+from gradestack import Grade, Grader, Sample
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
     against,

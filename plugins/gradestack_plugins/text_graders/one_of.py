@@ -6,9 +6,8 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Grader
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import Grade, Sample
+from gradestack import Grade, Grader, Sample
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.text_graders.verdicts import (
     NEEDS,
     empty_reference,

@@ -14,9 +14,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from gradestack.api import Grader
-from gradestack.model import Fault, Grade, Sample, failed
-from gradestack.registry import suggest
+from gradestack import Fault, Grade, Grader, Sample, failed, suggest
 
 
 @attrs.frozen(kw_only=True)
@@ -37,8 +35,8 @@ class PythonFunction(Grader):
     """Grades with ``name(sample, submission)``, a function of a Python file or module.
 
     It returns a number or a truth value, a mapping with ``score`` and optionally ``rationale`` and ``metadata``, an
-    object with such attributes, or a :class:`gradestack.model.Grade`. Scores must lie in [0, 1]; anything else is a
-    failed grade, and so is an exception. ``sample`` is a :class:`gradestack.model.Sample` with ``ground_truth``
+    object with such attributes, or a :class:`gradestack.Grade`. Scores must lie in [0, 1]; anything else is a
+    failed grade, and so is an exception. ``sample`` is a :class:`gradestack.Sample` with ``ground_truth``
     besides; it need not carry a decorator.
 
     The code is imported when the suite is loaded, with all that it may do. So it is refused unless ``--allow-code``

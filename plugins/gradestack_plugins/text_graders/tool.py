@@ -7,9 +7,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.model import Grade, Sample
-from gradestack.registry import suggest
+from gradestack import Grade, Grader, Profile, Sample, suggest
 from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
 from gradestack_plugins.text_graders.json_equal import JsonEqual
 from gradestack_plugins.text_graders.numeric_close import NumericClose

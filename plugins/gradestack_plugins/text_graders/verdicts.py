@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradestack.model import ABSENT, JSON, Fault, Grade, Reason, Sample, failed, skipped
+from gradestack import ABSENT, JSON, Fault, Grade, Reason, Sample, failed, skipped
 
 NEEDS = frozenset({"text", "expected"})
 _SHOWN = 200

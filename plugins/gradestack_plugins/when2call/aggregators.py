@@ -7,9 +7,8 @@ from typing import TypedDict
 
 import attrs
 
-from gradestack.api import Aggregator
+from gradestack import JSON, Aggregator, Grade, Item, Key, Outcome
 from gradestack.exact import count_into
-from gradestack.model import JSON, Grade, Item, Key, Outcome
 
 RATES = ("tool", "answer", "parameter")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradestack.errors import DataError
-from gradestack.jsontext import JsonProblem, iter_lines, loads
+from gradestack import DataError
+from gradestack.jsonio import JsonProblem, iter_lines, loads
 
 FORCED = (
     "all_logprobs_-inf_string_fallback",

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsontext import JsonProblem, compact, loads
-from gradestack.model import Expectation, ToolCall, ToolSpec
+from gradestack import Expectation, ToolCall, ToolSpec
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.chat import tool_call, tool_spec
 from gradestack_plugins.when2call.labels import LABELS
 

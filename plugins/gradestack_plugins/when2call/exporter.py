@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Exporter, ExportSummary
+from gradestack import Exporter, ExportSummary
 from gradestack_plugins.when2call.audit import read_events, summarise
 from gradestack_plugins.when2call.labels import VARIANTS
 from gradestack_plugins.when2call.reader import When2CallReader

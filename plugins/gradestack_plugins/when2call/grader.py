@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.api import Grader, Profile
-from gradestack.model import Fault, Grade, Item, Outcome, Reason, Sample, Status, failed, skipped
+from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, failed, skipped
 from gradestack_plugins.when2call.labels import INVALID, LABELS, NVIDIA_DIRECT, VARIANTS
 from gradestack_plugins.when2call.reader import When2CallRecord
 from gradestack_plugins.when2call.records import SINGLE

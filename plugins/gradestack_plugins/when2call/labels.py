@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from gradestack.jsontext import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Canonical order: of matrices, of outputs, and of ``answers`` in the dataset."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from gradestack.api import Input
-from gradestack.errors import DataError
-from gradestack.jsontext import compact
-from gradestack.model import BadRecord, Source
+from gradestack import BadRecord, DataError, Input, Source
+from gradestack.jsonio import compact
 from gradestack_plugins.when2call.records import METHODS, Form, Method, Prediction, Raw, form_of, iter_raw, uuid_of
 
 _TELLING = ("judge", "mcq", "logprob", "nvidia", "lm_eval")

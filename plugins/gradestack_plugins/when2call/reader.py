@@ -8,11 +8,8 @@ from typing import Literal
 
 import attrs
 
-from gradestack.api import Input, Inputs, Profile, Reader, Shard
-from gradestack.errors import DataError
-from gradestack.jsonlist import Range
-from gradestack.jsontext import compact
-from gradestack.model import BadRecord, Expectation, Sample, Source, Status
+from gradestack import BadRecord, DataError, Expectation, Input, Inputs, Profile, Reader, Sample, Shard, Source, Status
+from gradestack.jsonio import Range, compact
 from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
 from gradestack_plugins.when2call.labels import LABELS
 from gradestack_plugins.when2call.predictions import Loaded, load

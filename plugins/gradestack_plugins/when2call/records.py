@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.jsonlist import Range, iter_list, list_ranges
-from gradestack.jsontext import JsonProblem, iter_lines, line_ranges, loads
+from gradestack.jsonio import JsonProblem, Range, iter_lines, iter_list, line_ranges, list_ranges, loads
 from gradestack_plugins.when2call.labels import (
     LABELS,
     NVIDIA_DIRECT,

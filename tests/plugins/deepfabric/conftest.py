@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gradestack.api import Input, Inputs
-from gradestack.model import Key, Source
+from gradestack import Input, Inputs, Key, Source
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import build, split_entry

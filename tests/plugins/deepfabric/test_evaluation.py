@@ -6,7 +6,7 @@ import math
 import pytest
 
 import gradestack_plugins.deepfabric as family
-from gradestack.errors import DataError
+from gradestack import DataError
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.grader import DeepFabric
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradestack
-from gradestack.api import ExportSummary, GraderSummary, Input, Shard
-from gradestack.model import BadRecord, Outcome, Source
+from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter

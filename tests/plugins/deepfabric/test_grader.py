@@ -5,8 +5,7 @@ import pickle
 import attrs
 import pytest
 
-from gradestack import testing
-from gradestack.model import Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec
+from gradestack import Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec, testing
 from gradestack_plugins.deepfabric.checks import values_equal
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.schemas import convert

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from gradestack.model import Outcome
-from gradestack.structure import Problems, structure
+from gradestack import Outcome
+from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.deepfabric.checks import pointer
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.weights import resolve

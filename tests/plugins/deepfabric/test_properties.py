@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.model import Expectation, Outcome, Sample, ToolCall
+from gradestack import Expectation, Outcome, Sample, ToolCall
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric

@@ -6,11 +6,8 @@ import pickle
 
 import pytest
 
-from gradestack import testing
-from gradestack.api import Input, Inputs
-from gradestack.errors import DataError
-from gradestack.jsontext import iter_lines, line_ranges
-from gradestack.model import BadRecord, Status
+from gradestack import BadRecord, DataError, Input, Inputs, Status, testing
+from gradestack.jsonio import iter_lines, line_ranges
 from gradestack_plugins.deepfabric import joining
 from gradestack_plugins.deepfabric import reader as reader_module
 from gradestack_plugins.deepfabric.reader import DeepFabricReader

@@ -5,7 +5,7 @@ import enum
 
 import pytest
 
-from gradestack.model import Status
+from gradestack import Status
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.records import NO_QUERY, RecordProblem, lenient_truth, looks_like_call, strict_truth
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack.model import Status
+from gradestack import Status
 from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, kind_of, read_reply
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import Status, ToolSpec
+from gradestack import Status, ToolSpec
+from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.deepfabric import tables
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, find, signature
 from gradestack_plugins.deepfabric.tables import ToolTable, table

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.model import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec
+from gradestack import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec
 from gradestack_plugins.deepfabric import grader as module
 from gradestack_plugins.deepfabric import schemas
 from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics

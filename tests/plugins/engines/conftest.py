@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack.api import Input, Shard
+from gradestack import Input, Shard
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gradestack._version import __version__
-from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack import ConfigError, DataError, PluginError, __version__
 from gradestack_plugins.engines import dask as engine_module
 from gradestack_plugins.engines import dask_task
 from gradestack_plugins.engines.dask import Dask
@@ -62,7 +61,7 @@ def test_errors_cross(cluster, shards):
     """Ours as they are, others in words with a hint; each when its shard is due."""
 
     def ours(shard):
-        from gradestack.errors import DataError  # by value, as above
+        from gradestack import DataError
 
         if shard.ordinal == 2:
             raise DataError("two", "and more")

@@ -6,9 +6,8 @@ import json
 import pytest
 
 import gradestack
-from gradestack.errors import ConfigError, DataError
-from gradestack.jsontext import line_ranges
-from gradestack.registry import Registry, discover
+from gradestack import ConfigError, DataError, Registry, discover
+from gradestack.jsonio import line_ranges
 from gradestack_plugins.readers import jsonl
 
 CALL = {"name": "book", "arguments": {"day": 1, "to": "Rome"}}

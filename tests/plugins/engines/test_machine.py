@@ -37,11 +37,11 @@ def test_what_is_no_size(text):
 
 def test_every_worker_gets_an_equal_share(monkeypatch):
     """80 % of what is free, unless a size is given or nothing is known."""
-    monkeypatch.setattr(machine, "available", lambda: 1000)
+    monkeypatch.setattr(machine, "free_memory", lambda: 1000)
     assert machine.memory_share(None, 4) == 200
     assert machine.memory_share("1kB", 4) == 1000
     assert machine.memory_share("none", 4) is None
-    monkeypatch.setattr(machine, "available", lambda: None)
+    monkeypatch.setattr(machine, "free_memory", lambda: None)
     assert machine.memory_share(None, 4) is None
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gradestack.errors import DataError, PluginError
+from gradestack import DataError, PluginError
 from gradestack_plugins.engines import pool
 from gradestack_plugins.engines.auto import Auto
 from gradestack_plugins.engines.processes import AHEAD, Processes
@@ -230,7 +230,7 @@ def test_it_has_no_state():
 UNGUARDED = """
 import threading
 from pathlib import Path
-from gradestack.api import Input, Shard
+from gradestack import Input, Shard
 from gradestack_plugins.engines.processes import Processes
 
 print("run", flush=True)
@@ -253,7 +253,7 @@ def test_a_thread_of_our_own_does_not_hinder_forking(tmp_path):
 STUCK = """
 import multiprocessing, os, re, sys
 from pathlib import Path
-from gradestack.api import Input, Shard
+from gradestack import Input, Shard
 from gradestack_plugins.engines import pool
 from gradestack_plugins.engines.processes import Processes
 

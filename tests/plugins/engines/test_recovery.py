@@ -5,8 +5,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from gradestack.api import Input, Shard
-from gradestack.errors import PluginError
+from gradestack import Input, PluginError, Shard
 from gradestack_plugins.engines.recovery import alone, full
 
 SHARD = Shard(ordinal=4, input=Input(path=Path("x"), name="x", shown="runs.jsonl"), start=70, first_row=100)

@@ -2,7 +2,7 @@
 
 import pickle
 
-from gradestack.api import Input, Shard
+from gradestack import Input, Shard
 from gradestack_plugins.engines.serial import Serial
 
 

@@ -6,12 +6,10 @@ import pickle
 
 import pytest
 
-from gradestack import testing
-from gradestack.api import Extractor
-from gradestack.model import Message, Sample, ToolCall
-from gradestack.registry import discover
-from gradestack.slots import GraderSlot, grade_sample
-from gradestack.structure import Problems, structure
+from gradestack import Extractor, Message, Sample, ToolCall, discover, testing
+from gradestack.grading.plan import GraderSlot
+from gradestack.grading.turns import grade_sample
+from gradestack.suites.strict import Problems, structure
 from gradestack_plugins import extractors
 from gradestack_plugins.extractors.assistant import AllAssistant, FirstAssistant, LastAssistant, LastTurn
 from gradestack_plugins.extractors.memory import MemoryBlock

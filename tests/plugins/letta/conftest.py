@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from gradestack.api import Inputs
-from gradestack.inputs import name_inputs
+from gradestack import Inputs
+from gradestack.suites.inputs import name_inputs
 from gradestack_plugins.letta.reader import Letta
 
 

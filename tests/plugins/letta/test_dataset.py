@@ -6,12 +6,8 @@ import json
 
 import pytest
 
-from gradestack import testing
-from gradestack.api import Inputs
-from gradestack.errors import DataError
-from gradestack.inputs import name_inputs, recognise
-from gradestack.model import BadRecord, Sample
-from gradestack.registry import discover
+from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
+from gradestack.suites.inputs import name_inputs, recognise
 from gradestack_plugins.letta.dataset import LettaDataset
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

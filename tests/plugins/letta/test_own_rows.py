@@ -9,9 +9,8 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack.inputs import recognise
-from gradestack.model import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec
-from gradestack.registry import discover
+from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover
+from gradestack.suites.inputs import recognise
 from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
 

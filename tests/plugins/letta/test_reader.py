@@ -6,12 +6,8 @@ import json
 
 import pytest
 
-from gradestack import testing
-from gradestack.api import Inputs
-from gradestack.errors import DataError
-from gradestack.inputs import name_inputs, recognise
-from gradestack.model import BadRecord, Sample
-from gradestack.registry import discover
+from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
+from gradestack.suites.inputs import name_inputs, recognise
 from gradestack_plugins import letta as family
 from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
@@ -267,7 +263,7 @@ def test_shards_do_not_change_what_is_read(letta, tmp_path, monkeypatch):
     """Small shards give the same samples with the same lines, in the same order."""
     file = letta.write(tmp_path / "results.jsonl", [letta.result(n) for n in range(40)])
     whole = letta.read(file)
-    from gradestack.jsontext import line_ranges
+    from gradestack.jsonio import line_ranges
     from gradestack_plugins.letta import reader
 
     monkeypatch.setattr(reader, "line_ranges", lambda path: line_ranges(path, 1500))

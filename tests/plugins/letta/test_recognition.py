@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from gradestack.inputs import recognise
-from gradestack.model import BadRecord, Sample
-from gradestack.registry import discover
+from gradestack import BadRecord, Sample, discover
+from gradestack.suites.inputs import recognise
 from gradestack_plugins.letta.reader import Letta
 
 REGISTRY = discover(limit="")

@@ -6,9 +6,7 @@ import json
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import Fault, Grade, Item, Reason, Sample, Status
-from gradestack.rowbytes import grade_to_json
+from gradestack import Fault, Grade, Item, Reason, Sample, Status, grade_to_json, testing
 from gradestack_plugins.letta.recorded import Recorded
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

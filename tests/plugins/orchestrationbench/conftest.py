@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack.api import ExportSummary, GraderSummary, Input, Inputs
-from gradestack.model import Key
+from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key
 
 HERE = Path(__file__).parent
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack.model import Expectation, Outcome, Sample, ToolCall, ToolSpec
+from gradestack import Expectation, Outcome, Sample, ToolCall, ToolSpec
 from gradestack_plugins.orchestrationbench.calls import set_f1
 from gradestack_plugins.orchestrationbench.graders import OrchestrationCall
 

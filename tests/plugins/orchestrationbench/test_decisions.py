@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.model import Expectation, Outcome, Sample, Status, ToolCall
+from gradestack import Expectation, Outcome, Sample, Status, ToolCall
 from gradestack_plugins.orchestrationbench.graders import OrchestrationDecision
 
 PROFILES = ["documented", "upstream"]

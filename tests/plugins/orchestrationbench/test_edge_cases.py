@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from gradestack.model import Outcome
+from gradestack import Outcome
 
 PROFILES = ["documented", "upstream"]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import Grade, Key, Outcome
+from gradestack import Grade, Key, Outcome, testing
 from gradestack_plugins.orchestrationbench.aggregators import (
     OrchestrationBenchFigures,
     OrchestrationCalls,
@@ -327,7 +326,7 @@ def test_the_result_file_survives_odd_paths(bench, write, monkeypatch):
 
 def test_without_its_own_aggregator_nothing_is_exported():
     """The result file needs the figures of the family's aggregator."""
-    from gradestack.api import ExportSummary, GraderSummary, Input
+    from gradestack import ExportSummary, GraderSummary, Input
     from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter
     from gradestack_plugins.orchestrationbench.graders import OrchestrationBench
 

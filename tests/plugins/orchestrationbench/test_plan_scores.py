@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from gradestack.errors import ConfigError
-from gradestack.model import Expectation, Outcome, Sample
+from gradestack import ConfigError, Expectation, Outcome, Sample
 from gradestack_plugins.orchestrationbench.graders import OrchestrationPlan
 from gradestack_plugins.orchestrationbench.networkx_ged import available
 

@@ -5,10 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import testing
-from gradestack.api import Input, Inputs
-from gradestack.errors import ConfigError, DataError
-from gradestack.model import Status
+from gradestack import ConfigError, DataError, Input, Inputs, Status, testing
 from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
 from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
 

@@ -9,7 +9,7 @@ import random
 import pytest
 import yaml
 
-from gradestack.api import Input, Inputs
+from gradestack import Input, Inputs
 from gradestack_plugins.orchestrationbench.scenario import ScenarioReader, label_of
 from gradestack_plugins.orchestrationbench.side_files import read_cards
 

@@ -3,10 +3,7 @@
 import pytest
 import yaml
 
-from gradestack import testing
-from gradestack.api import Input, Inputs
-from gradestack.errors import DataError
-from gradestack.model import BadRecord
+from gradestack import BadRecord, DataError, Input, Inputs, testing
 from gradestack_plugins.orchestrationbench.scenario import ScenarioReader, label_of
 
 STEPS = [

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack.api import Input, Inputs
+from gradestack import Input, Inputs
 from gradestack_plugins.readers.jsonl import JsonLines
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack.model import Message, ToolCall, ToolSpec
+from gradestack import Message, ToolCall, ToolSpec
 from gradestack_plugins.readers import chat
 
 ODD = [None, True, 5, 1.5, "text", [], {}, [None], {"function": None}, {"function": []}, {"name": []}, float("nan")]

@@ -7,10 +7,20 @@ import json
 import jsonschema
 import pytest
 
-from gradestack import testing
-from gradestack.errors import DataError
-from gradestack.jsontext import line_ranges
-from gradestack.model import BadRecord, Expectation, Fault, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack import (
+    BadRecord,
+    DataError,
+    Expectation,
+    Fault,
+    Message,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    ToolSpec,
+    testing,
+)
+from gradestack.jsonio import line_ranges
 from gradestack_plugins.readers import jsonl
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.stacks import jsonl as default_stack

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.api import Input, Shard
-from gradestack.jsontext import JsonProblem, loads
-from gradestack.model import BadRecord, Sample, Source, Status
-from gradestack.registry import discover
-from gradestack.structure import Problems, structure
+from gradestack import BadRecord, Input, Sample, Shard, Source, Status, discover
+from gradestack.jsonio import JsonProblem, loads
+from gradestack.suites.strict import Problems, structure
 from gradestack.testing import nasty_samples
 from gradestack_plugins.readers import jsonl_fast
 from gradestack_plugins.readers.jsonl import JsonLines

@@ -8,7 +8,7 @@ import attrs
 import jinja2
 import pytest
 
-from gradestack.hooks import hookimpl
+from gradestack import hookimpl
 from gradestack_plugins import reporters
 from gradestack_plugins.reporters.html import HtmlReporter
 

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from gradestack.api import Input, Inputs
-from gradestack.model import BadRecord, Key
+from gradestack import BadRecord, Input, Inputs, Key
 from gradestack_plugins.stability.aggregator import Stability
 from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import testing
-from gradestack.model import Grade, Key, Outcome, skipped
-from gradestack.structure import Problems, structure
+from gradestack import Grade, Key, Outcome, skipped, testing
+from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.stability.aggregator import RATES, Stability
 from tests.plugins.stability.stability_records import LABELS, PROFILES, C, D, I, T, item, record
 

@@ -11,8 +11,7 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack.facade import grade_files, load_suite
-from gradestack.model import Sample
+from gradestack import Sample, grade_files, load_suite
 from gradestack.runner import run_suite
 from gradestack_plugins.stability.aggregator import PER_GOLD, RATES, Stability
 from gradestack_plugins.stability.exporter import heading

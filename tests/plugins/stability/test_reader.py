@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import BadRecord, Expectation, Outcome, Sample, Status
+from gradestack import BadRecord, Expectation, Outcome, Sample, Status, testing
 from gradestack_plugins.stability import records as module
 from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from gradestack.facade import grade_files
-from gradestack.model import BadRecord, Sample, Status
+from gradestack import BadRecord, Sample, Status, grade_files
 from tests.plugins.stability.stability_records import PROFILES, C, D, I, T, item, record
 
 

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import testing
-from gradestack.errors import ConfigError
-from gradestack.model import Grade, Item, Key, Outcome, skipped
-from gradestack.structure import Problems, structure
+from gradestack import ConfigError, Grade, Item, Key, Outcome, skipped, testing
+from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.statistics.classification import Classification
 
 LABELS = ("a", "b", "c")

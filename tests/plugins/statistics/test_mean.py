@@ -7,8 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import Fault, Grade, Key, failed, skipped
+from gradestack import Fault, Grade, Key, failed, skipped, testing
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.statistics.student import t_quantile
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from gradestack.api import Input, Inputs
-from gradestack.model import Key, Source
+from gradestack import Input, Inputs, Key, Source
 from gradestack_plugins.tau_bench.reader import TauBench, sample_of
 
 

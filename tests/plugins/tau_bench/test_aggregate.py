@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.model import Fault, Grade, Item, Key, Outcome, failed, skipped
+from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
 from gradestack_plugins.tau_bench.aggregate import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.bands import BANDS, band_index
 

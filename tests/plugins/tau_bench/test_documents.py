@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gradestack.model import Grade, Key, Status
+from gradestack import Grade, Key, Status
 from gradestack_plugins.tau_bench.bands import BANDS
 from gradestack_plugins.tau_bench.grader import TauPartial, describe
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK

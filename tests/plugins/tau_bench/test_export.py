@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.api import ExportSummary, GraderSummary, Input, Inputs, Shard
-from gradestack.model import BadRecord, Grade, Sample
+from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Sample, Shard
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
 from gradestack_plugins.tau_bench.export import STATISTICS, TauBenchExport
 from gradestack_plugins.tau_bench.grader import TauPartial
@@ -55,7 +54,7 @@ def summarise(given_input, reader, grader, grades):
 
 
 def key_of(sample):
-    from gradestack.model import Key
+    from gradestack import Key
 
     return Key(id=sample.id, run=sample.run)
 

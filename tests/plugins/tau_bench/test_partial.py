@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.model import Expectation, Fault, Outcome, Reason, Sample, Status, ToolCall
+from gradestack import Expectation, Fault, Outcome, Reason, Sample, Status, ToolCall
 from gradestack_plugins.tau_bench.grader import MAX_REASONS, TauPartial, _reasons, describe
 from gradestack_plugins.tau_bench.records import Call, TauRecord
 from gradestack_plugins.tau_bench.similarity import Budget

@@ -7,10 +7,8 @@ import math
 
 import pytest
 
-from gradestack.api import Input, Inputs
-from gradestack.errors import DataError
-from gradestack.jsonlist import list_ranges
-from gradestack.model import BadRecord, Sample, Status
+from gradestack import BadRecord, DataError, Input, Inputs, Sample, Status
+from gradestack.jsonio import list_ranges
 from gradestack_plugins.tau_bench import reader as module
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.records import TauRecord

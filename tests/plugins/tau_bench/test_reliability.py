@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack.model import Fault, Grade, Key, Outcome, failed, skipped
+from gradestack import Fault, Grade, Key, Outcome, failed, skipped
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 
 FAILED = failed(Fault(category="data", code="x"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from gradestack.model import Fault, Key, Outcome, Sample, Status
+from gradestack import Fault, Key, Outcome, Sample, Status
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reward import TauReward

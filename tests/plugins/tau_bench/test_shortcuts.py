@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.model import Expectation, Grade, Key, Outcome, Sample, Status, ToolCall
+from gradestack import Expectation, Grade, Key, Outcome, Sample, Status, ToolCall
 from gradestack_plugins.tau_bench import grader as module
 from gradestack_plugins.tau_bench.aggregate import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial

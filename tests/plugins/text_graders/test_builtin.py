@@ -6,8 +6,7 @@ import warnings
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import Expectation, Sample
+from gradestack import Expectation, Sample, testing
 from gradestack_plugins import text_graders
 from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
 

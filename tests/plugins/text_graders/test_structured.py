@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import testing
-from gradestack.jsontext import compact
-from gradestack.model import ABSENT, Expectation, Sample
+from gradestack import ABSENT, Expectation, Sample, testing
+from gradestack.jsonio import compact
 from gradestack_plugins.text_graders.json_equal import JsonEqual, first_difference
 from gradestack_plugins.text_graders.numeric_close import NumericClose, read_number
 from gradestack_plugins.text_graders.one_of import OneOf

@@ -9,10 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import Expectation, Grade, Sample
-from gradestack.registry import discover
-from gradestack.structure import Problems, structure
+from gradestack import Expectation, Grade, Sample, discover, testing
+from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade, load
 from gradestack_plugins.text_graders.tool import BUILT_IN, Tool
 

@@ -7,8 +7,7 @@ import json
 import attrs
 import pytest
 
-from gradestack.api import ExportSummary, GraderSummary, Input, Inputs
-from gradestack.model import BadRecord, Grade, Key, Outcome, Sample
+from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Key, Outcome, Sample
 from gradestack_plugins.statistics.classification import Classification
 from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
 from gradestack_plugins.when2call.exporter import When2CallExporter

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack.facade import grade_files, load_suite
+from gradestack import grade_files, load_suite
 from gradestack.runner import run_suite
 
 ROOT = Path(__file__).parents[3]
@@ -133,7 +133,7 @@ def test_overrides_reach_reader_and_grader(grade):
 def test_another_formats_trajectory_is_labelled_by_its_calls(tmp_path):
     """Samples of any reader can be graded: a call is a tool_call, silence waits for a judge."""
     import gradestack
-    from gradestack.model import Expectation, Sample, ToolCall
+    from gradestack import Expectation, Sample, ToolCall
     from gradestack_plugins.when2call.grader import When2Call
 
     samples = [

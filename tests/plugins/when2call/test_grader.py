@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gradestack import testing
-from gradestack.model import Fault, Outcome, Status, ToolCall
-from gradestack.structure import Problems, structure
+from gradestack import Fault, Outcome, Status, ToolCall, testing
+from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.when2call.grader import When2Call
 from tests.plugins.when2call.when2call_records import PROFILES, judge, sample
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import testing
-from gradestack.model import Key, Status, ToolSpec
+from gradestack import Key, Status, ToolSpec, testing
 from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
 from gradestack_plugins.when2call.grader import When2Call
 from tests.plugins.when2call.when2call_records import LABELS, PROFILES, judge, sample

@@ -7,8 +7,7 @@ import math
 
 import pytest
 
-from gradestack.errors import DataError
-from gradestack.model import BadRecord, Sample, Status
+from gradestack import BadRecord, DataError, Sample, Status
 from gradestack_plugins.when2call.reader import When2CallReader
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradestack.model import BadRecord, Sample, Status
+from gradestack import BadRecord, Sample, Status
 from gradestack_plugins.when2call.reader import When2CallReader
 from tests.plugins.when2call.when2call_records import PROFILES, judge
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack.model import Expectation, Sample
+from gradestack import Expectation, Sample
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 PROFILES = ("documented", "upstream")

@@ -1,7 +1,6 @@
 """Grades how much of an answer is in capitals."""
 
-from gradestack.api import Component
-from gradestack.hooks import hookimpl
+from gradestack import Component, hookimpl
 
 
 @hookimpl

@@ -4,8 +4,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Aggregator
-from gradestack.model import Grade, Key
+from gradestack import Aggregator, Grade, Key
 
 State = dict[str, Any]
 

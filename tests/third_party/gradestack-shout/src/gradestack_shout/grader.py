@@ -2,8 +2,7 @@
 
 import attrs
 
-from gradestack.api import Grader
-from gradestack.model import Grade, Sample, skipped
+from gradestack import Grade, Grader, Sample, skipped
 
 
 @attrs.frozen(kw_only=True)

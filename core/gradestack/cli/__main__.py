@@ -1,0 +1,5 @@
+"""``python -m gradestack.cli``."""
+
+from gradestack.cli.commands import main
+
+main()

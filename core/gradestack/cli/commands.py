@@ -1,0 +1,313 @@
+"""The command line. Only click is imported here; everything else when a command runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradestack._version import __version__
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, printable
+
+if TYPE_CHECKING:
+    from gradestack.report import Report
+    from gradestack.suites.spec import Suite
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+Command = Callable[..., Any]
+debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
+"""Read by :func:`main` from the arguments, so that it works in any place."""
+
+
+def _run_options(command: Command) -> Command:
+    """Add the options every grading command has."""
+    for option in reversed(
+        [
+            click.option("-o", "--output", metavar="DIR", help="Run directory [default: gradestack-runs/NAME/TIME]."),
+            click.option(
+                "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
+            ),
+            click.option("--no-rows", is_flag=True, help="Keep no results.jsonl: figures only."),
+            click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
+            click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
+            click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
+            click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
+            click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
+            click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
+            click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
+            debug_option,
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings=CONTEXT)
+@click.version_option(__version__, prog_name="gradestack")
+@debug_option
+def cli() -> None:
+    """Grade recorded runs of tool-calling LLM agents.
+
+    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable, 4 a plugin is broken,
+    130 interrupted.
+    """
+
+
+def _finish(report: Report, *, quiet: bool) -> None:
+    from gradestack.cli import console  # noqa: PLC0415 - not needed for --help
+
+    if not quiet:
+        console.say(f"{console.results(report)}\n\n{console.files(report)}")
+    if report.passed is not None:
+        console.say(console.verdict(report.passed))
+    if quiet:
+        for name, text in sorted(report.summary.get("broken", {}).items()):
+            click.echo(printable(f"error: {name} is broken: {text}"), err=True)
+    if "incomplete" in report.summary:
+        from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
+        from gradestack.rundir.place import can_continue  # noqa: PLC0415
+
+        graded = report.summary["incomplete"] == PAGES_MISSING
+        if can_continue(report.path):
+            rest = "--resume writes the pages" if graded else "--resume grades the rest"
+        else:
+            rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
+        kept = "results were kept, pages are missing" if graded else "partial results were kept"
+        click.echo(printable(f"interrupted: {kept}{'; ' * bool(rest)}{rest}"), err=True)
+        _leave_in_peace()
+    sys.exit(report.exit_code)
+
+
+def _leave_in_peace() -> None:
+    """Ignore Ctrl-C from the interpreter's end on: one more would end the process by the signal, without exit code."""
+    import atexit  # noqa: PLC0415 - only after an interruption
+    import signal  # noqa: PLC0415
+
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
+
+
+def _registry(*, no_plugins: bool) -> Any:
+    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
+
+    found = discover(limit="" if no_plugins else None)
+    for name in found.unknown:
+        click.echo(printable(f"warning: GRADESTACK_PLUGINS names {name}, no installed plugin is called that"), err=True)
+    return found
+
+
+def _execute(
+    make: Callable[[dict[str, Any]], Suite],
+    *,
+    output: str | None,
+    overrides: tuple[str, ...],
+    num_runs: int | None,
+    no_rows: bool,
+    engine: str | None,
+    workers: int | None,
+    resume: bool,
+    quiet: bool,
+    strict: bool,
+    no_plugins: bool,
+) -> None:
+    """Run the suite that ``make`` returns when it is given what all grading commands take."""
+    from pathlib import Path  # noqa: PLC0415 - not needed for --help
+
+    from gradestack.cli import console  # noqa: PLC0415
+    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
+    from gradestack.rundir.place import check_place  # noqa: PLC0415
+    from gradestack.runner import run_suite  # noqa: PLC0415
+
+    place = Path(output) if output is not None else None
+    if place is not None:
+        check_place(place)  # before any work is done
+    if num_runs is not None:
+        overrides = (*overrides, f"num_runs={num_runs}")
+    registry = _registry(no_plugins=no_plugins)
+    suite = make({"overrides": overrides, "engine": engine, "workers": workers, "registry": registry})
+
+    def say(text: str) -> None:
+        click.echo(printable(text), err=True)
+
+    with like_ctrl_c():
+        with console.progress(suite.name, quiet=quiet) as watch:
+            report = run_suite(suite, place, strict=strict, rows=not no_rows, resume=resume, watch=watch, say=say)
+        _finish(report, quiet=quiet)
+
+
+@cli.command()
+@click.argument("suite")
+@click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
+@click.option("--allow-code", is_flag=True, help="Import Python code that the suite names. Only for suites you trust.")
+@_run_options
+def run(suite: str, *, cached: str | None, allow_code: bool, **shared: Any) -> None:
+    """Run the suite file SUITE: read, grade, gate, report."""
+    from gradestack.python_api import load_suite  # noqa: PLC0415
+
+    def make(common: dict[str, Any]) -> Suite:
+        return load_suite(suite, cached=cached, allow_code=allow_code, **common)
+
+    _execute(make, **shared)
+
+
+@cli.command()
+@click.argument("files", nargs=-1, required=True)
+@click.option("--stack", metavar="NAME", help="Metric stack [default: the format's own].")
+@click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
+@click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
+@click.option(
+    "--profile", type=click.Choice(["documented", "upstream"]), help="What the document defines, or the program does."
+)
+@_run_options
+def grade(
+    files: tuple[str, ...],
+    *,
+    stack: str | None,
+    reader: str | None,
+    dataset: str | None,
+    profile: Any,
+    **shared: Any,
+) -> None:
+    """Grade FILES (result files or directories) without a YAML file."""
+    from gradestack.python_api import files_suite  # noqa: PLC0415
+
+    def make(common: dict[str, Any]) -> Suite:
+        return files_suite(files, stack=stack, reader=reader, dataset=dataset, profile=profile, **common)
+
+    _execute(make, **shared)
+
+
+@cli.command()
+@click.argument("suite")
+@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
+@debug_option
+def validate(suite: str, *, overrides: tuple[str, ...]) -> None:
+    """Check the suite file SUITE without running it."""
+    from gradestack.python_api import load_suite  # noqa: PLC0415
+
+    found = load_suite(suite, overrides=overrides)
+    click.echo(f"{suite}: valid")
+    click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
+    click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
+    click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
+    click.echo(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
+    for warning in found.warnings:
+        click.echo(f"  warning: {warning}")
+
+
+@cli.command()
+@click.argument("run_dir")
+@click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
+@click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
+@debug_option
+def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> None:
+    """Write the report pages of RUN_DIR again, from its result files alone."""
+    from pathlib import Path  # noqa: PLC0415
+
+    from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
+    from gradestack.report import load_report  # noqa: PLC0415
+
+    found = load_report(Path(run_dir))
+    out = Path(output) if output else Path(run_dir)
+    for page in rewrite_pages(found, _registry(no_plugins=False), formats, out):
+        click.echo(f"Report: {page}")
+
+
+@cli.group()
+def plugins() -> None:
+    """See what is installed."""
+
+
+@plugins.command("list")
+@click.option("--kind", metavar="KIND", help="Only this kind: reader, grader, aggregator, ...")
+def plugins_list(*, kind: str | None) -> None:
+    """List every component with its plugin's distribution and version."""
+    from gradestack.cli.listing import component_lines  # noqa: PLC0415
+
+    for line in component_lines(_registry(no_plugins=False), kind):
+        click.echo(line)
+
+
+@plugins.command("describe")
+@click.argument("name")
+def plugins_describe(name: str) -> None:
+    """Describe the component NAME: what it computes, its options and defaults."""
+    from gradestack.cli.listing import describe_lines  # noqa: PLC0415
+
+    for line in describe_lines(_registry(no_plugins=False), name):
+        click.echo(line)
+
+
+@cli.group()
+def stacks() -> None:
+    """See the named metric stacks."""
+
+
+@stacks.command("list")
+def stacks_list() -> None:
+    """List the named stacks."""
+    found = [pair for pair in _registry(no_plugins=False).components() if pair[0].kind == "stack"]
+    for component, plugin in found:
+        click.echo(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
+
+
+@stacks.command("show")
+@click.argument("name")
+def stacks_show(name: str) -> None:
+    """Print the stack NAME as YAML, ready to paste into a suite."""
+    import yaml  # noqa: PLC0415
+
+    click.echo(yaml.safe_dump(dict(_registry(no_plugins=False).stack(name)), sort_keys=False), nl=False)
+
+
+@cli.command()
+@click.argument("what", type=click.Choice(["suite", "sample"]))
+def schema(what: str) -> None:
+    """Print the JSON Schema of a suite file, or of a line of the jsonl sample form."""
+    from gradestack.jsonio.values import dumps  # noqa: PLC0415
+    from gradestack.suites.schema import suite_schema  # noqa: PLC0415
+
+    registry = _registry(no_plugins=False)
+    found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
+    click.echo(dumps(found, indent=2))
+
+
+def _explain(error: BaseException, *, debug: bool) -> int:
+    """Say what went wrong on standard error and return the exit code."""
+    if debug:
+        import traceback  # noqa: PLC0415 - only here
+
+        traceback.print_exception(error)
+    if isinstance(error, GradestackError):
+        click.echo(printable(f"error: {error}"), err=True)
+        return error.exit_code
+    if isinstance(error, OSError):
+        click.echo(f"error: {error.filename or 'output'}: {error.strerror or error}", err=True)
+        return DataError.exit_code
+    advice = "" if debug else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
+    click.echo(printable(f"error: unexpected {type(error).__name__}: {error}{advice}"), err=True)
+    return PluginError.exit_code
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; the one place where errors become messages and exit codes."""
+    given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if getattr(stream, "errors", None) == "strict":  # a name or a mark the terminal cannot show is not a crash
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        cli.main(args=given, prog_name="gradestack", standalone_mode=False)
+    except click.exceptions.Exit as done:
+        sys.exit(done.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ConfigError.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        _leave_in_peace()
+        sys.exit(EXIT_INTERRUPTED)
+    except SystemExit:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
+        sys.exit(_explain(error, debug="--debug" in given))

@@ -1,0 +1,90 @@
+"""Texts of `gradestack plugins list` and `gradestack plugins describe`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from typing import get_args
+
+import attrs
+
+from gradestack.api import KINDS, Kind
+from gradestack.errors import ConfigError, suggest
+from gradestack.registry import Registry
+from gradestack.suites.schema import default_of, options, type_schema
+
+_SHOWN = {
+    "reader": ("provides", "stack", "duplicates"),
+    "grader": ("needs", "requires", "aggregators"),
+    "aggregator": ("memory",),
+    "exporter": ("reader", "graders"),
+}
+
+
+def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
+    """Yield one line per component, then the broken plugins and conflicts.
+
+    Raises:
+        ConfigError: No such kind.
+    """
+    if kind is not None and kind not in KINDS:
+        msg = f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}"
+        raise ConfigError(msg)
+    for component, plugin in registry.components():
+        if kind in (None, component.kind):
+            yield (
+                f"{component.kind:<11} {component.name:<26} {component.summary}  "
+                f"[{plugin.distribution} {plugin.version}]"
+            )
+    for plugin in registry.broken:
+        yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.distribution} {plugin.version}]"
+    for conflict in registry.conflicts:
+        yield f"conflict    {conflict}"
+
+
+def _type_name(hint: object) -> str:
+    schema = type_schema(hint)
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "anyOf" in schema:
+        return " | ".join(_type_name(each) for each in get_args(hint))
+    return str(schema.get("type", "any"))
+
+
+def describe_lines(registry: Registry, name: str) -> Iterator[str]:
+    """Yield the description of every component of a name.
+
+    Raises:
+        ConfigError: No component of any kind has the name.
+        PluginError: It cannot be loaded.
+    """
+    kinds: list[Kind] = [kind for kind in KINDS if name in registry.names(kind)]
+    if not kinds:
+        known = [component.name for component, _ in registry.components()]
+        msg = f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`"
+        raise ConfigError(msg)
+    for number, kind in enumerate(kinds):
+        if number:
+            yield ""
+        component, plugin = registry.find(kind, name)
+        target = registry.load(kind, name)
+        yield f"{kind} {name}: {component.summary}"
+        yield f"  from {plugin.distribution} {plugin.version}, plugin {plugin.name}, {component.target}"
+        if kind != "stack":
+            yield f"  version {target.version}"
+        for attribute in _SHOWN.get(kind, ()):
+            value = getattr(target, attribute)
+            shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
+            yield f"  {attribute}: {shown or 'none'}"
+        if documentation := inspect.getdoc(target):
+            yield ""
+            yield from (f"  {line}".rstrip() for line in documentation.splitlines())
+        found = options(target)
+        if found:
+            yield ""
+            yield "  options:"
+        for field, hint in found:
+            default = default_of(field)
+            shown = "required" if default is attrs.NOTHING else f"default {json.dumps(default, default=str)}"
+            yield f"    {field.alias or field.name}: {_type_name(hint)} ({shown})"

@@ -1,0 +1,1 @@
+"""Gates: rules over figures that decide pass or fail."""

@@ -1,0 +1,176 @@
+"""The figures every run has, whatever its graders: counts by state, averages, pass rates; per grader and per model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from gradestack.api import Aggregator, Profile
+from gradestack.exact import Partials, exact_mean, merge_exact
+from gradestack.exact import add_times as add_exact_times
+from gradestack.gates.rules import SampleRule, passes
+from gradestack.model import JSON, Grade, Key, Outcome
+
+
+class Count(TypedDict):
+    """JSON state of one grader's figures."""
+
+    states: dict[str, int]
+    sum: Partials
+    passed: int
+    ran: int
+    """Samples whose recorded run did not fail, whatever the grade."""
+    passed_ran: int
+    """Those of them that pass."""
+
+
+Tally = dict[str, dict[str, Count]]
+"""Model (JSON text: a name, or null) -> grader key -> figures."""
+
+
+def new_count() -> Count:
+    """Return the figures of nothing seen."""
+    return {"states": {str(outcome): 0 for outcome in Outcome}, "sum": [], "passed": 0, "ran": 0, "passed_ran": 0}
+
+
+def count_grades(
+    tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule | None, *, ran: bool = True
+) -> None:
+    """Count the grades of one sample, in place; ``ran`` says whether its recorded run did not fail."""
+    counts = tally.get(model)
+    if counts is None:
+        counts = tally[model] = {key: new_count() for key in grades}
+    for key, grade in grades.items():
+        add_times(counts[key], grade.outcome, grade.score, 1, gate, ran=ran)
+
+
+def add_times(
+    count: Count, outcome: Outcome, score: float | None, times: int, gate: SampleRule | None, *, ran: bool
+) -> None:
+    """Count grades of one outcome and score, in place."""
+    count["states"][outcome] += times
+    if ran:
+        count["ran"] += times
+    if score is not None:
+        passed = times if passes(gate, score) else 0
+        add_exact_times(count["sum"], score, times)
+        count["passed"] += passed
+        if ran:
+            count["passed_ran"] += passed
+
+
+def _merge_count(left: Count, right: Count) -> None:
+    for state, number in right["states"].items():
+        left["states"][state] += number
+    merge_exact(left["sum"], right["sum"])
+    for name in ("passed", "ran", "passed_ran"):
+        left[name] += right[name]
+
+
+def merge_tallies(left: Tally, right: Tally) -> Tally:
+    """Add ``right`` to ``left`` in place and return ``left``; models keep the order of their first sample."""
+    for model, counts in right.items():
+        mine = left.setdefault(model, {})
+        for key, count in counts.items():
+            _merge_count(mine.setdefault(key, new_count()), count)
+    return left
+
+
+def overall(tally: Tally, keys: list[str]) -> dict[str, Count]:
+    """Return the figures over all models, per grader key."""
+    total = {key: new_count() for key in keys}
+    for counts in tally.values():
+        for key, count in counts.items():
+            _merge_count(total[key], count)
+    return total
+
+
+def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
+    """Return one grader's figures.
+
+    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / total``;
+    ``pass_rate = 100 x passed / attempted``. Attempted means graded: skipped, failed and missing samples are in the
+    total only. 0/0 is None.
+
+    ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
+    are those of them that pass, while the average is over the graded ones, failed runs included; 0/0 is 0.0.
+    """
+    total, graded = sum(count["states"].values()), count["states"][Outcome.GRADED]
+    upstream = profile == "upstream"
+    attempted, passed = (count["ran"], count["passed_ran"]) if upstream else (graded, count["passed"])
+    nothing = 0.0 if upstream else None
+    mean = exact_mean(count["sum"], graded)
+    over_all = exact_mean(count["sum"], total)
+    return {
+        "total": total,
+        "total_attempted": attempted,
+        "avg_score_attempted": nothing if mean is None else mean,
+        "avg_score_total": nothing if over_all is None else over_all,
+        "passed_attempts": passed,
+        "failed_attempts": attempted - passed,
+        "pass_rate": 100.0 * passed / attempted if attempted else nothing,
+    }
+
+
+_MOST_DIFFERENT = 4096
+"""Different scores counted before they are settled."""
+_GRADED = Outcome.GRADED
+_Told = tuple[str, bool, Outcome, float | None]
+"""What the tally wants to know of a grade: model, whether the recorded run did not fail, outcome, score."""
+
+
+class Counting:
+    """Folds grades into tally and metrics.
+
+    Args:
+        keys: Grader keys.
+        metrics: Aggregators, each with the key of the grader it reads.
+        gate: Per-sample rule.
+        broken: Told about metrics that raise, by their number.
+
+    Attributes:
+        states: The aggregators' states, in their order.
+    """
+
+    def __init__(
+        self,
+        keys: Iterable[str],
+        metrics: Sequence[tuple[str, Aggregator[Any]]],
+        gate: SampleRule | None,
+        broken: Callable[[int, BaseException], None],
+    ) -> None:
+        self._gate, self._metrics, self._broken = gate, metrics, broken
+        self.states: list[Any] = [each.start() for _, each in metrics]
+        self._tally: Tally = {}
+        self._told: dict[str, Counter[_Told]] = {key: Counter() for key in keys}
+
+    def add(self, keys: list[Key], columns: dict[str, list[Grade]], ran: list[bool]) -> None:
+        """Count a block of samples; ``ran`` says of each whether its recorded run did not fail."""
+        for number, (of, aggregator) in enumerate(self._metrics):
+            try:
+                self.states[number] = aggregator.add_many(self.states[number], keys, columns[of])
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
+                self._broken(number, error)
+        models = [key.model or "" for key in keys]
+        for name, grades in columns.items():
+            told = self._told[name]
+            told.update(
+                zip(models, ran, [each.outcome for each in grades], [each.score for each in grades], strict=True)
+            )
+            if len(told) > _MOST_DIFFERENT:
+                self._settle()
+
+    def _settle(self) -> None:
+        for name, told in self._told.items():
+            for (model, ran, outcome, score), times in told.items():
+                counts = self._tally.get(model)
+                if counts is None:
+                    counts = self._tally[model] = {key: new_count() for key in self._told}
+                add_times(counts[name], outcome, score, times, self._gate, ran=ran)
+            told.clear()
+
+    def tally(self) -> Tally:
+        """Return the tally of everything added."""
+        self._settle()
+        return self._tally

@@ -1,0 +1,65 @@
+"""The same room for recursion wherever a shard is worked on.
+
+What is nested too deeply for a recursive function depends on how deep the stack already is, which differs between a
+script, the command line, a worker process and a worker thread. So that the same records are too deep everywhere, the
+interpreter's limit is moved for the time of a shard, by what the stack holds already. What is left is a frame or two,
+by which the interpreter counts calls differently once it has specialised the code that makes them.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+ROOM = 800
+"""Frames a shard's work may nest. Less than the interpreter's usual 1000: what it writes must be readable where the
+stack is deeper."""
+
+
+def _room(depth: int = 0) -> int:
+    """Return how many frames fit on top of this one."""
+    try:
+        return _room(depth + 1)
+    except RecursionError:
+        return depth
+
+
+@contextmanager
+def even_depth() -> Iterator[None]:
+    """Leave the code inside the same room for recursion, however deep it is called.
+
+    The limit is the interpreter's, not the thread's: outside the main thread it is left as it was set, because another
+    thread may be at a shard of its own, with the same stack below it.
+    """
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before + ROOM - _room())
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            sys.setrecursionlimit(before)
+
+
+_ALLOCATIONS = 10_000
+"""Objects made and not freed between two looks: a block of samples has more than the interpreter's usual 700, so that
+it would look every few samples, at objects that are about to be freed anyway. Many more do not fit into caches."""
+
+
+@contextmanager
+def fewer_collections() -> Iterator[None]:
+    """Have the collector look at young objects less often; a caller that has it off, or rarer still, is left alone.
+
+    Merging results makes as many as grading: every state holds thousands of small lists.
+    """
+    before = gc.get_threshold()
+    if not 0 < before[0] < _ALLOCATIONS:
+        yield
+        return
+    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)

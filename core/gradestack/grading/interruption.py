@@ -1,0 +1,58 @@
+"""Ctrl-C held back until what is at hand is done."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Self
+
+
+class Interruption:
+    """Holds back Ctrl-C until the sample at hand is done, so that its row and its figures stay together.
+
+    The first signal sets ``requested``; a second one interrupts at once, unless ``patient``, or inside :meth:`held`:
+    what is being finished then is short and must be finished. Does nothing outside the main thread, or where the caller
+    handles the signal itself.
+    """
+
+    def __init__(self, *, patient: bool = False) -> None:
+        self.requested = False
+        self._patient = patient
+        self._installed = self._held = self._late = False
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._held:
+            self._late |= self.requested
+        elif self.requested and not self._patient:
+            signal.default_int_handler(number, frame)
+        self.requested = True
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold back a second signal, too, until the code inside is done.
+
+        Raises:
+            KeyboardInterrupt: There was one.
+        """
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        if self._late and not self._patient:
+            self._late = False
+            raise KeyboardInterrupt
+
+    def __enter__(self) -> Self:
+        own = threading.current_thread() is threading.main_thread()
+        if own and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+            self._installed = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,108 @@
+"""What all shards came to: results merged in shard order, and the figures finished."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Aggregator
+from gradestack.grading.counts import Tally, merge_tallies
+from gradestack.grading.duplicates import Identities
+from gradestack.grading.result import ShardResult
+from gradestack.jsonio.values import dumps
+from gradestack.plugin_errors import error_text
+from gradestack.suites.spec import Suite
+
+LISTED = 1000
+"""Bad and repeated records are all counted; this many are listed."""
+
+
+@attrs.define
+class Merged:
+    """What all shards came to, or all rows of one run of several."""
+
+    samples: int = 0
+    tally: Tally = attrs.field(factory=dict)
+    states: dict[str, Any] = attrs.field(factory=dict)
+    by_input: dict[str, dict[str, Any]] = attrs.field(factory=dict)
+    """Input name -> states, for exporters."""
+    tally_by_input: dict[str, Tally] = attrs.field(factory=dict)
+    native: dict[tuple[str, str], list[Path]] = attrs.field(factory=dict)
+    bad: int = 0
+    bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
+    duplicates: int = 0
+    duplicates_listed: list[str] = attrs.field(factory=list)
+    seen: set[tuple[str, str, str]] = attrs.field(factory=set)
+    broken: dict[str, str] = attrs.field(factory=dict)
+    timings: dict[str, float] = attrs.field(factory=dict)
+    """Grader key -> seconds over all shards."""
+    interrupted: bool = False
+
+
+class Merging:
+    """Takes in shard results one after the other, in shard order.
+
+    Attributes:
+        merged: What they have come to so far.
+        identities: Digests of all samples so far.
+    """
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite, self.merged, self.identities = suite, Merged(), Identities()
+        self.metrics: Mapping[str, Aggregator[Any]] = {
+            f"{metric.of}/{metric.stage.key}": metric.stage.component for metric in suite.metrics
+        }
+
+    def add(self, result: ShardResult, offset: int = 0) -> None:
+        """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
+        merged = self.merged
+        for artefact, path in result.native.items():
+            merged.native.setdefault((result.input, artefact), []).append(path)
+        merged.broken = {**result.broken, **merged.broken}
+        self._states(merged.states, result.states)
+        merge_tallies(merged.tally, result.tally)
+        if self.suite.exporters:
+            # Merging may have taken pieces of the states over, so these need their own.
+            self._states(merged.by_input.setdefault(result.input, {}), copy.deepcopy(result.states))
+            merge_tallies(merged.tally_by_input.setdefault(result.input, {}), result.tally)
+        merged.samples += result.samples
+        merged.bad += result.bad
+        merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
+        merged.seen |= result.seen
+        merged.interrupted |= result.interrupted
+        merged.duplicates += len(result.superseded)
+        merged.duplicates_listed += result.superseded[: LISTED - len(merged.duplicates_listed)]
+        self.identities.add(bytes(result.keys), result.ordinal, result.samples, offset)
+        for key, seconds in result.timings.items():
+            merged.timings[key] = merged.timings.get(key, 0.0) + seconds
+
+    def _states(self, into: dict[str, Any], states: dict[str, Any]) -> None:
+        for name, state in states.items():
+            if name in self.merged.broken:
+                continue
+            aggregator = self.metrics[name]
+            try:
+                into[name] = aggregator.merge(into[name] if name in into else aggregator.start(), state)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
+                self.merged.broken[name] = error_text(error)
+
+    def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so."""
+        done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.suite.graders}
+        for metric in self.suite.metrics:
+            name = f"{metric.of}/{metric.stage.key}"
+            try:
+                if name not in self.merged.broken:
+                    state = states[name] if name in states else metric.stage.component.start()
+                    finished = dict(metric.stage.component.finish(state))
+                    dumps(finished)
+                    done[metric.of][metric.stage.key] = finished
+                    continue
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
+                self.merged.broken[name] = error_text(error)
+            done[metric.of][metric.stage.key] = {"error": self.merged.broken[name]}
+        return done

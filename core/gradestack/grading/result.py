@@ -1,0 +1,37 @@
+"""What one shard came to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.grading.counts import Tally
+
+
+@attrs.define(kw_only=True)
+class ShardResult:
+    """Everything one shard came to."""
+
+    ordinal: int
+    input: str
+    samples: int = 0
+    rows: Path | None = None
+    native: dict[str, Path] = attrs.field(factory=dict)
+    states: dict[str, Any] = attrs.field(factory=dict)
+    """``grader/metric`` -> aggregator state."""
+    tally: Tally = attrs.field(factory=dict)
+    bad: int = 0
+    bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
+    keys: bytearray = attrs.field(factory=bytearray)
+    """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
+    superseded: list[str] = attrs.field(factory=list)
+    """Places of records left out because a later one of the same (id, model, run) counts."""
+    seen: set[tuple[str, str, str]] = attrs.field(factory=set)
+    """(model, id, run as JSON or "" where runs are not told apart), only kept when a dataset is joined."""
+    broken: dict[str, str] = attrs.field(factory=dict)
+    """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
+    timings: dict[str, float] = attrs.field(factory=dict)
+    """Grader key -> seconds."""
+    interrupted: bool = False

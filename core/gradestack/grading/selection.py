@@ -1,0 +1,86 @@
+"""Which samples of the input count: the first tasks, certain tags, the last of several duplicates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import attrs
+import msgspec
+
+from gradestack.api import Reader, Shard
+from gradestack.grading.duplicates import DIGEST, Identities
+from gradestack.grading.reading import records_of
+from gradestack.model import Sample
+
+_encode = msgspec.json.Encoder().encode
+
+
+def digest(sample: Sample) -> bytes:
+    """Return a 64-bit digest of a sample's identity (id, model, run)."""
+    identity = (sample.id, sample.model, sample.run)
+    try:
+        text = _encode(identity)
+    except (TypeError, UnicodeEncodeError):  # a text of a class of its own, or a lone surrogate: the same form
+        text = json.dumps(identity, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    return blake2b(text, digest_size=DIGEST).digest()
+
+
+@attrs.frozen(kw_only=True)
+class Selection:
+    """A picklable choice of samples."""
+
+    ids: frozenset[str] | None = None
+    tags: frozenset[str] = frozenset()
+    last: Mapping[bytes, tuple[int, int]] | None = None
+    """Identity digest -> (shard, position) of the record that counts, when the last duplicate wins."""
+
+    def takes(self, sample: Sample, place: tuple[int, int]) -> bool:
+        """Return whether a sample counts; ``place`` is its shard and its position in it."""
+        if self.ids is not None and sample.id not in self.ids:
+            return False
+        if self.tags and not self.tags & tags_of(sample):
+            return False
+        return not self.superseded(sample, place)
+
+    def superseded(self, sample: Sample, place: tuple[int, int]) -> bool:
+        """Return whether a later record of the same (id, model, run) takes this one's place."""
+        return self.last is not None and self.last.get(digest(sample)) not in (None, place)
+
+
+def tags_of(sample: Sample) -> set[str]:
+    """Return the facet ``tags``: a list of texts, or one text."""
+    tags = sample.facets.get("tags")
+    if isinstance(tags, str):
+        return {tags}
+    return {tag for tag in tags if isinstance(tag, str)} if isinstance(tags, list | tuple) else set()
+
+
+def _samples(reader: Reader, shards: Iterable[Shard], index: Any) -> Iterator[tuple[tuple[int, int], Sample]]:
+    for shard in shards:
+        samples = (each for each in records_of(reader, shard, index) if isinstance(each, Sample))
+        for position, sample in enumerate(samples):
+            yield (shard.ordinal, position), sample
+
+
+def first_ids(reader: Reader, shards: Iterable[Shard], index: Any, count: int) -> frozenset[str]:
+    """Return the first ``count`` distinct task ids of the input; reads no further than it must."""
+    found: set[str] = set()
+    for _, sample in _samples(reader, shards, index):
+        if sample.id not in found and len(found) == count:
+            break
+        found.add(sample.id)
+    return frozenset(found)
+
+
+def last_ones(reader: Reader, shards: Iterable[Shard], index: Any) -> dict[bytes, tuple[int, int]]:
+    """Return where the last record of every repeated (id, model, run) stands: a first pass over all inputs."""
+    found = Identities()
+    for shard in shards:
+        keys = bytearray()
+        for _, sample in _samples(reader, [shard], index):
+            keys += digest(sample)
+        found.add(bytes(keys), shard.ordinal)
+    return found.last_of_repeated()

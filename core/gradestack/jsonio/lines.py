@@ -1,0 +1,85 @@
+"""Lines of files, found without loading the files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+from gradestack.errors import DataError
+
+LINE_SHARD_BYTES = 8 * 1024 * 1024
+"""Size of a shard of a line-oriented file. Fixed, so that results never depend on the number of workers."""
+
+_MARK = b"\xef\xbb\xbf"
+_NEWLINE = 0x0A
+_PIECE = 256 * 1024
+"""Bytes read at once."""
+
+
+@attrs.frozen
+class Line:
+    """One non-blank line of a file."""
+
+    number: int
+    """One-based."""
+    data: bytes
+
+
+def line_ranges(path: Path, size: int = LINE_SHARD_BYTES) -> Iterator[tuple[int, int, int]]:
+    """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about ``size`` bytes.
+
+    An empty file yields nothing.
+    """
+    held = bytearray(min(size, _PIECE))  # one for all pieces: fresh memory takes longer to get than to fill
+    piece = memoryview(held)
+    with path.open("rb") as file:
+        start, line = 0, 1
+        while True:
+            left, lines, whole = size, 0, True
+            while left and (got := file.readinto(piece[:left])):
+                left -= got
+                lines += held.count(b"\n", 0, got)
+                whole = held[got - 1] == _NEWLINE
+            rest = b"" if whole else file.readline()
+            end = start + size - left + len(rest)
+            if end == start:
+                return
+            yield start, end, line
+            start, line = end, line + lines + rest.endswith(b"\n")
+
+
+def numbered_lines(
+    path: Path, start: int = 0, end: int | None = None, first_line: int = 1
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (one-based number, bytes) of the non-blank lines of a byte range that starts at the beginning of a line.
+
+    A byte-order mark is removed. Lines added to the file behind the range are not looked at.
+
+    Raises:
+        DataError: The file ends before the range does: it was cut short since the range was planned.
+    """
+    number = first_line
+    position = start
+    last = sys.maxsize if end is None else end
+    with path.open("rb", buffering=_PIECE) as file:
+        file.seek(start)
+        for data in file:
+            if position >= last:
+                return
+            position += len(data)
+            if number == 1 and data.startswith(_MARK):
+                data = data.removeprefix(_MARK)  # noqa: PLW2901
+            if not data.isspace() and data:
+                yield number, data
+            number += 1
+        if end is not None and position < end:
+            msg = f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}"
+            raise DataError(msg)
+
+
+def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:
+    """Yield what :func:`numbered_lines` yields, as objects."""
+    return (Line(number, data) for number, data in numbered_lines(path, start, end, first_line))

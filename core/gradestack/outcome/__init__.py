@@ -1,0 +1,1 @@
+"""What a graded run comes to: figures, runs, native files, pages."""

@@ -1,0 +1,81 @@
+"""Native artefacts: pieces of all shards joined, and every exporter given the figures of its input."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
+from gradestack.errors import storage_failed
+from gradestack.grading.counts import overall
+from gradestack.grading.merging import Merging
+from gradestack.plugin_errors import error_text
+
+_CHUNK = 1 << 20
+
+
+def write_native(run: Merging, place: Path) -> None:
+    """Join native parts and let every exporter finish, once per input.
+
+    Args:
+        run: What all shards came to.
+        place: The run directory.
+
+    Raises:
+        OSError: The disk is full or broken; the parts are still there.
+    """
+    suite, merged = run.suite, run.merged
+    several = len(suite.inputs.data) > 1
+    for stage in suite.exporters:
+        exporter: Exporter = stage.component
+        for given in suite.inputs.data:
+            if given.name not in merged.by_input or stage.name in merged.broken:
+                continue
+            out = place / "native" / (given.name if several else "")
+            try:
+                _write(run, stage.name, exporter, given, out)
+            except (Exception, SystemExit) as error:  # a native file is a convenience; the run is not lost for it
+                if storage_failed(error):
+                    raise
+                merged.broken.setdefault(stage.name, error_text(error).replace(f"{place}/", ""))
+
+
+def _write(run: Merging, name: str, exporter: Exporter, given: Input, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    aggregates = run.finish_states(run.merged.by_input[given.name])
+    counts = overall(run.merged.tally_by_input[given.name], [stage.key for stage in run.suite.graders])
+    summary = ExportSummary(
+        input=given,
+        reader=run.suite.reader.component,
+        profile=run.suite.profile,
+        dataset=run.suite.inputs.dataset,
+        max_samples=run.suite.max_samples or None,
+        graders={
+            stage.name: GraderSummary(
+                key=stage.key,
+                grader=stage.component,
+                states=counts[stage.key]["states"],
+                aggregates=aggregates[stage.key],
+            )
+            for stage in reversed(run.suite.graders)
+        },
+    )
+    for (owner, artefact), parts in sorted(run.merged.native.items()):
+        exporter_name, _, file_name = artefact.partition("/")
+        if (owner, exporter_name) == (given.name, name):
+            head, tail = exporter.frame(file_name, summary)
+            with (out / Path(file_name).name).open("wb") as to:
+                _join_parts(to, head, parts, exporter.separator, tail)
+    for file_name, text in exporter.finish(summary).items():
+        (out / Path(file_name).name).write_text(text, encoding="utf-8", newline="", errors="surrogatepass")
+
+
+def _join_parts(out: BinaryIO, head: str, parts: list[Path], separator: str, tail: str) -> None:
+    out.write(head.encode("utf-8", "surrogatepass"))
+    for number, part in enumerate(parts):
+        if number:
+            out.write(separator.encode())
+        with part.open("rb") as file:
+            shutil.copyfileobj(file, out, _CHUNK)
+    out.write(tail.encode("utf-8", "surrogatepass"))

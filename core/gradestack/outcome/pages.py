@@ -1,0 +1,95 @@
+"""Report pages: written at the end of a run, or again from a run directory alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
+from gradestack.plugin_errors import error_text, guarded
+from gradestack.registry import Registry
+from gradestack.report import Report
+from gradestack.suites.spec import Stage
+from gradestack.suites.strict import Problems, structure
+
+PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
+"""What a summary says of a run that was interrupted while its pages were written."""
+
+
+@attrs.define
+class Pages:
+    """What the reporters of a run wrote, relative to the run directory, and which of them failed with what."""
+
+    written: list[Path] = attrs.field(factory=list)
+    broken: dict[str, str] = attrs.field(factory=dict)
+    interrupted: bool = False
+
+
+def write_pages(stages: Iterable[Stage], report: Report) -> Pages:
+    """Let every reporter write into the report's directory; a failure costs its page, never the results.
+
+    Raises:
+        OSError: The disk is full or broken.
+    """
+    pages = Pages()
+    for stage in stages:
+        try:
+            pages.written += [page.relative_to(report.path) for page in stage.component.write(report, report.path)]
+        except KeyboardInterrupt:
+            pages.interrupted = True
+            break
+        except (Exception, SystemExit) as error:  # the results are worth more than a page
+            if storage_failed(error):  # nothing else could be written either
+                raise
+            pages.broken[f"reporter {stage.name}"] = error_text(error).replace(f"{report.path}/", "")
+    return pages
+
+
+def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], out: Path) -> list[Path]:
+    """Write the pages of a finished run again.
+
+    Args:
+        report: The run.
+        registry: Where reporters come from.
+        formats: Reporters by name; none: those the run had, with their options, else ``html`` and ``markdown``.
+        out: Directory to write into.
+
+    Raises:
+        ConfigError: No such reporter, or ``out`` cannot be written.
+        DataError: The disk is full or broken.
+        PluginError: A reporter is broken.
+    """
+    chosen: list[tuple[str, dict[str, Any]]] = [(name, {}) for name in formats]
+    chosen = chosen or [
+        (each["name"], each["options"]) for each in report.header.get("components", ()) if each["kind"] == "reporter"
+    ]
+    written: list[Path] = []
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, options in chosen or [("html", {}), ("markdown", {})]:
+            target = registry.load("reporter", name)
+            with guarded(f"reporter {name}"):
+                try:
+                    reporter = structure(options, target)
+                except Problems as problems:
+                    msg = f"reporter {name!r} does not take the options of this run; name it with --format"
+                    raise PluginError(msg, *(f"{place}: {text}" for place, text in problems.found)) from problems
+                written += reporter.write(report, out)
+    except OSError as error:
+        msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
+        raise (DataError if storage_failed(error) else ConfigError)(msg) from error
+    return written
+
+
+def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
+    """Return a summary that tells which pages are missing, and why."""
+    told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
+    found = {**summary, "warnings": [*summary["warnings"], *told]}
+    if pages.broken:
+        found["broken"] = {**summary.get("broken", {}), **pages.broken}
+    if pages.interrupted:
+        found.setdefault("incomplete", PAGES_MISSING)
+    return found

@@ -1,0 +1,173 @@
+"""Several recorded runs of the same tasks: each with its own figures and gate, and statistics over the runs.
+
+Everything here works on results.jsonl alone: rows are read back, split by run, and folded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gradestack.errors import DataError
+from gradestack.exact import Moments
+from gradestack.gates.scores import RowSeries, iter_rows
+from gradestack.grading.counts import count_grades
+from gradestack.grading.merging import Merged, Merging
+from gradestack.model import Status
+from gradestack.outcome.summary import summary as summarise
+from gradestack.report import HEADER, ROWS, SUMMARY
+from gradestack.rows.read import Row, grade_from_json, key_from_row
+from gradestack.rundir.staging import Staging
+
+AGGREGATE = "aggregate_stats.json"
+_LONG = 1000
+"""Digits no run number has; the interpreter refuses to read some thousands of them."""
+
+
+def _order(run: Any) -> tuple[int, int, str]:
+    """Sort runs by number where they are numbers or text of digits, others after them by text."""
+    text = str(run)
+    if isinstance(run, int) or (text.isdecimal() and len(text) < _LONG):
+        return (0, int(run), text)
+    return (1, 0, text)
+
+
+def _found_runs(path: Path) -> dict[str, list[Any]]:
+    """Return model -> runs seen, sorted."""
+    found: dict[str, dict[Any, None]] = {}
+    for _, row in iter_rows(path):
+        if row["status"] != Status.MISSING:
+            found.setdefault(row["model_name"] or "", {})[row["run"]] = None
+    return {model: sorted(runs, key=_order) for model, runs in found.items()}
+
+
+def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
+    """Return all runs in order.
+
+    Raises:
+        DataError: Not as many runs as asked for, saying which model lacks which.
+    """
+    everything = sorted({run for runs in found.values() for run in runs}, key=_order)
+    lacking = [
+        f"model {model or '(unnamed)'} lacks run {run}"
+        for model, runs in found.items()
+        for run in everything
+        if run not in runs
+    ]
+    if len(everything) != asked or lacking:
+        names = ", ".join("(unnamed)" if run is None else str(run) for run in everything)
+        msg = f"num_runs asks for {asked} run(s), the recording holds {len(everything)}: {names}"
+        raise DataError(msg, *lacking)
+    return everything
+
+
+def _split(run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
+    """Write every run's rows into its folder and fold them again."""
+    merged = {each: Merged() for each in runs}
+    files = []
+    try:
+        for number in range(1, len(runs) + 1):
+            folder = staging.path / f"run_{number}"
+            folder.mkdir()
+            files.append((folder / ROWS).open("wb"))
+        places = dict(zip(runs, files, strict=True))
+        for ordinal, (line, row) in enumerate(iter_rows(path)):
+            for each in [row["run"]] if row["run"] in places else runs:  # missing from all of them
+                places[each].write(line)
+                _add(run, merged[each], row, ordinal)
+    finally:
+        for file in files:
+            file.close()
+    return list(merged.values())
+
+
+def _add(run: Merging, into: Merged, row: Row, ordinal: int) -> None:
+    grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
+    count_grades(into.tally, row["model_name"] or "", grades, run.suite.rule, ran=row["status"] == Status.OK)
+    key = key_from_row(row, ordinal)
+    for metric in run.suite.metrics:
+        name, aggregator = f"{metric.of}/{metric.stage.key}", metric.stage.component
+        if name not in run.merged.broken:
+            state = into.states[name] if name in into.states else aggregator.start()
+            into.states[name] = aggregator.add(state, key, grades[metric.of])
+    into.samples += 1
+
+
+def _block(values: list[float | None]) -> dict[str, Any]:
+    """Return mean, sample standard deviation, min and max; runs without a figure are left out."""
+    known = [value for value in values if value is not None]
+    moments = Moments()
+    for value in known:
+        moments.add(value)
+    low, high = (min(known), max(known)) if known else (None, None)
+    return {"mean": moments.mean, "std": moments.std, "min": low, "max": high}
+
+
+def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> dict[str, Any]:
+    """Return aggregate_stats.json: nested blocks as the document has them, flat fields as the program writes them."""
+    runs_passed = sum(verdict is True for verdict in passed)
+    keys = list(metrics[0]["by_metric"])
+    blocks = {name: _block([each[name] for each in metrics]) for name in ("avg_score_attempted", "avg_score_total")}
+    per_metric = {
+        key: {
+            name: _block([each["by_metric"][key][name] for each in metrics])
+            for name in ("avg_score_attempted", "avg_score_total", "pass_rate")
+        }
+        for key in keys
+    }
+    return {
+        "num_runs": len(metrics),
+        "runs_passed": runs_passed,
+        "runs_failed": sum(verdict is False for verdict in passed),
+        "pass_rate": 100.0 * runs_passed / len(metrics) if None not in passed else None,
+        **blocks,
+        "per_metric": per_metric,
+        **{f"mean_{name}": block["mean"] for name, block in blocks.items()},
+        **{f"std_{name}": block["std"] for name, block in blocks.items()},
+        "mean_scores": {key: per_metric[key]["avg_score_attempted"]["mean"] for key in keys},
+        "std_scores": {key: per_metric[key]["avg_score_attempted"]["std"] for key in keys},
+        "individual_run_metrics": [
+            {name: value for name, value in each.items() if name != "aggregates"} for each in metrics
+        ],
+    }
+
+
+def enough(rule: str | int, passed: int, runs: int) -> bool:
+    """Return whether enough runs passed: ``any``, ``all``, ``majority`` (more than half) or a number."""
+    needed = {"any": 1, "all": runs, "majority": runs // 2 + 1}.get(str(rule), rule)
+    return passed >= int(needed)
+
+
+def write_runs(run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
+    """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
+
+    One run asked for writes no folder; it only checks that there is one.
+
+    Raises:
+        DataError: The recording does not hold as many runs as asked for.
+    """
+    path, suite = staging.path / ROWS, run.suite
+    runs = _check(_found_runs(path), suite.num_runs or 1)
+    if len(runs) == 1:
+        return summary
+    verdicts: list[bool | None] = []
+    figures: list[Mapping[str, Any]] = []
+    for number, (each, merged) in enumerate(zip(runs, _split(run, path, runs, staging), strict=True), 1):
+        content = summarise(run, merged, RowSeries(path, each))
+        content["run"] = each
+        staging.write_json(f"run_{number}/{SUMMARY}", content)
+        staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
+        verdicts.append(content["gates_passed"])
+        figures.append(content["metrics"])
+    stats = statistics(figures, verdicts)
+    outcome: dict[str, Any] = {
+        "rule": suite.runs_must_pass,
+        "runs": [None if each is None else str(each) for each in runs],
+        "avg_score_attempted": stats["avg_score_attempted"],
+    }
+    if suite.gates:
+        summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}
+        outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}
+    staging.write_json(AGGREGATE, {**stats, "outcome": outcome})
+    return {**summary, "runs": outcome}

@@ -1,0 +1,1 @@
+"""One line of results.jsonl, written and read."""

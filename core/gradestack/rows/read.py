@@ -1,0 +1,84 @@
+"""Rows of results.jsonl read back, and what of ours is JSON data."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from gradestack.model import ABSENT, JSON, Fault, Grade, Item, Key, Outcome, Reason
+
+Row = dict[str, Any]
+
+
+_AS_IS = frozenset({str, int, float, bool, type(None)})
+
+
+def plain(value: Any) -> JSON:
+    """Return a value as JSON data: attrs objects become mappings without their absent fields.
+
+    Raises:
+        TypeError: It has no JSON form.
+    """
+    kind = type(value)
+    if kind in _AS_IS:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, enum.Enum):
+        return value.value
+    if attrs.has(kind):
+        fields = ((field.name, getattr(value, field.name)) for field in attrs.fields(kind))
+        return {name: plain(item) for name, item in fields if item is not ABSENT}
+    if isinstance(value, str | int | float):  # of a class of its own
+        return value
+    msg = f"Object of type {kind.__name__} is not JSON serializable"
+    raise TypeError(msg)
+
+
+def _fault_from(row: Row | None) -> Fault | None:
+    return None if row is None else Fault(**row)
+
+
+def _graded_from(row: Row) -> dict[str, Any]:
+    return {
+        "counts": row.get("counts", {}),
+        "parts": row.get("parts", {}),
+        "label": row.get("label"),
+        "gold": row.get("gold"),
+        "reasons": tuple(Reason(**reason) for reason in row.get("reasons", ())),
+        "fault": _fault_from(row.get("fault")),
+    }
+
+
+def grade_from_json(row: Row) -> Grade:
+    """Return the grade :func:`gradestack.rows.write.grade_to_json` wrote: metrics can be recomputed from rows alone."""
+    outcome = Outcome(row["state"])
+    items = tuple(
+        Item(
+            id=item["id"],
+            outcome=Outcome(item["outcome"]),
+            score=item["score"],
+            metadata=item.get("metadata", {}),
+            **_graded_from(item),
+        )
+        for item in row.get("items", ())
+    )
+    return Grade(
+        outcome=outcome,
+        score=row["score"] if outcome is Outcome.GRADED else None,
+        passed=row.get("passed"),
+        items=items,
+        rationale=row["rationale"],
+        metadata=row["metadata"],
+        **_graded_from(row),
+    )
+
+
+def key_from_row(row: Row, ordinal: int) -> Key:
+    """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
+    return Key(id=row["sample"]["id"], model=row["model_name"], run=row["run"], ordinal=ordinal, facets=row["facets"])

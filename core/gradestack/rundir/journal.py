@@ -1,0 +1,307 @@
+"""Runs that can be continued: what every finished range came to, on disk before it counts as finished.
+
+The journal is a file of JSON lines beside the run directory in the making. Its first line says what is run on what
+(the fingerprint); every further line is one shard's result, in shard order. A line is written once the shard's rows
+are durably in results.jsonl and its native pieces durably on disk. So after a kill, a power failure or a full disk the
+lines that are whole are true, rows beyond them are cut off, and everything else is graded again.
+
+Lines are written about once a second, for all shards merged since; between two writes nothing waits for the disk.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import threading
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gradestack.api import Shard
+from gradestack.errors import ConfigError
+from gradestack.grading.result import ShardResult
+from gradestack.plugin_errors import error_text
+from gradestack.report import HEADER, ROWS, is_run
+from gradestack.rundir.fingerprint import differences, range_mark
+from gradestack.rundir.place import synchronise
+from gradestack.rundir.rows_file import RowsFile
+from gradestack.rundir.staging import Staging
+
+PAUSE = 1.0
+"""Seconds between two writes."""
+
+_PLAIN = ("ordinal", "input", "samples", "states", "tally", "bad", "bad_listed", "superseded", "broken", "timings")
+
+
+def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
+    """Return a shard's result as JSON data; native pieces are named relative to ``base``, rows are not in it."""
+    found = {name: getattr(result, name) for name in _PLAIN}
+    found["keys"] = base64.b64encode(bytes(result.keys)).decode("ascii")
+    found["seen"] = sorted(map(list, result.seen))
+    found["native"] = {name: path.relative_to(base).as_posix() for name, path in result.native.items()}
+    return found
+
+
+def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
+    """Return the result :func:`to_json` wrote."""
+    found = {name: data[name] for name in _PLAIN}
+    found["keys"] = bytearray(base64.b64decode(data["keys"]))
+    found["seen"] = {(model, identifier, run) for model, identifier, run in data["seen"]}
+    found["native"] = {name: base / path for name, path in data["native"].items()}
+    return ShardResult(**found)
+
+
+class _Entry(NamedTuple):
+    line: bytes
+    native: Sequence[Path]
+
+
+class Journal:
+    """What finished shards came to, written down while the run goes on.
+
+    Attributes:
+        recorded: Shards on record.
+        started: When the run was begun, over all attempts; as header.json says it.
+        rows: Bytes of the rows of the shards on record.
+        damaged: Whether there was a journal that cannot be read.
+    """
+
+    def __init__(self, staging: Staging, mark: Mapping[str, Any], started: str) -> None:
+        self.recorded, self.rows, self.started, self.damaged = 0, 0, started, False
+        self._staging, self._mark = staging, mark
+        self._to = os.open(staging.journal, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+        self._rows_file: RowsFile | None = None
+        self._waiting: list[_Entry] = []
+        self._thread: threading.Thread | None = None
+        self._error: OSError | None = None
+        self._written = time.monotonic()
+        self._size = 0
+
+    def take_up(self, shards: Sequence[Shard], add: Callable[[ShardResult, Shard, int], None]) -> None:
+        """Merge what an earlier attempt has on record; what it says of anything else is forgotten.
+
+        Args:
+            shards: All shards of this run.
+            add: Called with every recorded result, its shard and where its rows start in results.jsonl.
+
+        Raises:
+            ConfigError: Something the results depend on has changed since.
+        """
+        base, size = self._staging.base, 0
+        with self._staging.journal.open("rb") as lines:
+            first = _parsed(lines.readline())
+            self.damaged = first is None
+            if first is not None:
+                self._compare(first["fingerprint"])
+                self.started = first["started"]
+                size = lines.tell()
+                room = self._rows_kept()
+                for shard, line in zip(shards, lines, strict=False):
+                    entry = _parsed(line)
+                    if entry is None or self.rows + entry["rows"] > room:
+                        break
+                    result = from_json(entry, base)
+                    if not all(path.is_file() for path in result.native.values()):
+                        break
+                    if entry["mark"] != range_mark(shard):
+                        msg = f"{self._staging.place}: cannot be continued, {shard.input.shown} has changed"
+                        raise ConfigError(msg, _ANEW)
+                    add(result, shard, self.rows)
+                    self.recorded, self.rows, size = self.recorded + 1, self.rows + entry["rows"], lines.tell()
+        os.ftruncate(self._to, size)
+        os.lseek(self._to, size, os.SEEK_SET)
+        self._restore_rows()
+
+    def _compare(self, old: Mapping[str, Any]) -> None:
+        if changed := differences(old, self._mark):
+            msg = f"{self._staging.place}: cannot be continued, these are not the same as when it was begun"
+            raise ConfigError(msg, *changed, _ANEW)
+
+    def _rows_source(self) -> Path | None:
+        """Return where the rows so far are: in the making, or in the place when the run was interrupted."""
+        place = self._staging.place
+        if (path := self._staging.path / ROWS).is_file():
+            return path
+        if place is None or not is_run(place):
+            return None
+        committed = json.loads((place / HEADER).read_bytes()).get("timestamp") == self.started
+        return place / ROWS if committed and (place / ROWS).is_file() else None
+
+    def _rows_kept(self) -> int:
+        source = self._rows_source()
+        return source.stat().st_size if source is not None else 0
+
+    def _restore_rows(self) -> None:
+        source, path = self._rows_source(), self._staging.path / ROWS
+        if self.rows and source is not None and source != path:
+            copy = RowsFile(path)
+            try:
+                copy.copy(source)
+            finally:
+                copy.close()
+
+    def begin(self, rows: RowsFile | None) -> None:
+        """Start writing.
+
+        Args:
+            rows: Where rows go; None when none are kept.
+        """
+        self._rows_file = rows
+        if not self.recorded:
+            os.ftruncate(self._to, 0)
+            os.lseek(self._to, 0, os.SEEK_SET)
+            self._put(_line({"fingerprint": self._mark, "started": self.started}))
+        self._size = os.lseek(self._to, 0, os.SEEK_CUR)
+
+    def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
+        """Take down a shard whose rows are in results.jsonl; before it is merged, as that uses its states up.
+
+        Raises:
+            OSError: The disk is full, told by the write before.
+        """
+        if not shard.ordinal:
+            _leave_out(result)
+        more = {"mark": range_mark(shard), "rows": rows_size}
+        try:
+            line = _line({**to_json(result, self._staging.base), **more})
+        except (TypeError, ValueError, RecursionError):
+            _leave_out(result)
+            line = _line({**to_json(result, self._staging.base), **more})
+        self._waiting.append(_Entry(line, list(result.native.values())))
+        self._raise()
+        if time.monotonic() - self._written > PAUSE and (self._thread is None or not self._thread.is_alive()):
+            self._start()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _start(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        self._written = time.monotonic()
+        self._thread = threading.Thread(target=self._write, args=(waiting,), name="gradestack-journal", daemon=True)
+        self._thread.start()
+
+    def _write(self, waiting: Sequence[_Entry]) -> None:
+        """Have rows and pieces on disk, then the lines."""
+        try:
+            if self._rows_file is not None:
+                self._rows_file.synchronise()
+            for entry in waiting:
+                for path in entry.native:
+                    synchronise(path)
+            if not self.recorded:
+                synchronise(self._staging.path)
+                synchronise(self._staging.base)
+            self._put(b"".join(entry.line for entry in waiting))
+            os.fsync(self._to)
+            self._size = os.lseek(self._to, 0, os.SEEK_CUR)
+            self.recorded += len(waiting)
+        except OSError as error:
+            error.filename = error.filename or str(self._staging.journal)
+            self._error = error
+            self._waiting[:0] = waiting
+
+    def _put(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._to, rest) :]
+
+    def finish(self, *, short: bool = False) -> None:
+        """Have everything taken down on disk.
+
+        Args:
+            short: Leave it when nothing was written yet and there is little to lose.
+
+        Raises:
+            OSError: The disk is full.
+        """
+        if self._thread is not None:
+            self._thread.join()
+        self._raise()
+        if self._waiting and (self.recorded or not short or time.monotonic() - self._written > PAUSE):
+            self._start()
+            self.finish()
+
+    def _make_room(self) -> None:
+        """Remove from a full disk what is not finished, and forget that it was full."""
+        if self._rows_file is not None:
+            self._rows_file.trim()
+            self._rows_file.synchronise()
+        for path in self._staging.parts.glob("*.rows*"):
+            path.unlink()
+        os.ftruncate(self._to, self._size)
+        os.lseek(self._to, self._size, os.SEEK_SET)
+        self._error = None
+
+    def close(self, *, failed: bool = False) -> int:
+        """Let go of the file, having written what can be written; return the number of shards on record.
+
+        Args:
+            failed: The disk is full or broken; make room, and write even what was taken down a moment ago.
+        """
+        with contextlib.suppress(OSError):  # what was written before counts
+            if self._thread is not None:
+                self._thread.join()
+            if failed and self._to >= 0:
+                self._make_room()
+            self.finish(short=not failed)
+        if self._to >= 0:
+            os.close(self._to)
+            self._to = -1
+        return self.recorded
+
+
+_ANEW = "run without --resume to start anew"
+
+
+_HEAD = b'{"check":%d,'
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    """Return content as a line that starts with a checksum of the rest.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+        TypeError: It is not JSON.
+        ValueError: The same.
+    """
+    text = (_quick_json(content) or json.dumps(content, separators=(",", ":")).encode())[1:]
+    return _HEAD % zlib.crc32(text) + text + b"\n"
+
+
+def _quick_json(content: Mapping[str, Any]) -> bytes | None:
+    """Return content as JSON if it comes back unchanged: msgspec writes more than JSON has, in forms of its own."""
+    try:
+        text = msgspec.json.encode(content)
+        return text if msgspec.json.decode(text) == content else None
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return None
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    """Return a line's content; None for one that was not written to its end, or changed since."""
+    head, _, text = line.removesuffix(b"\n").partition(b",")
+    if not line.endswith(b"\n") or head + b"," != _HEAD % zlib.crc32(text):
+        return None
+    found: dict[str, Any] = json.loads(b"{" + text)
+    return found
+
+
+def _leave_out(result: ShardResult) -> None:
+    """Take out states that are not JSON, or would not come back as they were: a continued run could not use them."""
+    for name, state in list(result.states.items()):
+        try:
+            same = json.loads(json.dumps(state)) == state
+            why = "its state does not survive JSON unchanged (keys must be texts)"
+        except (TypeError, ValueError, RecursionError) as error:
+            same, why = False, f"its state is not JSON: {error_text(error)}"
+        if not same:
+            del result.states[name]
+            result.broken.setdefault(name, why)

@@ -1,0 +1,130 @@
+"""Memory a run would need for metrics that hold every sample, told before it is gone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gradestack.api import Shard
+from gradestack.errors import ConfigError
+from gradestack.grading.result import ShardResult
+from gradestack.suites.spec import Suite
+
+_SHARE = 0.8
+"""Of the memory that is free, what metrics may take: the rest is for pages, workers and their shards."""
+_PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+
+
+def size_of(state: Any) -> int:
+    """Return the bytes a value of lists, mappings, numbers and texts takes, what is shared counted once."""
+    seen: set[int] = set()
+    total, waiting = 0, [state]
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        total += sys.getsizeof(value)
+        if isinstance(value, Mapping):
+            waiting += value.keys()
+            waiting += value.values()
+        elif isinstance(value, list | tuple | set):
+            waiting += value
+    return total
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # not there, or "max"
+        return None
+
+
+def _lines(path: Path) -> dict[str, int]:
+    """Return ``name number`` lines, kilobytes as bytes."""
+    found = {}
+    try:
+        for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+            name, number, *unit = line.replace(":", " ").split()
+            found[name] = int(number) * (1024 if unit else 1)
+    except (OSError, ValueError):
+        return found
+    return found
+
+
+def _group() -> int | None:
+    """Return what the process's control group leaves, files it keeps for speed not counted; None without a limit."""
+    places = [_GROUPS]
+    try:
+        entry = (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
+    except (OSError, IndexError):
+        entry = ""
+    if entry.startswith("0::/"):
+        inner = _GROUPS / entry[4:]
+        places += [inner, *(parent for parent in inner.parents if parent.is_relative_to(_GROUPS))]
+    left = []
+    for place in places:
+        limit, used = _number(place / "memory.max"), _number(place / "memory.current")
+        if limit is not None and used is not None:
+            left.append(limit - used + _lines(place / "memory.stat").get("inactive_file", 0))
+    return min(left, default=None)
+
+
+def free_memory() -> int | None:
+    """Return the bytes of memory that can still be had; None where the system does not say."""
+    found = [each for each in (_lines(_PROC / "meminfo").get("MemAvailable"), _group()) if each is not None]
+    return min(found, default=None)
+
+
+class Watch:
+    """Looks at the states of metrics that hold every sample, and extrapolates."""
+
+    def __init__(self, suite: Suite, shards: Sequence[Shard]) -> None:
+        self._holding = {
+            f"{metric.of}/{metric.stage.key}": metric.stage.name
+            for metric in suite.metrics
+            if metric.stage.component.memory == "per_sample"
+        }
+        self._copies = 2 if suite.exporters else 1  # exporters need the states of every input beside
+        self._all = sum(shard.size() for shard in shards) if self._holding and len(shards) > 1 else 0
+        self._done = self._samples = self._due = 0
+
+    def look(self, result: ShardResult, shard: Shard) -> None:
+        """Refuse to go on when the rest of the input would not fit into memory; looks at 1, 2, 4, ... shards.
+
+        Raises:
+            ConfigError: With the metric, the samples, the memory, and what to do.
+        """
+        if not self._all or not result.samples:
+            return
+        self._done += shard.size()
+        self._samples += result.samples
+        if self._done < self._due:
+            return
+        self._due = 2 * self._done
+        room, rest = free_memory(), self._samples * max(0, self._all - self._done) / self._done
+        if room is None:
+            return
+        for name, kind in self._holding.items():
+            need = self._copies * rest * size_of(result.states.get(name)) / result.samples
+            if need > _SHARE * room:
+                raise _refusal(name, kind, self._samples + rest, need, room)
+
+
+def _shown(size: float) -> str:
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.2f} MiB"
+
+
+def _refusal(name: str, kind: str, samples: float, need: float, room: int) -> ConfigError:
+    msg = (
+        f"metric {name} ({kind}) holds every sample: for about {samples:,.0f} samples it needs {_shown(need)} more, "
+        f"and {_shown(room)} are free"
+    )
+    key = name.partition("/")[2]
+    return ConfigError(
+        msg,
+        f"do without it: --set 'metrics.{key}={{kind: mean, of: {name.partition('/')[0]}}}' puts another in its place",
+        "or split the input into several runs, or take the first tasks only: --set max_samples=N",
+    )

@@ -1,0 +1,124 @@
+"""A run directory in the making."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.jsonio.values import dumps
+from gradestack.report import ROWS
+from gradestack.rundir.place import _OLD, _PARTS, JOURNAL, _remove, check_place, lock, synchronise, unfinished
+
+
+class Staging:
+    """A run directory in the making, in a hidden directory beside its place that no other run may use meanwhile.
+
+    ``path`` becomes the run directory; beside it there are the pieces not yet joined, the journal a later ``--resume``
+    reads, and while an earlier run is replaced, that run.
+
+    Attributes:
+        path: Where files are written until :meth:`commit`.
+        parts: Directory for pieces, a new one for every attempt: workers of an attempt that was killed may still write.
+        replaced: True when what an unfinished run had left was removed.
+    """
+
+    def __init__(self, place: Path | None, *, resume: bool = False) -> None:
+        self.place, self.replaced = place, False
+        self._lock: int | None = None
+        try:
+            if place is None:
+                self.base = self.path = Path(tempfile.mkdtemp(prefix="gradestack-"))
+            else:
+                check_place(place)
+                if place.is_symlink():  # to a directory: what it leads to is replaced, not the link
+                    self.place = place = place.resolve()
+                place.absolute().parent.mkdir(parents=True, exist_ok=True)
+                self.base = unfinished(place)
+                self.path = self.base / "run"
+                try:
+                    self._enter(resume=resume)
+                except BaseException:
+                    self.leave()
+                    raise
+            self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
+        except OSError as error:
+            msg = f"{place or tempfile.gettempdir()}: cannot be written: {error.strerror or error}"
+            raise (DataError if storage_failed(error) else ConfigError)(msg) from error
+
+    def _enter(self, *, resume: bool) -> None:
+        """Take the hidden directory for this run alone; keep in it what a resumed run needs."""
+        self.base.mkdir(exist_ok=True)
+        self._lock = lock(self.base)
+        if self._lock is None:
+            msg = f"{self.place}: another run is writing it ({self.base})"
+            raise ConfigError(msg)
+        old = self.base / _OLD
+        if old.is_dir() and self.place is not None and not self.place.exists():  # killed while it was being replaced
+            old.rename(self.place)
+        kept = (JOURNAL, _PARTS, "run") if resume and (self.base / JOURNAL).is_file() else ()
+        for path in self.base.iterdir():
+            if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
+                msg = f"{self.base}: holds {path.name}, which is not ours; move the directory away"
+                raise ConfigError(msg)
+        for path in list(self.base.iterdir()):
+            if not kept or not path.name.startswith(kept):
+                self.replaced |= path.name == JOURNAL
+                _remove(path)
+        self.path.mkdir(exist_ok=True)
+        for path in list(self.path.iterdir()):
+            if path.name != ROWS:
+                _remove(path)
+
+    @property
+    def journal(self) -> Path:
+        """Where finished ranges are recorded."""
+        return self.base / JOURNAL
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write one of our JSON files: sorted keys, indent 2, one newline at the end."""
+        (self.path / name).write_text(dumps(value, indent=2) + "\n", encoding="utf-8", newline="\n")
+
+    def commit(self, *, durable: bool = False, keep: bool = False) -> Path:
+        """Move the directory into its place, replacing an earlier run whole, and return the place.
+
+        Args:
+            durable: Have everything on the disk before.
+            keep: Keep the journal and the pieces, so that the rest can be graded later.
+        """
+        if self.place is None:
+            shutil.rmtree(self.parts, ignore_errors=True)
+            return self.path
+        place, old = self.place, self.base / _OLD
+        if durable:
+            for path in [*self.path.rglob("*"), self.path]:
+                synchronise(path)
+        if place.exists():
+            place.rename(old)
+        self.path.rename(place)
+        if durable:
+            synchronise(place.absolute().parent)
+        if keep:
+            shutil.rmtree(old, ignore_errors=True)
+            self.leave()
+        else:
+            self.discard()
+        self.path = place
+        return place
+
+    def discard(self) -> None:
+        """Remove everything that is not in its place."""
+        shutil.rmtree(self.base, ignore_errors=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Let other runs have the hidden directory, as it is."""
+        with contextlib.suppress(OSError, AttributeError):  # an attempt that was refused leaves nothing behind
+            self.parts.rmdir()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

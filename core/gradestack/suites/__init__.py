@@ -1,0 +1,1 @@
+"""Suites: from a YAML document to components ready to run."""

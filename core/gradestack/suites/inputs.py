@@ -1,0 +1,199 @@
+"""From paths on a command line or in a suite to named inputs, and from a file's head to the reader that knows it."""
+
+from __future__ import annotations
+
+import glob
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gradestack.api import Input, Reader
+from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack.registry import Registry
+from gradestack.report import ROWS, is_run
+
+_HEAD = 64 * 1024
+_MAGIC = frozenset("*?[")
+
+
+class Recognised(NamedTuple):
+    """What the given paths hold."""
+
+    reader: str
+    paths: list[Path]
+    ignored: list[str]
+
+
+def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
+    """Return the paths meant, globs expanded in sorted order, relative ones taken from ``base``.
+
+    Raises:
+        DataError: A path does not exist, is neither file nor directory, or a pattern matches nothing.
+    """
+    found: list[Path] = []
+    for text in given:
+        if not text:
+            msg = "an empty path was given; name result files or directories"
+            raise DataError(msg)
+        path = _expanded(text)
+        path = base / path if base is not None else path
+        if _exists(path):
+            if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
+                msg = f"{path}: neither a file nor a directory; write it to a file first"
+                raise DataError(msg)
+            found.append(path)
+        elif _MAGIC & set(text):
+            # As shells do it: * leaves hidden files alone, which Path.glob does not.
+            matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
+            if not matches:
+                msg = f"{path}: the pattern matches no file"
+                raise DataError(msg)
+            found += matches
+        else:
+            msg = f"{path}: no such file or directory"
+            raise DataError(msg)
+    return list(dict.fromkeys(found))
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # no such user: a file may be called ~x
+        return Path(text)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name too long, a directory that may not be entered
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise DataError(msg) from error
+
+
+def _head(path: Path) -> bytes:
+    if path.is_dir():
+        return b""
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError as error:
+        msg = f"{path}: cannot be read: {error.strerror or error}"
+        raise DataError(msg) from error
+
+
+def _readers(registry: Registry) -> dict[str, type[Reader]]:
+    found: dict[str, type[Reader]] = {}
+    for name in registry.names("reader"):
+        try:
+            found[name] = registry.load("reader", name)
+        except PluginError:  # a broken reader matters only to those who name it
+            continue
+    return found
+
+
+def _sniff(reader: type[Reader], path: Path, head: bytes) -> float:
+    try:
+        return reader.sniff(path, head)
+    except Exception:  # noqa: BLE001 - a reader that stumbles over a file of another format does not know it
+        return 0.0
+
+
+def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
+    head = _head(path)
+    scores = {name: _sniff(reader, path, head) for name, reader in readers.items()}
+    top = max(scores.values(), default=0.0)
+    winners = [name for name, score in scores.items() if score == top]
+    if top <= 0.0:
+        return None
+    if len(winners) > 1:
+        msg = f"{path}: could be {' or '.join(winners)}; name the format with --reader"
+        raise ConfigError(msg)
+    return winners[0]
+
+
+def _files(directory: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in directory.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(directory).parts)
+    )
+
+
+def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
+    """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole.
+
+    Args:
+        paths: What was given.
+        registry: Where readers come from.
+        reader: Its name when the user gave one; then nothing is guessed.
+
+    Raises:
+        ConfigError: Several formats at once, or one that two readers claim.
+        DataError: Nothing recognised.
+    """
+    readers = {reader: registry.load("reader", reader)} if reader else _readers(registry)
+    names: dict[str, list[Path]] = {}
+    ignored: list[str] = []
+    for path in paths:
+        asked = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else None
+        whole = asked or _best(path, readers)
+        inside = [] if whole or not path.is_dir() else _files(path)
+        if path.is_dir() and not whole and not inside:
+            msg = f"{path}: the directory holds no file"
+            raise DataError(msg)
+        if whole:
+            names.setdefault(whole, []).append(path)
+        for file in inside:
+            name = _best(file, readers)
+            if name:
+                names.setdefault(name, []).append(file)
+            else:
+                ignored.append(file.relative_to(path.parent).as_posix())
+        if not whole and not inside:
+            raise DataError(_unknown(path, registry, reader))
+    if not names:
+        raise DataError(_unknown(paths[0], registry, reader))
+    if len(names) > 1:
+        shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
+        msg = f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
+        raise ConfigError(msg)
+    ((name, found),) = names.items()
+    return Recognised(name, found, ignored)
+
+
+def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
+    if path.is_file() and not path.stat().st_size:
+        return f"{path}: the file is empty"
+    if is_run(path) and not (path / ROWS).exists():
+        return f"{path}: a run without rows (--no-rows): there is nothing in it to grade again"
+    if reader is not None:  # a directory: files are read with the reader named, whatever is in them
+        return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
+    known = ", ".join(registry.names("reader"))
+    return f"{path}: the format is not recognised; name it with --reader (known: {known})"
+
+
+def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
+    """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
+    shown: list[str] = []
+    tails: dict[int, Counter[tuple[str, ...]]] = {}
+    for path in paths:
+        length = 1
+        while length < len(path.parts):
+            counts = tails.setdefault(length, Counter(other.parts[-length:] for other in paths))
+            if counts[path.parts[-length:]] == 1:
+                break
+            length += 1
+        shown.append("/".join(path.parts[-length:]) if path.name else path.resolve().name)
+    stems = [path.stem if path.is_file() else (path.name or path.resolve().name) for path in paths]
+    total, seen = Counter(stems), Counter[str]()
+    taken = {stem for stem in stems if total[stem] == 1}
+    inputs = []
+    for path, stem, text in zip(paths, stems, shown, strict=True):
+        name = stem
+        while total[stem] > 1 and (name == stem or name in taken):
+            seen[stem] += 1
+            name = f"{stem}-{seen[stem]}"
+        taken.add(name)
+        inputs.append(Input(path=path, name=name, shown=text))
+    return tuple(inputs)

@@ -1,0 +1,141 @@
+"""JSON Schema of suites, for editors and for `gradestack schema suite`; option tables of `plugins describe`."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import attrs
+
+from gradestack.api import Kind
+from gradestack.errors import PluginError
+from gradestack.gates.rules import GateSpec
+from gradestack.gates.verdicts import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.registry import Registry
+from gradestack.suites.spec import SuiteSpec
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_SCALARS: dict[Any, dict[str, Any]] = {
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    str: {"type": "string"},
+    Path: {"type": "string"},
+    type(None): {"type": "null"},
+    Any: {},
+}
+
+
+def type_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an option's type."""
+    if kind in _SCALARS:
+        return dict(_SCALARS[kind])
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [type_schema(each) for each in arguments]}
+    if origin is tuple:
+        return {"type": "array", "items": type_schema(arguments[0])}
+    if origin in (dict, Mapping):
+        return {"type": "object", "additionalProperties": type_schema(arguments[1])}
+    if attrs.has(kind):
+        return class_schema(kind)
+    return {}
+
+
+def options(kind: type) -> list[tuple[attrs.Attribute[Any], Any]]:
+    """Return a component's options: its attrs fields with their resolved types."""
+    if not attrs.has(kind):
+        return []
+    hints = typing.get_type_hints(kind)
+    return [(field, hints.get(field.name, Any)) for field in attrs.fields(kind) if field.init]
+
+
+def default_of(field: attrs.Attribute[Any]) -> Any:
+    """Return an option's default as JSON data; attrs.NOTHING when it is required."""
+    default: Any = field.default
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        default = default.factory() if not default.takes_self else attrs.NOTHING
+    if attrs.has(type(default)):
+        return attrs.asdict(default)
+    if isinstance(default, tuple | frozenset | set):
+        return sorted(default) if not isinstance(default, tuple) else list(default)
+    return str(default) if isinstance(default, Path) else default
+
+
+def class_schema(kind: type) -> dict[str, Any]:
+    """Return the JSON Schema of a frozen class: its fields, nothing else allowed."""
+    properties: dict[str, Any] = {}
+    required = []
+    for field, hint in options(kind):
+        schema = type_schema(hint)
+        default = default_of(field)
+        if default is attrs.NOTHING:
+            required.append(field.name)
+        elif default is None or isinstance(default, bool | int | float | str | list | dict):
+            schema["default"] = default
+        properties[field.name] = schema
+    found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
+    return {**found, "required": required} if required else found
+
+
+def _component(
+    registry: Registry, kind: Kind, more: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()
+) -> dict[str, Any]:
+    """Return the schema of a component reference: its name alone, ``kind`` with that kind's options, or ``others``."""
+    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, *map(dict, others)]
+    for name in registry.names(kind):
+        try:
+            target = registry.load(kind, name)
+        except PluginError:
+            continue
+        schema = class_schema(target)
+        schema["properties"] = {"kind": {"const": name}, **more, **schema["properties"]}
+        schema["required"] = ["kind", *schema.get("required", [])]
+        choices.append(schema)
+    return {"anyOf": choices}
+
+
+_PATHS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
+_TEXT_GRADER: dict[str, Any] = {
+    "extractor": {"description": "for graders that judge one text: where it comes from"},
+    "extractor_config": {"type": ["object", "null"]},
+    "display_name": {"type": ["string", "null"]},
+}
+_EXTENDS_STACK = {"type": "object", "not": {"required": ["kind"]}, "description": "options for the stack's entry"}
+_CODE = {
+    "type": "object",
+    "properties": {"kind": {"const": "tool"}, "function": {"type": "string", "pattern": ":"}},
+    "required": ["kind", "function"],
+}
+
+
+def _with_kind(gate: type) -> dict[str, Any]:
+    schema = class_schema(gate)
+    return {**schema, "required": ["kind", *schema["required"]]}
+
+
+def suite_schema(registry: Registry) -> dict[str, Any]:
+    """Return the JSON Schema of a suite file, with the options of every installed component."""
+    schema = class_schema(SuiteSpec)
+    properties = schema["properties"]
+    graders = _component(registry, "grader", _TEXT_GRADER, (_EXTENDS_STACK, _CODE))
+    properties["graders"] = {"type": "object", "additionalProperties": graders}
+    of = {"of": {"type": "string", "description": "grader key"}}
+    metrics = _component(registry, "aggregator", of, (_EXTENDS_STACK,))
+    properties["metrics"] = {"type": "object", "additionalProperties": metrics}
+    gates = [class_schema(GateSpec), *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec))]
+    properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
+    properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
+    properties["target"]["properties"]["paths"] = {"anyOf": [{"type": "string"}, _PATHS]}
+    properties["reader"] = _component(registry, "reader", {})
+    properties["reader"]["anyOf"].append({"type": "object", "not": {"required": ["kind"]}})  # options, format sniffed
+    properties["target"]["properties"]["reader"] = {"$ref": "#/properties/reader"}
+    properties["reports"] = {"type": "array", "items": _component(registry, "reporter", {})}
+    properties["engine"] = _component(registry, "engine", {})
+    properties["stack"] = {"enum": registry.names("stack")}
+    return {"$schema": DRAFT, "title": "gradestack suite", **schema}

@@ -1,0 +1,126 @@
+"""The keys of a suite file, and what they resolve to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import attrs
+
+from gradestack.api import Inputs, Kind, Profile
+from gradestack.gates.verdicts import Gate
+
+Duplicates = Literal["keep", "last", "error"]
+
+
+@attrs.frozen(kw_only=True)
+class TargetSpec:
+    """What is graded: recorded result files."""
+
+    kind: Literal["recorded"] = "recorded"
+    paths: tuple[str, ...] = ()
+    """Files, directories or glob patterns, relative to the suite file."""
+    reader: str | dict[str, Any] | None = None
+    """Format of the files, with its options; sniffed when absent."""
+
+
+@attrs.frozen(kw_only=True)
+class SuiteSpec:
+    """The keys of a suite file."""
+
+    name: str = ""
+    """Default: the file's stem."""
+    description: str = ""
+    profile: Profile = "documented"
+    """Inherited by reader, graders and aggregators; each may override it."""
+    stack: str | None = None
+    """Named metric stack to start from; the suite's own entries add to it or override it."""
+    dataset: str | None = None
+    """File with expectations, joined by id."""
+    target: TargetSpec = attrs.field(factory=TargetSpec)
+    reader: str | dict[str, Any] | None = None
+    """The same as ``target.reader``."""
+    graders: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
+    """Grader key -> kind, or kind with options."""
+    metrics: dict[str, str | dict[str, Any]] = attrs.field(factory=dict)
+    """Further aggregators: metric key -> kind, ``of`` (a grader key) and options."""
+    gate: dict[str, Any] | None = None
+    gates: tuple[dict[str, Any], ...] = ()
+    """Several gates: all must pass."""
+    num_runs: int | None = None
+    """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
+    runs_must_pass: Literal["any", "all", "majority"] | int | None = None
+    """How many runs' gates must pass; default ``all``, in the upstream profile ``any``."""
+    max_samples: int | None = None
+    """Only the first n tasks; 0 means no limit."""
+    sample_tags: tuple[str, ...] = ()
+    """Only samples with one of these tags (facet ``tags``)."""
+    max_concurrent: int | None = None
+    """Accepted from letta-evals suites; without a live target there is nothing to limit."""
+    setup_script: str | None = None
+    """Accepted from letta-evals suites; a live target's setup is not run."""
+    reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
+    engine: str | dict[str, Any] = "auto"
+    duplicates: Duplicates | None = None
+    """What to do with records of the same (id, model, run); default: the format's habit."""
+
+
+@attrs.frozen(kw_only=True)
+class Stage:
+    """One configured component."""
+
+    kind: Kind
+    key: str
+    name: str
+    component: Any
+    options: Mapping[str, Any]
+    """As written, plus the inherited profile."""
+    version: str
+    distribution: str
+    extractor: Stage | None = None
+    """For graders that judge one text: where it comes from."""
+
+
+@attrs.frozen(kw_only=True)
+class Metric:
+    """One configured aggregator and the grader it reads."""
+
+    of: str
+    stage: Stage
+
+
+@attrs.frozen(kw_only=True)
+class Suite:
+    """Everything a run needs, resolved."""
+
+    name: str
+    description: str
+    profile: Profile
+    inputs: Inputs
+    reader: Stage
+    dataset_reader: Stage | None
+    graders: tuple[Stage, ...]
+    metrics: tuple[Metric, ...]
+    exporters: tuple[Stage, ...]
+    gates: tuple[Gate, ...]
+    headline: str
+    reports: tuple[Stage, ...]
+    engine: Stage
+    duplicates: Duplicates
+    num_runs: int | None = None
+    runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
+    max_samples: int = 0
+    sample_tags: frozenset[str] = frozenset()
+    same_inputs: bool = False
+    """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
+    config: Mapping[str, Any]
+    """The suite as written, overrides and stack included, input paths by their short names."""
+    warnings: tuple[str, ...] = ()
+    origin: Path | None = None
+    """The suite file, when there is one."""
+
+    @property
+    def rule(self) -> Gate | None:
+        """The gate whose per-sample rule decides which samples pass: the first."""
+        return self.gates[0] if self.gates else None

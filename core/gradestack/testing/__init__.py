@@ -1,0 +1,37 @@
+"""Conformance kit for plugin authors: plain functions for any test runner, each raising AssertionError that says why.
+
+    from gradestack import testing
+
+    def test_my_grader_keeps_the_contract():
+        testing.check_grader(MyGrader())
+
+Run them over every component you publish; gradestack runs them over its own.
+"""
+
+from gradestack.testing.checks import (
+    check_aggregator,
+    check_component,
+    check_grader,
+    check_hash_seeds,
+    check_reader,
+    check_reporter,
+    fold,
+    installed_components,
+    unexplained,
+)
+from gradestack.testing.samples import masked, nasty_samples, random_grades
+
+__all__ = [
+    "check_aggregator",
+    "check_component",
+    "check_grader",
+    "check_hash_seeds",
+    "check_reader",
+    "check_reporter",
+    "fold",
+    "installed_components",
+    "masked",
+    "nasty_samples",
+    "random_grades",
+    "unexplained",
+]

@@ -1,0 +1,261 @@
+"""The checks: plain functions for any test runner, each raising AssertionError that says why."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
+from gradestack.errors import DataError
+from gradestack.jsonio.values import dumps
+from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
+from gradestack.registry import discover, keeps
+from gradestack.report import Report, Reporter
+from gradestack.rows.read import grade_from_json
+from gradestack.rows.write import grade_to_json
+from gradestack.suites.schema import class_schema
+from gradestack.suites.strict import Problems, structure
+from gradestack.testing.samples import masked, nasty_samples, random_grades
+
+
+def check_component(component: Component) -> None:
+    """Check that a component can be imported, is of its kind, is documented, and that its options are plain.
+
+    A class must be buildable from ``{}``, or refuse with a named problem.
+    """
+    assert component.summary, f"{component.name}: summary is empty"
+    assert "\n" not in component.summary, f"{component.name}: summary has several lines"
+    module, _, attribute = component.target.partition(":")
+    target = getattr(importlib.import_module(module), attribute)
+    assert target.__doc__, f"{component.target}: a docstring is missing"
+    assert keeps(target, component.kind), f"{component.target}: not of kind {component.kind}"
+    if component.kind == "stack":
+        assert isinstance(target(), dict), f"{component.target}: a stack returns a mapping"
+        return
+    json.dumps(class_schema(target))
+    try:
+        made = structure({}, target)
+    except Problems as problems:
+        assert problems.found, f"{component.target}: refuses no options without saying why"
+    else:
+        assert pickle.loads(pickle.dumps(made)) == made, f"{component.target}: does not survive pickling"  # noqa: S301
+
+
+def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
+    """Check a grader over ``samples`` and the nasty ones: no exception, right scores, deterministic, pure, frugal.
+
+    Its short form has to give the same grades but for reasons and rationale.
+
+    Args:
+        grader: The grader, with its options.
+        samples: Samples typical of it, in addition to :func:`nasty_samples`.
+    """
+    known = {field.name for field in attrs.fields(Sample)}
+    assert grader.needs <= known, f"needs names no Sample field: {sorted(grader.needs - known)}"
+    assert grader.requires <= grader.needs, "requires must be part of needs"
+    pickle.dumps(grader)
+    for sample in [*samples, *nasty_samples()]:
+        if sample.status not in grader.handles:
+            continue
+        before = _fingerprint(sample)
+        first, second = grader.grade(sample), grader.grade(masked(sample, grader.needs))
+        assert isinstance(first, Grade), f"{sample.id!r}: returned {type(first).__name__}"
+        assert (problem := check_grade(first)) is None, f"{sample.id!r}: {problem}"
+        answered = sample.status is not Status.MISSING
+        assert first.outcome is not Outcome.MISSING or not answered, f"{sample.id!r}: it is not missing"
+        assert _text(first) == _text(second), f"{sample.id!r}: two grades of one sample differ"
+        brief = _text(unexplained(grader.brief(masked(sample, grader.needs))))
+        assert brief == _text(unexplained(first)), f"{sample.id!r}: brief and grade differ in more than reasons"
+        assert _text(grader.grade(sample)) == _text(first), f"{sample.id!r}: the grade differs after a brief one"
+        assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample"
+        back = grade_from_json(json.loads(dumps(grade_to_json(first))))
+        assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
+
+
+def unexplained(grade: Grade) -> Grade:
+    """Return a grade without what :meth:`gradestack.Grader.brief` may leave out."""
+    items = tuple(attrs.evolve(item, reasons=()) for item in grade.items)
+    return attrs.evolve(grade, reasons=(), rationale="", items=items)
+
+
+def _fingerprint(sample: Sample) -> str:
+    return repr({f.name: getattr(sample, f.name) for f in attrs.fields(Sample) if f.name != "native"})
+
+
+def _text(grade: Grade) -> str:
+    return dumps(grade_to_json(grade))
+
+
+def check_hash_seeds(target: str, options: str = "") -> None:
+    """Check that grades do not depend on the order of sets: two processes with different hash seeds must agree.
+
+    Args:
+        target: ``package.module:Class`` of a grader.
+        options: Python keyword arguments for it, as source text.
+    """
+    module, _, name = target.partition(":")
+    code = (
+        f"from {module} import {name} as G\nfrom gradestack.testing.checks import nasty_samples, _text\n"
+        f"g = G({options})\nprint([_text(g.grade(s)) for s in nasty_samples() if s.status in g.handles])"
+    )
+    said = {
+        subprocess.run(  # noqa: S603 - our own interpreter on our own text
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(said) == 1, f"{target}: grades depend on PYTHONHASHSEED"
+
+
+def fold(aggregator: Aggregator[Any], graded: Iterable[tuple[Key, Grade]]) -> Any:
+    """Return the state after all of ``graded``."""
+    state = aggregator.start()
+    for key, grade in graded:
+        state = aggregator.add(state, key, grade)
+    return state
+
+
+def check_aggregator(
+    aggregator: Aggregator[Any], graded: Sequence[tuple[Key, Grade]] | None = None, *, seed: int = 0
+) -> None:
+    """Check the laws of merging with ``==`` after finish: identity, associativity, any split, JSON round trips.
+
+    Blocks of grades have to come to what grades one by one come to, and reasons to nothing if it does not read them.
+
+    Args:
+        aggregator: The aggregator, with its options.
+        graded: Keys and grades typical of it; default :func:`random_grades`.
+        seed: Seed of the random splits.
+    """
+    graded = list(graded) if graded is not None else random_grades(seed)
+    whole = fold(aggregator, graded)
+    expected = _done(aggregator, whole)
+    assert _round_trip(whole) == whole, "the state is not made of JSON values"
+    assert _done(aggregator, whole) == expected, "finish changed the state"
+    on_left = _done(aggregator, aggregator.merge(aggregator.start(), _round_trip(whole)))
+    on_right = _done(aggregator, aggregator.merge(_round_trip(whole), aggregator.start()))
+    assert on_left == expected, "start() on the left"
+    assert on_right == expected, "start() on the right"
+    json.loads(_done(aggregator, aggregator.start()))
+    _check_blocks(aggregator, graded, expected, seed)
+    rng = random.Random(seed)  # noqa: S311 - test data
+    for _ in range(12):
+        cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
+        pieces = [graded[a:b] for a, b in zip([0, *cuts], [*cuts, len(graded)], strict=True)]
+        states = [_round_trip(fold(aggregator, piece)) for piece in pieces]
+        left = states[0]
+        for state in states[1:]:
+            before = copy.deepcopy(state)
+            left = aggregator.merge(_round_trip(left), state)
+            assert state == before, "merge changed its right side"
+        assert _done(aggregator, left) == expected, f"a split at {cuts} gives other metrics"
+        right = states[-1]
+        for state in reversed(states[:-1]):
+            right = aggregator.merge(_round_trip(state), _round_trip(right))
+        assert _done(aggregator, right) == expected, f"merging is not associative (split at {cuts})"
+    if aggregator.memory == "constant":
+        sizes = [len(json.dumps(fold(aggregator, random_grades(seed, n)))) for n in (400, 4000)]
+        assert sizes[1] < 2 * sizes[0] + 200, f"memory is declared constant, but the state grew: {sizes}"
+
+
+def _check_blocks(aggregator: Aggregator[Any], graded: Sequence[tuple[Key, Grade]], expected: str, seed: int) -> None:
+    rng = random.Random(seed)  # noqa: S311 - test data
+    for size in (1, 2, 7, len(graded) + 1):
+        state, rest = aggregator.start(), list(graded)
+        while rest:
+            cut = rng.randrange(1, size + 1)
+            state = aggregator.add_many(state, [key for key, _ in rest[:cut]], [grade for _, grade in rest[:cut]])
+            rest = rest[cut:]
+        assert _round_trip(state) == state, "the state after blocks is not made of JSON values"
+        assert _done(aggregator, state) == expected, f"blocks of up to {size} grades give other metrics"
+    if not aggregator.reads_reasons:
+        bare = fold(aggregator, [(key, unexplained(grade)) for key, grade in graded])
+        assert _done(aggregator, bare) == expected, "it reads reasons, but reads_reasons is False"
+
+
+def _round_trip(state: Any) -> Any:
+    return json.loads(json.dumps(state))
+
+
+def _done(aggregator: Aggregator[Any], state: Any) -> str:
+    return dumps(dict(aggregator.finish(state)))
+
+
+def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:
+    inputs = Inputs(data=(Input(path=path, name=path.stem, shown=path.name),))
+    index = reader.index(inputs)
+    shards = list(reader.plan(inputs, index))
+    assert [shard.ordinal for shard in shards] == list(range(len(shards))), "shards must be numbered from 0"
+    pickle.dumps((reader, index, shards))
+    positions = [shard.position for shard in shards]
+    assert positions == sorted(positions), "positions must grow from shard to shard"
+    found: list[Sample | BadRecord] = []
+    for shard in shards:
+        part = list(reader.read(shard, index))
+        later = positions[shard.ordinal + 1 :]
+        assert not later or shard.position + len(part) <= later[0], "shard positions overlap"
+        found += part
+    return found
+
+
+def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
+    """Check a reader on a sound file: recognised, same samples twice, lazy, and sound on the file cut off or garbled.
+
+    Args:
+        reader: The reader, with its options.
+        path: A sound file of its format with at least two records.
+        scratch: An empty directory for broken copies.
+    """
+    whole = path.read_bytes()
+    assert type(reader).sniff(path, whole[: 64 * 1024]) > 0, "its own file is not recognised"
+    assert type(reader).sniff(path, b"\x00\xff garbage") == 0, "garbage is recognised"
+    first, second = _read(reader, path), _read(reader, path)
+    assert first, "no sample was read"
+    assert first == second, "two readings differ"
+    known = {field.name for field in attrs.fields(Sample)}
+    assert reader.provides <= known, f"provides names no Sample field: {sorted(reader.provides - known)}"
+    for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):
+        copy_path = scratch / f"broken-{number}{path.suffix}"
+        copy_path.write_bytes(broken)
+        try:
+            _read(reader, copy_path)
+        except DataError as error:
+            assert str(copy_path) in str(error), f"the message does not name the file: {error}"
+
+
+def check_reporter(reporter: Reporter, report: Report, scratch: Path) -> None:
+    """Check that the same report gives the same bytes, written where asked, and nothing else.
+
+    Args:
+        reporter: The reporter, with its options.
+        report: Report of a finished run.
+        scratch: An empty directory.
+    """
+    written = []
+    for name in ("one", "two"):
+        out = scratch / name
+        out.mkdir()
+        pages = sorted(reporter.write(report, out))
+        assert pages, "no page was written"
+        assert pages == sorted(path for path in out.rglob("*") if path.is_file()), "it wrote files it does not return"
+        written.append({page.relative_to(out): page.read_bytes() for page in pages})
+    assert written[0] == written[1], "the same report gave different bytes"
+
+
+def installed_components() -> list[Component]:
+    """Return every component of every sound plugin installed, for parametrised tests."""
+    return [component for component, _ in discover().components()]

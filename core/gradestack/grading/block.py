@@ -16,8 +16,7 @@ import attrs
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
-from gradestack.gates.rules import passes
-from gradestack.grading.counts import Counting
+from gradestack.grading.counts import Counting, passes
 from gradestack.grading.graders import Column, Judge
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import GraderSlot

@@ -13,8 +13,8 @@ from typing import Any
 import attrs
 
 from gradestack.api import Exporter, Reader, Shard
-from gradestack.gates.rules import SampleRule
 from gradestack.grading.block import ShardWork
+from gradestack.grading.counts import SampleRule
 from gradestack.grading.interpreter import even_depth, fewer_collections
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import GraderSlot, MetricSlot

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gradestack.gates.rules import GateSpec, evaluate, passes
+from gradestack.gates.rules import GateSpec, evaluate
+from gradestack.grading.counts import passes
 
 
 def figures(attempted=4, avg=0.75, rate=50.0):

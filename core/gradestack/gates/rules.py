@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 import attrs
 
@@ -58,18 +58,6 @@ class GateSpec:
         """Return the rule as people read it: ``quality >= 0.75``."""
         name = f"{key} accuracy" if self.metric == "accuracy" else key
         return f"{name} {OPERATORS[self.op][0]} {self.value:g}{'%' if self.metric == 'accuracy' else ''}"
-
-
-class SampleRule(Protocol):
-    """What decides whether one score passes."""
-
-    def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes."""
-
-
-def passes(gate: SampleRule | None, score: float) -> bool:
-    """Return whether one score passes by the gate's per-sample rule; without a gate, score >= 1.0."""
-    return score >= 1.0 if gate is None else gate.sample_passes(score)
 
 
 def evaluate(gate: GateSpec, key: str, figures: dict[str, JSON], profile: Profile) -> dict[str, JSON]:

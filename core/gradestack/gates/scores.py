@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,18 @@ def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
 
 
 class RowSeries:
-    """Scores of graded samples, read from a results file when first asked for."""
+    """Scores of graded samples, read from rows when first asked for.
 
-    def __init__(self, path: Path, run: Any = ...) -> None:
-        self._path, self._run = path, run
+    Args:
+        read: Yields the rows anew each time it is called.
+        run: Leave out the rows of other runs.
+    """
+
+    def __init__(self, read: Callable[[], Iterator[Row]], run: Any = ...) -> None:
+        self._read, self._run = read, run
 
     def _rows(self) -> Iterator[Row]:
-        for _, row in iter_rows(self._path):
+        for row in self._read():
             if self._run is ... or row["run"] == self._run:
                 yield row
 

@@ -223,5 +223,3 @@ class Blocks:
             msg = f"{what} raised {error_text(error)}"
             raise PluginError(msg) from error
         self.result.broken.setdefault(what, error_text(error))
-
-

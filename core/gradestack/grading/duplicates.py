@@ -19,7 +19,7 @@ import attrs
 from gradestack.api import Reader, Shard
 from gradestack.errors import GradestackError
 from gradestack.grading.reading import records_of
-from gradestack.model import Sample, Source, Status
+from gradestack.model import Sample, Status
 
 DIGEST = 8
 """Bytes of one digest."""

@@ -12,9 +12,9 @@ import attrs
 from gradestack.api import Aggregator
 from gradestack.grading.counts import Tally, merge_tallies
 from gradestack.grading.duplicates import Identities
+from gradestack.grading.plan import Plan
 from gradestack.grading.result import ShardResult
 from gradestack.plugin_errors import error_text
-from gradestack.grading.plan import Plan
 
 LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
@@ -51,9 +51,7 @@ class Merging:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.merged, self.identities = plan, Merged(), Identities()
-        self.metrics: Mapping[str, Aggregator[Any]] = {
-            metric.name: metric.stage.component for metric in plan.metrics
-        }
+        self.metrics: Mapping[str, Aggregator[Any]] = {metric.name: metric.stage.component for metric in plan.metrics}
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from gradestack.api import Shard
 from gradestack.grading.duplicates import Span
 from gradestack.grading.result import ShardResult
-from gradestack.model import BadRecord, Grade, Sample
+from gradestack.model import Grade, Sample
 
 Grades = Mapping[str, Grade]
 """Grader key -> grade."""

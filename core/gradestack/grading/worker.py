@@ -6,7 +6,7 @@ and only finished results come back; samples never cross a process border.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import attrs
@@ -51,7 +51,7 @@ class Worker(Assignment):
         for name, value in state.items():
             object.__setattr__(self, name, value)
 
-    def records(self, shard: Shard) -> Iterator[Sample | BadRecord]:
+    def records(self, shard: Shard) -> Generator[Sample | BadRecord]:
         """Yield the records of a shard."""
         return records_of(self.plan.reader.component, shard, self.index)
 

@@ -8,9 +8,10 @@ from typing import Any
 from gradestack.errors import suggest
 from gradestack.gates.rules import GateSpec
 from gradestack.gates.verdicts import Gate, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of
+from gradestack.grading.plan import Stage
 from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Stage, SuiteSpec
+from gradestack.suites.spec import SuiteSpec
 
 _PERCENT = ("accuracy", "pass_rate")
 

@@ -22,7 +22,7 @@ from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rundir.header import Checksums, header
-from gradestack.rundir.held import HeldRecorder
+from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
@@ -76,14 +76,18 @@ def grade_suite(suite: Suite, *, strict: bool = False) -> Report:
         PluginError: A grader raised under ``strict``.
     """
     started, begun = datetime.now(UTC), time.perf_counter()
-    recorder = HeldRecorder(suite, strict=strict)
-    loop = Loop(suite, recorder, ProgressCount(None, suite.headline), strict=strict)
-    loop.execute(suite.engine.component)
-    report = Report(path=None, header={}, summary={}, held=recorder.rows)
-    figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
-    timings = _timings(loop, time.perf_counter() - begun)
-    head = header(suite, started.isoformat(timespec="seconds"), Checksums(suite), timings, rows=True)
-    return attrs.evolve(report, header=_as_read(head), summary=_as_read(figures))
+    held = HeldRows(suite, strict=strict)
+    try:
+        loop = Loop(suite, held, ProgressCount(None, suite.headline), strict=strict)
+        loop.execute(suite.engine.component)
+        report = Report(path=None, header={}, summary={}, held=held.file)
+        figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
+        timings = _timings(loop, time.perf_counter() - begun)
+        head = header(suite, started.isoformat(timespec="seconds"), Checksums(suite), timings, rows=True)
+    except BaseException:
+        held.file.close()
+        raise
+    return attrs.evolve(report, header=_as_read(head), summary=_as_read(figures)).closing_itself()
 
 
 def _timings(loop: Loop, seconds: float) -> dict[str, Any]:

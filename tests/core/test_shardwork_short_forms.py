@@ -6,7 +6,7 @@ import pytest
 from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample
 from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from tests.core.block_samples import SHARD, Log, numbered
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, ToolCall, skipped
 from gradestack.quick import maker
-from gradestack_plugins.deepfabric.aggregator import NO_SCORE
+from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
 from gradestack_plugins.deepfabric.schemas import Signature, conversion_problem, find

@@ -80,7 +80,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="stack",
             name="orchestrationbench",
-            target=f"{_PACKAGE}.stack:orchestrationbench",
+            target=f"{_PACKAGE}.stacks:orchestrationbench",
             summary="all graders of OrchestrationBench",
         ),
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gradestack import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec
 from gradestack_plugins.deepfabric import grader as module
 from gradestack_plugins.deepfabric import schemas
-from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 
 NAMES = st.sampled_from(["f", "g", ""])

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gradestack_plugins.stability.aggregator import PER_GOLD, RATES
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
 from tests.plugins.stability.stability_records import PROFILES, C, D, I, R, T, item, record
 
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from gradestack import Grade, Key, Outcome, testing
-from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics, band
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics, band
 from gradestack_plugins.deepfabric.exporter import native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gradestack import Fault, Grade, Item, Reason, Sample, Status, grade_to_json, testing
-from gradestack_plugins.letta.recorded import Recorded
+from gradestack_plugins.letta.grader import Recorded
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 

@@ -5,6 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 
-def stack() -> dict[str, Any]:
+def deepfabric() -> dict[str, Any]:
     """Return the suite fragment: one grader under the key ``tools``, with its default aggregators."""
     return {"graders": {"tools": {"kind": "deepfabric"}}}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gradestack
 from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source
 from gradestack_plugins.deepfabric import evaluate
-from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import number, prediction, render

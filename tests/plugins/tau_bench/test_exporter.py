@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Sample, Shard
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
-from gradestack_plugins.tau_bench.export import STATISTICS, TauBenchExport
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
+from gradestack_plugins.tau_bench.exporter import STATISTICS, TauBenchExporter
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.layout import indented, partial_name, statistics_block
 from gradestack_plugins.tau_bench.reader import TauBench
@@ -24,7 +24,7 @@ json_values = st.recursive(
 
 def export(path, **options):
     """Return the artefacts of a file, put together as the kernel does."""
-    reader, grader, exporter = TauBench(), TauPartial(**options), TauBenchExport()
+    reader, grader, exporter = TauBench(), TauPartial(**options), TauBenchExporter()
     given_input = Input(path=path, name=path.stem, shown=path.name)
     chunks: dict[str, list[str]] = {}
     grades = []
@@ -130,7 +130,7 @@ def test_unparsable_records_are_left_out(tau, tmp_path):
 def test_samples_of_other_readers_are_not_written(tmp_path):
     """Only records of the format's own reader have a place in its file."""
     shard = Shard(ordinal=0, input=Input(path=tmp_path / "r.json", name="r", shown="r.json"))
-    assert list(TauBenchExport().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard)) == []
+    assert list(TauBenchExporter().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard)) == []
 
 
 def test_statistics_block_character_for_character(tau, tmp_path):
@@ -202,4 +202,4 @@ def test_no_block_without_its_figures(tmp_path):
     """Without the figures of ``partial_statistics`` there is no block."""
     given_input = Input(path=tmp_path, name="r", shown="r")
     summary = ExportSummary(input=given_input, reader=TauBench(), profile="documented", graders={})
-    assert TauBenchExport().finish(summary) == {}
+    assert TauBenchExporter().finish(summary) == {}

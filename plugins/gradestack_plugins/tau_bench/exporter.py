@@ -15,7 +15,7 @@ STATISTICS = "tau_statistics.txt"
 
 
 @attrs.frozen(kw_only=True)
-class TauBenchExport(Exporter):
+class TauBenchExporter(Exporter):
     """Writes ``<input>_partial.json`` and ``tau_statistics.txt``.
 
     The first holds the records of the input with ``partial_score`` added, byte for byte as ``json.dump(records,

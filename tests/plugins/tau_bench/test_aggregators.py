@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
-from gradestack_plugins.tau_bench.aggregate import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.bands import BANDS, band_index
 
 FAILED = failed(Fault(category="data", code="x"))

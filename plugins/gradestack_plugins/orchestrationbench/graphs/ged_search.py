@@ -11,7 +11,7 @@ from itertools import chain
 
 import attrs
 
-from gradestack_plugins.orchestrationbench.ged_problem import INFINITE, Masks, Problem, bits, reduced
+from gradestack_plugins.orchestrationbench.graphs.ged_problem import INFINITE, Masks, Problem, bits, reduced
 
 _STARTS = 12
 _Open = tuple[int, int, bool]

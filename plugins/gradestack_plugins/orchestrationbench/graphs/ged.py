@@ -12,9 +12,9 @@ from functools import lru_cache
 
 import attrs
 
-from gradestack_plugins.orchestrationbench.ged_problem import Weights, build
-from gradestack_plugins.orchestrationbench.ged_search import DepthFirst, Layered, ordered
-from gradestack_plugins.orchestrationbench.graphs import Graph
+from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights, build
+from gradestack_plugins.orchestrationbench.graphs.ged_search import DepthFirst, Layered, ordered
+from gradestack_plugins.orchestrationbench.graphs.graph import Graph
 
 BUDGET = 40_000
 """Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gradestack import JSON, Profile
 from gradestack.exact import add_exact, exact_mean, exact_value
-from gradestack_plugins.orchestrationbench.calls import harmonic
-from gradestack_plugins.orchestrationbench.decisions import CELLS, MATRIX
-from gradestack_plugins.orchestrationbench.state import FileState
+from gradestack_plugins.orchestrationbench.calls.decisions import CELLS, MATRIX
+from gradestack_plugins.orchestrationbench.calls.f1 import harmonic
+from gradestack_plugins.orchestrationbench.results.state import FileState
 
 Figures = dict[str, JSON]
 Number = float | int | None

@@ -13,9 +13,9 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from gradestack_plugins.orchestrationbench.ged import Distance
-from gradestack_plugins.orchestrationbench.ged_problem import Weights
-from gradestack_plugins.orchestrationbench.graphs import Graph
+from gradestack_plugins.orchestrationbench.graphs.ged import Distance
+from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
+from gradestack_plugins.orchestrationbench.graphs.graph import Graph
 
 MAPPINGS = math.perm(7, 7)
 """Most node mappings a pair may have: two graphs of seven nodes, or a smaller one against a larger one."""

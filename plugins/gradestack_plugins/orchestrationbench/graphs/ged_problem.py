@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import attrs
 
-from gradestack_plugins.orchestrationbench.graphs import Graph, Label
+from gradestack_plugins.orchestrationbench.graphs.graph import Graph, Label
 
 INFINITE = 1 << 200
 """Above every distance."""

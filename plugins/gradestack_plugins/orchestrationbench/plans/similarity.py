@@ -11,12 +11,12 @@ from typing import Literal
 import attrs
 
 from gradestack import Profile
-from gradestack_plugins.orchestrationbench.ged import BUDGET, Distance, edit_distance
-from gradestack_plugins.orchestrationbench.ged_problem import Weights
-from gradestack_plugins.orchestrationbench.graphs import Graph
-from gradestack_plugins.orchestrationbench.networkx_ged import available, feasible, networkx_distance
-from gradestack_plugins.orchestrationbench.plantext import Workflows
-from gradestack_plugins.orchestrationbench.workflows import graphs
+from gradestack_plugins.orchestrationbench.graphs.ged import BUDGET, Distance, edit_distance
+from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
+from gradestack_plugins.orchestrationbench.graphs.graph import Graph
+from gradestack_plugins.orchestrationbench.graphs.networkx_ged import available, feasible, networkx_distance
+from gradestack_plugins.orchestrationbench.plans.plantext import Workflows
+from gradestack_plugins.orchestrationbench.plans.workflows import graphs
 
 Solver = Literal["auto", "exact", "networkx"]
 

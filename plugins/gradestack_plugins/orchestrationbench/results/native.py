@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradestack import JSON, Profile
-from gradestack_plugins.orchestrationbench.decisions import MATRIX
-from gradestack_plugins.orchestrationbench.figures import Figures, overall
+from gradestack_plugins.orchestrationbench.calls.decisions import MATRIX
+from gradestack_plugins.orchestrationbench.results.figures import Figures, overall
 
 Tree = dict[str, JSON]
 

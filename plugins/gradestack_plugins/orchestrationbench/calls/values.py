@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Profile
-from gradestack_plugins.orchestrationbench.judge import Leftover, Verdict
+from gradestack_plugins.orchestrationbench.calls.judge import Leftover
+from gradestack_plugins.orchestrationbench.recorded.verdicts import Verdict
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
 _LONGEST = 50_000

@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 from gradestack import Grade, Key, Outcome
 from gradestack.exact import Partials, add_exact, count_into, merge_exact
-from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
+from gradestack_plugins.orchestrationbench.calls.arguments import EMPTY, UNREADABLE
 
 
 class PlanState(TypedDict):

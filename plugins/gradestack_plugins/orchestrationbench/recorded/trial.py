@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 
 from gradestack import JSON
-from gradestack_plugins.orchestrationbench.judge import Verdict
+from gradestack_plugins.orchestrationbench.recorded.verdicts import Verdict
 
 Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]
 

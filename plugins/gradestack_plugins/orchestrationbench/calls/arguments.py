@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from gradestack import Fault, Profile, Sample, Status
-from gradestack_plugins.orchestrationbench.calls import CallFigures, CallRules, grade_calls, set_f1
-from gradestack_plugins.orchestrationbench.decisions import (
+from gradestack_plugins.orchestrationbench.calls.decisions import (
     Step,
     documented_cases,
     documented_steps,
@@ -19,9 +18,10 @@ from gradestack_plugins.orchestrationbench.decisions import (
     upstream_cases,
     upstream_steps,
 )
-from gradestack_plugins.orchestrationbench.history import history_before, system_message
-from gradestack_plugins.orchestrationbench.judge import RecordedJudge
-from gradestack_plugins.orchestrationbench.records import CALL, Trial
+from gradestack_plugins.orchestrationbench.calls.f1 import CallFigures, CallRules, grade_calls, set_f1
+from gradestack_plugins.orchestrationbench.calls.judge import RecordedJudge
+from gradestack_plugins.orchestrationbench.recorded.history import history_before, system_message
+from gradestack_plugins.orchestrationbench.recorded.trial import CALL, Trial
 
 UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
 """Fault codes: the file cannot be read; it holds no run; its argument part cannot be graded."""

@@ -22,7 +22,7 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Fault, Profile, Sample, ToolCall
-from gradestack_plugins.orchestrationbench.records import (
+from gradestack_plugins.orchestrationbench.recorded.trial import (
     AWAITING,
     CALL,
     FAILED,

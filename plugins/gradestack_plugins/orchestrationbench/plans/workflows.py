@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from gradestack import Profile
-from gradestack_plugins.orchestrationbench.graphs import Builder, Graph, Label
-from gradestack_plugins.orchestrationbench.plantext import Workflows
+from gradestack_plugins.orchestrationbench.graphs.graph import Builder, Graph, Label
+from gradestack_plugins.orchestrationbench.plans.plantext import Workflows
 
 UNKNOWN = "UNK"
 """Status of a step that names none."""

@@ -18,11 +18,12 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Profile
-from gradestack_plugins.orchestrationbench.decisions import Step
-from gradestack_plugins.orchestrationbench.history import history_before, system_message
-from gradestack_plugins.orchestrationbench.judge import Judge, JudgeRequest, Verdict
-from gradestack_plugins.orchestrationbench.records import CALL
-from gradestack_plugins.orchestrationbench.values import KeyResult, at_best, compare_key, decided, usable
+from gradestack_plugins.orchestrationbench.calls.decisions import Step
+from gradestack_plugins.orchestrationbench.calls.judge import Judge, JudgeRequest
+from gradestack_plugins.orchestrationbench.calls.values import KeyResult, at_best, compare_key, decided, usable
+from gradestack_plugins.orchestrationbench.recorded.history import history_before, system_message
+from gradestack_plugins.orchestrationbench.recorded.trial import CALL
+from gradestack_plugins.orchestrationbench.recorded.verdicts import Verdict
 
 
 @attrs.frozen(kw_only=True)

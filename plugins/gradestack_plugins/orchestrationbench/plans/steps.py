@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Fault, Reason, Sample
-from gradestack_plugins.orchestrationbench.plans import PlanRules, PlanScore, compare_plans
-from gradestack_plugins.orchestrationbench.plantext import PlanText, Workflows, parse_plan
-from gradestack_plugins.orchestrationbench.records import PLAN_MARK, Trial
-from gradestack_plugins.orchestrationbench.workflows import outline
+from gradestack_plugins.orchestrationbench.plans.plantext import PlanText, Workflows, parse_plan
+from gradestack_plugins.orchestrationbench.plans.similarity import PlanRules, PlanScore, compare_plans
+from gradestack_plugins.orchestrationbench.plans.workflows import outline
+from gradestack_plugins.orchestrationbench.recorded.trial import PLAN_MARK, Trial
 
 ABSENT, UNPARSABLE = "plan_absent", "plan_unparsable"
 

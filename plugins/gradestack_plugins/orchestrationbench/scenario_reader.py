@@ -11,10 +11,10 @@ import attrs
 import yaml
 
 from gradestack import JSON, BadRecord, DataError, Expectation, Inputs, Reader, Sample, Shard, Source
-from gradestack_plugins.orchestrationbench.decisions import gold_decision, gold_steps
-from gradestack_plugins.orchestrationbench.planning import gold_plans
-from gradestack_plugins.orchestrationbench.plantext import parse_plan
-from gradestack_plugins.orchestrationbench.records import PLAN_MARK
+from gradestack_plugins.orchestrationbench.calls.decisions import gold_decision, gold_steps
+from gradestack_plugins.orchestrationbench.plans.plantext import parse_plan
+from gradestack_plugins.orchestrationbench.plans.steps import gold_plans
+from gradestack_plugins.orchestrationbench.recorded.trial import PLAN_MARK
 from gradestack_plugins.orchestrationbench.samples import expectation, gold_calls, in_order, user_turns
 
 Label = dict[str, dict[str, JSON]]

@@ -19,7 +19,7 @@ RATES: Final = {
 """Figure -> the count it is the share of."""
 FIGURES: Final = (*RATES, "response_quality", "overall_score")
 NO_SCORE: Final = "score_not_finite"
-"""Fault code of a sample that was judged, but whose weights give no usable score."""
+"""Fault code of a sample that was graded, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
 _GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class

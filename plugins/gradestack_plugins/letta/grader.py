@@ -97,8 +97,8 @@ class Recorded(Grader):
         metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
         if metadata.get("error") and self.profile == "documented":
             kind = str(metadata.get("error_type") or "")
-            said = as_text(metadata["error"])
-            fault = Fault(category="grading", code="recorded_error", message=said, type=kind)
+            message = as_text(metadata["error"])
+            fault = Fault(category="grading", code="recorded_error", message=message, type=kind)
             return attrs.evolve(failed(fault), metadata=metadata)
         score = found.get("score")
         if not _sound(score):

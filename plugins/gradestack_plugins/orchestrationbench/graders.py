@@ -29,7 +29,7 @@ class OrchestrationDecision(Grader):
     ``FAILED``), gold the expected one (with ``GENERAL_REJECTION``). A step is right when call meets call or rejection
     meets rejection; another type of rejection is right but counted as ``rejection_type_mismatch``.
 
-    score = right steps / (judged steps + steps the prediction lacks), in [0, 1].
+    score = right steps / (graded steps + steps the prediction lacks), in [0, 1].
 
     documented and upstream differ:
 

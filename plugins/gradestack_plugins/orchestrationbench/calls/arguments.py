@@ -1,4 +1,4 @@
-"""The argument part of one trial: its steps, what the label expects, and what stands in the way of judging it."""
+"""The argument part of one trial: its steps, what the label expects, and what stands in the way of grading it."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Step:
     labelled: bool = True
     """False when the label knows no such step."""
     fault: Fault | None = None
-    """Why the step cannot be judged; then it is in no count."""
+    """Why the step cannot be graded; then it is in no count."""
 
     @property
     def right(self) -> bool:

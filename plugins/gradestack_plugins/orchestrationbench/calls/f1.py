@@ -93,7 +93,7 @@ def mean(values: Sequence[float]) -> float | None:
 
 @attrs.frozen(kw_only=True)
 class CallRules:
-    """What calls are judged by, beside the steps."""
+    """What calls are compared by, beside the steps."""
 
     profile: Profile = "documented"
     tools: Mapping[str, Any] = attrs.field(factory=dict)

@@ -41,12 +41,12 @@ def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
     if profile == "upstream":
         kept = {key: value for key, value in workflows.items() if "workflow" in key}
         return _structural_upstream(kept), _component_upstream(kept)
-    plain = {
+    kept = {
         key: value if isinstance(value, Mapping) else {}
         for key, value in workflows.items()
         if isinstance(key, str) and "workflow" in key
     }
-    return _structural(plain), _component(plain)
+    return _structural(kept), _component(kept)
 
 
 def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
@@ -97,7 +97,7 @@ def _dependencies(fields: Mapping[Any, Any]) -> list[Hashable]:
     if not value:
         return []
     names = value if isinstance(value, list | tuple | Mapping) else [value]
-    return [_plain(name) for name in names]
+    return [_scalar(name) for name in names]
 
 
 def _steps(fields: Mapping[Any, Any]) -> list[Label]:
@@ -106,11 +106,11 @@ def _steps(fields: Mapping[Any, Any]) -> list[Label]:
     for step in steps if isinstance(steps, list | tuple) else ():
         agent = (step.get("agent_id") or step.get("name")) if isinstance(step, Mapping) else None
         if agent:
-            found.append((_plain(agent), _plain(step.get("status", UNKNOWN))))
+            found.append((_scalar(agent), _scalar(step.get("status", UNKNOWN))))
     return found
 
 
-def _plain(value: Any) -> Hashable:
+def _scalar(value: Any) -> Hashable:
     """Return a scalar as it is and a container by its kind, which is enough to be different from every name."""
     return f"<{type(value).__name__}>" if isinstance(value, list | tuple | Mapping | set) else value
 

@@ -9,7 +9,7 @@ from gradestack.gates.rules import GateSpec
 from gradestack.grading.counts import grader_figures
 from gradestack_plugins.extractors.assistant import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.text_graders.json_equal import JsonEqual
 from tests.core import toy_components as toys

@@ -5,7 +5,7 @@ import pytest
 
 from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from tests.core.block_samples import SHARD, Log, numbered
 from tests.core.workers import grader_stage, metric
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from gradestack.api import Inputs, Kind, Profile
-from gradestack.gates.verdicts import Gate
+from gradestack.gates.rules import Gate
 
 Duplicates = Literal["keep", "last", "error"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,16 +13,14 @@ import attrs
 
 from gradestack.api import Grader, Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.progress import Watcher
+from gradestack.grading.progress import ProgressCallback
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
-from gradestack.runner import run_suite
+from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
-
-Tick = Callable[[int], None]
 
 
 def load_suite(
@@ -95,8 +95,7 @@ def run(
     workers: int | None = None,
     resume: bool = False,
     registry: Registry | None = None,
-    tick: Tick | None = None,
-    watch: Watcher | None = None,
+    progress: ProgressCallback | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Report:
     """Run a suite and return its report.
@@ -113,8 +112,7 @@ def run(
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
         registry: Plugins to use; default: all installed ones.
-        tick: Called with the number of samples done since the last call.
-        watch: Called, often, with a :class:`~gradestack.progress.Progress`.
+        progress: Called, often, with a :class:`~gradestack.Progress`.
         say: Called with what people should know about an unfinished run that was found.
 
     Returns:
@@ -140,7 +138,7 @@ def run(
         registry=registry,
     )
     place = Path(output) if output is not None else None
-    return run_suite(resolved, place, strict=strict, rows=rows, resume=resume, tick=tick, watch=watch, say=say)
+    return run_suite(resolved, place, strict=strict, rows=rows, resume=resume, progress=progress, say=say)
 
 
 def files_suite(
@@ -193,8 +191,7 @@ def grade_files(
     workers: int | None = None,
     resume: bool = False,
     registry: Registry | None = None,
-    tick: Tick | None = None,
-    watch: Watcher | None = None,
+    progress: ProgressCallback | None = None,
     say: Callable[[str], None] | None = None,
 ) -> Report:
     """Grade result files with a metric stack and return the report; what ``gradestack grade`` does.
@@ -213,8 +210,7 @@ def grade_files(
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
         registry: Plugins to use; default: all installed ones.
-        tick: Called with the number of samples done since the last call.
-        watch: Called, often, with a :class:`~gradestack.progress.Progress`.
+        progress: Called, often, with a :class:`~gradestack.Progress`.
         say: Called with what people should know about an unfinished run that was found.
 
     Raises:
@@ -234,7 +230,7 @@ def grade_files(
         registry=registry,
     )
     place = Path(output) if output is not None else None
-    return run_suite(suite, place, strict=strict, rows=rows, resume=resume, tick=tick, watch=watch, say=say)
+    return run_suite(suite, place, strict=strict, rows=rows, resume=resume, progress=progress, say=say)
 
 
 @attrs.frozen(kw_only=True)
@@ -273,8 +269,9 @@ def grade(
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
-        reports: Reporters to run, such as ``("html",)``; they need ``output`` to outlive the report.
-        output: Run directory; default: a temporary one, removed by ``report.close()`` or on leaving ``with report:``.
+        reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a temporary directory,
+            removed by ``report.close()`` or on leaving ``with report:``.
+        output: Run directory; default: nothing is written, figures and rows are held by the report.
         strict: Stop at the first bad record or raising grader.
         registry: Plugins to use; default: all installed ones.
 
@@ -296,8 +293,16 @@ def grade(
         data["gate"] = dict(gate)
     reader = _Memory(samples=_as_samples(samples, registry))
     suite = resolve_samples(Document(data=data, origin="grade()"), registry, reader, graders)
-    place = Path(output) if output is not None else None
-    return run_suite(suite, place, strict=strict, temporary=place is None)
+    if output is not None:
+        return run_suite(suite, Path(output), strict=strict)
+    if not reports:
+        return grade_suite(suite, strict=strict)
+    folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
+    try:
+        return attrs.evolve(run_suite(suite, folder / "run", strict=strict), temporary=folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _by_name(graders: Iterable[str | Grader]) -> dict[str, str | Grader]:

@@ -8,9 +8,10 @@ import pytest
 
 from gradestack import BadRecord, DataError, Input, Reader, Sample, Shard, Source, Status
 from gradestack.grading import duplicates
-from gradestack.grading.duplicates import Identities, places_in_input, places_in_rows
+from gradestack.grading.duplicates import Identities, places_in_input
 from gradestack.grading.selection import Selection, digest
 from gradestack.jsonio import dumps
+from gradestack.rundir.recorder import places_in_rows
 
 
 def packed(numbers):

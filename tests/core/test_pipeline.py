@@ -20,7 +20,7 @@ from gradestack import (
     ToolSpec,
 )
 from gradestack.gates.rules import GateSpec
-from gradestack.grading.block import joined
+from gradestack.grading.dataset import joined
 from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack.grading.worker import Worker
 from gradestack.jsonio import loads

@@ -70,7 +70,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
         from gradestack.rundir.place import can_continue  # noqa: PLC0415
 
         graded = report.summary["incomplete"] == PAGES_MISSING
-        if can_continue(report.path):
+        if report.path is not None and can_continue(report.path):
             rest = "--resume writes the pages" if graded else "--resume grades the rest"
         else:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
@@ -131,8 +131,8 @@ def _execute(
         click.echo(printable(text), err=True)
 
     with like_ctrl_c():
-        with console.progress(suite.name, quiet=quiet) as watch:
-            report = run_suite(suite, place, strict=strict, rows=not no_rows, resume=resume, watch=watch, say=say)
+        with console.progress(suite.name, quiet=quiet) as shown:
+            report = run_suite(suite, place, strict=strict, rows=not no_rows, resume=resume, progress=shown, say=say)
         _finish(report, quiet=quiet)
 
 

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import attrs
 
+from gradestack.grading.counts import SampleRule
+
 Op = Literal["gt", "gte", "lt", "lte", "eq"]
 OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "gt": (">", operator.gt),
@@ -184,7 +186,7 @@ def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield ("metric_key",), gate.metric_key
 
 
-def needs_scores(gate: Gate, rule: Gate | None) -> bool:
+def needs_scores(gate: Gate, rule: SampleRule | None) -> bool:
     """Return whether a gate needs the scores of all rows.
 
     A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.

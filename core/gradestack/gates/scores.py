@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any, cast
 
 import attrs
@@ -14,7 +13,7 @@ from gradestack.exact import exact_mean
 from gradestack.gates.rules import PERCENT, GateSpec, Threshold
 from gradestack.grading.counts import Count, grader_figures
 from gradestack.model import Outcome, Status
-from gradestack.rows.read import Row, iter_rows
+from gradestack.rows.read import Row
 
 _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
@@ -82,13 +81,18 @@ def quantile(ordered: list[float], q: float) -> float:
 
 
 class RowSeries:
-    """Scores of the rows of a results file, of all or of one run, read when first asked for."""
+    """Scores of graded samples, read from rows when first asked for.
 
-    def __init__(self, path: Path, run: Any = ...) -> None:
-        self._path, self._run = path, run
+    Args:
+        read: Yields the rows anew each time it is called.
+        run: Leave out the rows of other runs.
+    """
+
+    def __init__(self, read: Callable[[], Iterator[Row]], run: Any = ...) -> None:
+        self._read, self._run = read, run
 
     def _rows(self) -> Iterator[Row]:
-        for _, row in iter_rows(self._path):
+        for row in self._read():
             if self._run is ... or row["run"] == self._run:
                 yield row
 

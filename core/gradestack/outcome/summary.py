@@ -46,15 +46,15 @@ def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries) -> list[di
     ]
 
 
-def summary(merging: Merging, merged: Merged, series: RowSeries) -> dict[str, Any]:
+def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several.
 
     Args:
-        merging: The run; its suite and what is broken in it.
+        suite: What was run.
+        merging: The run, and what is broken in it.
         merged: The counts and states to report.
         series: Scores of the rows, read when a gate needs them.
     """
-    suite = merging.suite
     keys = [stage.key for stage in suite.graders]
     counts = overall(merged.tally, keys)
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}

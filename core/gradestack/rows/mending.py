@@ -18,14 +18,14 @@ _UNWRITABLE = (RecursionError, TypeError, ValueError)
 
 def row_line(
     sample: Sample,
-    grades: dict[str, Grade],
+    grades: Mapping[str, Grade],
     submissions: Mapping[str, str],
     *,
     headline: str,
     rule: SampleRule | None,
     signatures: Mapping[str, str],
     strict: bool,
-) -> tuple[bytes, Sample, dict[str, Grade]]:
+) -> tuple[bytes, Sample, Mapping[str, Grade]]:
     """Return a sample's line, and the sample and grades that were really written.
 
     A grade that cannot be written becomes a failed one. Where the sample itself cannot be, it is written without what

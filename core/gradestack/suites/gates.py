@@ -18,9 +18,10 @@ from gradestack.gates.rules import (
     WeightedGate,
     keys_of,
 )
+from gradestack.grading.plan import Stage
 from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Stage, SuiteSpec
+from gradestack.suites.spec import SuiteSpec
 
 
 def _gate(resolver: Resolver, written: Mapping[str, Any], place: Place) -> Gate | None:

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 
 from gradestack.api import Inputs
+from gradestack.grading.plan import Metric, Stage
 from gradestack.model import JSON
-from gradestack.suites.spec import Metric, Stage
 
 
 def jsonable(value: Any) -> JSON:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import attrs
 
 from gradestack.api import Kind, Profile
 from gradestack.errors import ConfigError, PluginError
+from gradestack.grading.plan import Stage
 from gradestack.plugin_errors import guarded
 from gradestack.registry import Registry
 from gradestack.suites.document import Document, Place
-from gradestack.suites.spec import Stage
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")
@@ -101,6 +101,7 @@ class Resolver:
             options=options,
             version=target.version,
             distribution=f"{plugin.distribution} {plugin.version}",
+            profile=_profile(component, self.profile),
         )
 
     def finish(self) -> None:
@@ -140,7 +141,14 @@ def _has_workers(registry: Registry, name: str) -> bool:
     return any(field.name == "workers" for field in attrs.fields(target))
 
 
-def made_stage(kind: Kind, key: str, component: Any) -> Stage:
+def _profile(component: Any, inherited: Profile) -> Profile:
+    """Return the profile a component is given, which may be another than the suite's."""
+    own: Any = getattr(component, "profile", None)
+    found: Profile = own if own in get_args(Profile) else inherited
+    return found
+
+
+def made_stage(kind: Kind, key: str, component: Any, profile: Profile = "documented") -> Stage:
     """Return the stage of a component object made by the caller."""
     options = {
         field.name: getattr(component, field.name)
@@ -155,6 +163,7 @@ def made_stage(kind: Kind, key: str, component: Any) -> Stage:
         options=options,
         version=component.version,
         distribution="local",
+        profile=_profile(component, profile),
     )
 
 

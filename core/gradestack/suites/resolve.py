@@ -11,13 +11,14 @@ import attrs
 
 from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.errors import ConfigError, GradestackError, suggest
+from gradestack.grading.plan import Metric, Stage
 from gradestack.registry import Registry
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise
 from gradestack.suites.published import jsonable, published
 from gradestack.suites.references import Resolver, engine_stage, exporters_for, made_stage
-from gradestack.suites.spec import Metric, Stage, Suite, SuiteSpec
+from gradestack.suites.spec import Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -122,6 +123,7 @@ def resolve(
         metrics=tuple(metrics),
         exporters=exporters_for(registry, reader, graders.values()),
         gates=gates,
+        rule=gates[0] if gates else None,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,
@@ -182,7 +184,11 @@ def resolve_samples(
     """
     registry.require_sound()
     resolver = Resolver(document, registry, None)
-    ready = {key: made_stage("grader", key, each) for key, each in graders.items() if isinstance(each, Grader)}
+    ready = {
+        key: made_stage("grader", key, each, document.data.get("profile", "documented"))
+        for key, each in graders.items()
+        if isinstance(each, Grader)
+    }
     named = {key: each for key, each in graders.items() if not isinstance(each, Grader)}
     document.data.setdefault("engine", "serial")
     document.data["graders"] = {key: dict(each) if isinstance(each, Mapping) else each for key, each in named.items()}
@@ -219,6 +225,7 @@ def resolve_samples(
         metrics=tuple(metrics),
         exporters=(),
         gates=gates,
+        rule=gates[0] if gates else None,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,

@@ -11,7 +11,7 @@ from typing import Any, Self
 import attrs
 
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
-from gradestack.gates.scores import RowSeries, iter_rows
+from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.grading.progress import ProgressCallback, ProgressCount
@@ -21,6 +21,7 @@ from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
+from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import Checksums, header
 from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished

@@ -12,13 +12,13 @@ from typing import Any
 
 from gradestack.errors import DataError
 from gradestack.exact import Moments
-from gradestack.gates.scores import RowSeries, iter_rows
+from gradestack.gates.scores import RowSeries
 from gradestack.grading.counts import count_grades
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import Status
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
-from gradestack.rows.read import Row, grade_from_json, key_from_row
+from gradestack.rows.read import Row, grade_from_json, iter_rows, key_from_row
 from gradestack.rundir.staging import Staging
 from gradestack.suites.spec import Suite
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from gradestack.api import Profile
-from gradestack.gates.verdicts import Gate
+from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Duplicates, Plan, Stage
 
 

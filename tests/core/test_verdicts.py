@@ -5,36 +5,48 @@ import random
 
 import pytest
 
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import (
+from gradestack.gates.rules import (
+    GateSpec,
     LogicalGate,
     LogicalSpec,
-    Series,
     SimpleGate,
     WeightedGate,
-    aggregate,
-    judge,
-    judge_groups,
     keys_of,
-    needs_series,
-    quantile,
+    needs_scores,
 )
+from gradestack.gates.scores import Series, quantile
+from gradestack.gates.verdicts import verdict
 
 
 def series_of(**scores):
     """Return the series of samples none of whose recorded runs failed."""
     made = Series()
-    made.update(scores)
-    made.ran, made.runs = scores, max(map(len, scores.values()), default=0)
+    for key, each in scores.items():
+        for score in each:
+            made.add({key: score}, ran=True)
     return made
+
+
+def no_groups(per):
+    raise AssertionError(per)
 
 
 SERIES = series_of(q=[0.2, 1.0, 0.6], r=[1.0, 0.0], empty=[])
 
 
-def verdict(gate, profile="documented", series=SERIES):
-    found = judge(gate, series, "q", profile)
+def whole(gate, profile="documented", series=SERIES):
+    """Return the verdict over all samples."""
+    return verdict(gate, series, no_groups, profile)
+
+
+def told(gate, profile="documented", series=SERIES):
+    found = whole(gate, profile, series)
     return found["actual"], found["passed"], found["outcome"]
+
+
+def figure(scores, how, threshold=1.0):
+    gate = SimpleGate(metric_key="q", op="gte", value=0, aggregation=how, pass_threshold=threshold)
+    return series_of(q=scores).figure(gate, "q", "documented")
 
 
 @pytest.mark.parametrize(
@@ -52,9 +64,9 @@ def test_failed_runs_in_a_flat_gate(profile, options, actual):
     series = Series()
     for scores, ran in (({"q": 1.0}, True), ({"q": 0.4}, True), ({}, True), ({"q": 1.0}, False), ({"r": 1.0}, True)):
         series.add(scores, ran=ran)
-    assert verdict(GateSpec(op="gte", value=0.0, **options), profile, series)[0] == actual
+    assert told(GateSpec(metric_key="q", op="gte", value=0.0, **options), profile, series)[0] == actual
     nothing = None if profile == "documented" else 0.0
-    assert verdict(GateSpec(op="gte", value=0.0, **options), profile, Series())[0] == nothing
+    assert told(GateSpec(metric_key="q", op="gte", value=0.0, **options), profile, Series())[0] == nothing
 
 
 # one figure of a series
@@ -76,18 +88,18 @@ def test_failed_runs_in_a_flat_gate(profile, options, actual):
 )
 def test_aggregations(how, expected):
     """Of 0.2, 0.6, 1: the 0.95-quantile lies 0.9 of the way from 0.6 to 1."""
-    assert aggregate([1.0, 0.2, 0.6], how, 1.0) == pytest.approx(expected, rel=1e-15)
+    assert figure([1.0, 0.2, 0.6], how) == pytest.approx(expected, rel=1e-15)
 
 
 def test_accuracy_counts_scores_at_the_threshold():
     """Always >=, whatever the gate's own operator."""
-    assert aggregate([0.5, 0.4999, 1.0, 0.0], "accuracy", 0.5) == 50.0
+    assert figure([0.5, 0.4999, 1.0, 0.0], "accuracy", 0.5) == 50.0
 
 
 @pytest.mark.parametrize("how", ["avg_score", "accuracy", "min", "p95"])
 def test_nothing_has_no_figure(how):
     """None, not zero."""
-    assert aggregate([], how, 1.0) is None
+    assert figure([], how) is None
 
 
 def test_quantiles_interpolate_linearly():
@@ -117,7 +129,7 @@ def test_quantiles_interpolate_linearly():
 )
 def test_a_simple_gate(options, expected):
     """One metric, aggregated, compared."""
-    actual, passed, outcome = verdict(SimpleGate(metric_key="q", **options))
+    actual, passed, outcome = told(SimpleGate(metric_key="q", **options))
     assert (actual, passed, outcome) == (pytest.approx(expected[0], rel=1e-15), *expected[1:])
 
 
@@ -132,15 +144,15 @@ def test_a_simple_gate(options, expected):
 )
 def test_a_simple_gate_without_data(profile, options, expected):
     """Documented: no data fails unless told otherwise; upstream compares 0.0."""
-    assert verdict(SimpleGate(metric_key="empty", **options), profile) == expected
-    assert verdict(SimpleGate(metric_key="absent", **options), profile) == expected
+    assert told(SimpleGate(metric_key="empty", **options), profile) == expected
+    assert told(SimpleGate(metric_key="absent", **options), profile) == expected
 
 
 def test_texts_are_what_people_read():
     """Key, aggregation, sign, value, percent."""
-    assert judge(SimpleGate(metric_key="q", op="gte", value=0.5), SERIES, "q", "documented")["text"] == "q >= 0.5"
+    assert whole(SimpleGate(metric_key="q", op="gte", value=0.5))["text"] == "q >= 0.5"
     gate = SimpleGate(metric_key="q", op="lt", value=50, aggregation="accuracy")
-    assert judge(gate, SERIES, "q", "documented")["text"] == "q accuracy < 50%"
+    assert whole(gate)["text"] == "q accuracy < 50%"
 
 
 # weighted averages
@@ -149,9 +161,9 @@ def test_texts_are_what_people_read():
 def test_weights_are_divided_by_their_sum():
     """(3 x 0.6 + 1 x 0.5) / 4 = 0.575."""
     gate = WeightedGate(weights={"q": 3, "r": 1}, aggregation="avg_score", op="gte", value=0.575)
-    actual, passed, _ = verdict(gate)
+    actual, passed, _ = told(gate)
     assert (actual, passed) == (pytest.approx(0.575, rel=1e-15), True)
-    found = judge(gate, SERIES, "q", "documented")
+    found = whole(gate)
     assert found["figures"] == {"q": pytest.approx(0.6), "r": 0.5}
     assert found["text"] == "weighted average of 3 q + 1 r >= 0.575"
 
@@ -159,14 +171,14 @@ def test_weights_are_divided_by_their_sum():
 def test_a_weighted_average_aggregates_first():
     """Accuracies 100/3 and 50, equally weighted."""
     gate = WeightedGate(weights={"q": 1, "r": 1}, aggregation="accuracy", op="gte", value=40)
-    assert verdict(gate)[0] == pytest.approx((100 / 3 + 50) / 2, rel=1e-15)
+    assert told(gate)[0] == pytest.approx((100 / 3 + 50) / 2, rel=1e-15)
 
 
 def test_a_weighted_average_needs_all_its_metrics():
     """One without data leaves it undefined; upstream takes 0.0."""
     gate = WeightedGate(weights={"q": 1, "empty": 1}, aggregation="avg_score", op="gte", value=0.3)
-    assert verdict(gate) == (None, False, "no_data")
-    assert verdict(gate, "upstream") == (pytest.approx(0.3, rel=1e-15), True, "passed")
+    assert told(gate) == (None, False, "no_data")
+    assert told(gate, "upstream") == (pytest.approx(0.3, rel=1e-15), True, "passed")
 
 
 @pytest.mark.parametrize("weights", [{}, {"q": -1.0, "r": 2.0}, {"q": 0.0, "r": 0.0}])
@@ -195,7 +207,7 @@ HIGH, LOW = SimpleGate(metric_key="q", op="gte", value=0.5), SimpleGate(metric_k
 )
 def test_logical_gates(operator, conditions, passed):
     """All or any, nested as deep as wanted, every condition listed with its own verdict."""
-    found = judge(LogicalGate(operator=operator, conditions=conditions), SERIES, "q", "documented")
+    found = whole(LogicalGate(operator=operator, conditions=conditions))
     assert (found["passed"], found["outcome"]) == (passed, "passed" if passed else "failed")
     assert len(found["conditions"]) == 2
     assert found["text"].count(f" {operator} ") >= 1
@@ -211,12 +223,13 @@ def test_keys_are_found_wherever_they_stand():
     """With their places, for messages."""
     weighted = WeightedGate(weights={"a": 1, "b": 1}, aggregation="avg_score", op="gte", value=1)
     nested = LogicalGate(operator="and", conditions=(HIGH, LogicalGate(operator="or", conditions=(LOW,))))
-    assert list(keys_of(weighted, "h")) == [(("weights", "a"), "a"), (("weights", "b"), "b")]
-    assert list(keys_of(nested, "h")) == [
+    assert list(keys_of(weighted)) == [(("weights", "a"), "a"), (("weights", "b"), "b")]
+    assert list(keys_of(nested)) == [
         (("conditions", 0, "metric_key"), "q"),
         (("conditions", 1, "conditions", 0, "metric_key"), "r"),
     ]
-    assert list(keys_of(GateSpec(op="gte", value=1), "h")) == [(("metric_key",), "h")]
+    assert list(keys_of(GateSpec(op="gte", value=1, metric_key="q"))) == [(("metric_key",), "q")]
+    assert list(keys_of(GateSpec(op="gte", value=1))) == []
 
 
 @pytest.mark.parametrize(
@@ -243,8 +256,8 @@ def groups(per):
 
 def test_a_gate_per_group_must_hold_in_every_one():
     """A group in which nothing could be graded has no data, which fails."""
-    gate = GateSpec(op="gte", value=0.5, per="model")
-    found = judge_groups(gate, groups, series_of(q=[1.0, 0.8, 0.2]), "q", "documented")
+    gate = GateSpec(metric_key="q", op="gte", value=0.5, per="model")
+    found = verdict(gate, series_of(q=[1.0, 0.8, 0.2]), groups, "documented")
     assert {name: (each["passed"], each["outcome"]) for name, each in found["groups"].items()} == {
         "a": (True, "passed"),
         "b": (False, "failed"),
@@ -252,7 +265,7 @@ def test_a_gate_per_group_must_hold_in_every_one():
     }
     assert (found["passed"], found["text"], found["per"]) == (False, "q >= 0.5 per model", "model")
     assert found["actual"] == pytest.approx(2 / 3)
-    good = judge_groups(gate, lambda _: {"a": series_of(q=[1.0])}, series_of(q=[1.0]), "q", "documented")
+    good = verdict(gate, series_of(q=[1.0]), lambda _: {"a": series_of(q=[1.0])}, "documented")
     assert good["passed"] is True
 
 
@@ -260,12 +273,16 @@ def test_a_gate_per_group_must_hold_in_every_one():
 def test_no_group_at_all(rule, passed):
     """No data, as the gate says."""
     gate = SimpleGate(metric_key="q", op="gte", value=0.5, per="model", on_no_data=rule)
-    found = judge_groups(gate, lambda _: {}, Series(), "q", "documented")
+    found = verdict(gate, Series(), lambda _: {}, "documented")
     assert (found["passed"], found["outcome"]) == (passed, "no_data")
 
 
 def test_flat_gates_need_no_scores():
-    """Their figures are at hand; all others read the rows."""
-    assert not needs_series([GateSpec(op="gte", value=1)])
-    assert needs_series([GateSpec(op="gte", value=1, per="model")])
-    assert needs_series([GateSpec(op="gte", value=1), HIGH])
+    """Their figures are counted while grading, an accuracy by the run's own rule; all others read the rows."""
+    average, per = GateSpec(op="gte", value=1), GateSpec(op="gte", value=1, per="model")
+    accuracy, another = (GateSpec(op="gte", value=value, metric="accuracy") for value in (80, 90))
+    assert not needs_scores(average, accuracy)
+    assert not needs_scores(accuracy, accuracy)
+    assert needs_scores(another, accuracy)
+    assert needs_scores(per, per)
+    assert needs_scores(HIGH, HIGH)

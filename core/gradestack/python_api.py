@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ import attrs
 from gradestack.api import Grader, Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
-from gradestack.model import BadRecord, Sample
+from gradestack.grading.stream import stream_grades
+from gradestack.model import BadRecord, Grade, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite
@@ -324,3 +326,52 @@ def _as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registr
             continue
         parse = parse or registry.load("reader", "jsonl")().record
         yield parse(each, file="memory", ordinal=ordinal)
+
+
+def stream(
+    data: Iterable[Sample | Mapping[str, Any]] | str | Path | Sequence[str | Path],
+    graders: Sequence[str | Grader] | Mapping[str, str | Grader | Mapping[str, Any]],
+    *,
+    profile: Profile = "documented",
+    reader: str | None = None,
+    strict: bool = False,
+    bad: Callable[[BadRecord], None] | None = None,
+    registry: Registry | None = None,
+) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Grade samples one after the other and yield each with its grades, keeping nothing: memory stays constant.
+
+    Grading is serial, at most a block of samples ahead of the caller, and nothing is written. Files are closed when
+    the caller leaves the loop.
+
+    Args:
+        data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file or directory, or
+            several of one format.
+        graders: Grader names or objects; in a list, the key of each is its name.
+        profile: Inherited by reader and graders given by name.
+        reader: Name of the files' format; default: sniffed.
+        strict: Raise at the first bad record or raising grader.
+        bad: Called with every record no sample could be made of; default: a warning each.
+        registry: Plugins to use; default: all installed ones.
+
+    Yields:
+        Each sample with its grades by grader key, in input order.
+
+    Raises:
+        ConfigError: A grader that cannot be honoured.
+        DataError: An input that cannot be read, or holds no sample.
+        PluginError: A plugin in use is broken.
+
+    Example:
+        >>> for sample, grades in gradestack.stream("results.json", graders=["tau_partial"]):  # doctest: +SKIP
+        ...     print(sample.id, grades["tau_partial"].score)
+    """
+    registry = registry or discover()
+    if not isinstance(graders, Mapping):
+        graders = _by_name([graders] if isinstance(graders, str | Grader) else graders)
+    document = Document(data={"name": "stream", "profile": profile}, origin="stream()")
+    suite = resolve_samples(document, registry, _Memory(samples=_as_samples(data, registry)), graders)
+    yield from stream_grades(attrs.evolve(suite.bare(), metrics=()), bad or _warn, strict=strict)
+
+
+def _warn(record: BadRecord) -> None:
+    warnings.warn(f"{record.source}: {record.reason}", stacklevel=4)

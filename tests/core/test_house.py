@@ -25,7 +25,6 @@ LAYERS = [
     "_version",
     "errors",
     "plugin_errors",
-    "quick",
     "exact",
     "model",
     "api",
@@ -45,7 +44,7 @@ LAYERS = [
     "testing",
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
-SMALL = ["_version", "errors", "plugin_errors", "quick", "model", "api", "registry", "grading"]
+SMALL = ["_version", "errors", "plugin_errors", "model", "api", "registry", "grading"]
 """The kernel; exact.py is a library, like jsonio/."""
 LARGEST_KERNEL, LARGEST_MODULE, LARGEST_MEDIAN = 3100, 400, 120
 PUBLIC = {"gradestack", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import attrs
+import msgspec
 
 from gradestack.jsonio.lines import iter_lines
 from gradestack.jsonio.values import loads
@@ -34,8 +34,8 @@ def plain(value: Any) -> JSON:
         return [plain(item) for item in value]
     if isinstance(value, enum.Enum):
         return value.value
-    if attrs.has(kind):
-        fields = ((field.name, getattr(value, field.name)) for field in attrs.fields(kind))
+    if isinstance(value, msgspec.Struct):
+        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
         return {name: plain(item) for name, item in fields if item is not ABSENT}
     if isinstance(value, str | int | float):  # of a class of its own
         return value

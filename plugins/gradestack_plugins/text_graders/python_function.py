@@ -17,8 +17,7 @@ import attrs
 from gradestack import Fault, Grade, Grader, Sample, failed, suggest
 
 
-@attrs.frozen(kw_only=True)
-class FunctionSample(Sample):
+class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
     """What the function is handed: the sample, and its reference under the name letta-evals functions know."""
 
     @property
@@ -49,7 +48,7 @@ class PythonFunction(Grader):
     """
 
     version: ClassVar[str] = "1"
-    needs: ClassVar[frozenset[str]] = frozenset(field.name for field in attrs.fields(Sample))
+    needs: ClassVar[frozenset[str]] = frozenset(Sample.__struct_fields__)
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
     submission: ClassVar[bool] = True
     runs_code: ClassVar[bool] = True
@@ -76,7 +75,7 @@ class PythonFunction(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return what the function says about one sample."""
-        fields = {field.name: getattr(sample, field.name) for field in attrs.fields(Sample)}
+        fields = {name: getattr(sample, name) for name in Sample.__struct_fields__}
         return as_grade(self.function(FunctionSample(**fields), sample.text or ""))
 
 

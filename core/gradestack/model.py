@@ -55,10 +55,19 @@ def replace(part: Part, **changes: Any) -> Part:
     return msgspec.structs.replace(part, **changes)
 
 
-def _equal(one: msgspec.Struct, other: Any) -> bool:
-    """Return whether two records are of one class and equal in all but ``native``."""
-    names = (name for name in one.__struct_fields__ if name != "native")
-    return type(other) is type(one) and all(getattr(one, name) == getattr(other, name) for name in names)
+class _Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A record whose ``native``, which may be anything, takes no part in equality and repr."""
+
+    def _shown(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "native"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Record) and type(other) is type(self) and other._shown() == self._shown()
+
+    __hash__ = None  # type: ignore[assignment]  # holds mappings
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._shown().items())})"
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -135,7 +144,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     plan: JSON = None
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """One recorded run of one task.
 
     The ``id`` names the task: its k runs share it, so it is also the key that errors are clustered by.
@@ -171,13 +180,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     native: Any = None
     """The family's own view of the record, for its own grader and exporter; no part of equality or of result rows."""
 
-    def __eq__(self, other: object) -> bool:
-        return _equal(self, other)
 
-    __hash__ = None  # type: ignore[assignment]  # holds mappings
-
-
-class BadRecord(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
     """A record no sample could be made of. Counted and listed; ends the run only under ``--strict``."""
 
     source: Source
@@ -185,11 +189,6 @@ class BadRecord(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What is wrong and what was expected."""
     native: Any = None
     """The record as read, when it could be parsed, so that exporters lose nothing; no part of equality."""
-
-    def __eq__(self, other: object) -> bool:
-        return _equal(self, other)
-
-    __hash__ = None  # type: ignore[assignment]  # as above
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
 import msgspec
 
 from gradestack.jsonio.lines import iter_lines
@@ -34,8 +35,9 @@ def plain(value: Any) -> JSON:
         return [plain(item) for item in value]
     if isinstance(value, enum.Enum):
         return value.value
-    if isinstance(value, msgspec.Struct):
-        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, msgspec.Struct) or attrs.has(kind):
+        names = value.__struct_fields__ if isinstance(value, msgspec.Struct) else attrs.fields_dict(kind)
+        fields = ((name, getattr(value, name)) for name in names)
         return {name: plain(item) for name, item in fields if item is not ABSENT}
     if isinstance(value, str | int | float):  # of a class of its own
         return value

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from gradestack.rows.read import grade_from_json, key_from_row
     from gradestack.rows.write import grade_to_json
     from gradestack.rundir.memory import free_memory
+    from gradestack.suites.local_files import load_file
 
 # Imported on first use: `gradestack --help` must not pay for what it does not need.
 _WHERE = {
@@ -117,6 +118,7 @@ _WHERE = {
     "rows.read": ("grade_from_json", "key_from_row"),
     "rows.write": ("grade_to_json",),
     "rundir.memory": ("free_memory",),
+    "suites.local_files": ("load_file",),
 }
 _MODULES = {name: module for module, names in _WHERE.items() for name in names}
 
@@ -176,6 +178,7 @@ __all__ = [
     "hookimpl",
     "is_run",
     "key_from_row",
+    "load_file",
     "load_report",
     "load_suite",
     "run",

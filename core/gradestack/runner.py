@@ -14,7 +14,7 @@ from gradestack.errors import ConfigError, DataError, GradestackError, LostEngin
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Grading, Options
-from gradestack.grading.progress import Told, Watcher
+from gradestack.grading.progress import Told
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
@@ -24,57 +24,39 @@ from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rundir.header import Checksums, header
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.staging import Staging
+from gradestack.suites.options import RunOptions
 from gradestack.suites.spec import Suite
 
 CONTINUE = "what was graded so far is kept: continue with --resume"
 
 
-def run_suite(
-    suite: Suite,
-    output: Path | None,
-    *,
-    strict: bool = False,
-    tick: Callable[[int], None] | None = None,
-    temporary: bool = False,
-    rows: bool = True,
-    resume: bool = False,
-    watch: Watcher | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Report:
-    """Run a suite and write its run directory.
-
-    Args:
-        suite: What to run.
-        output: Run directory; None for the default place under ``gradestack-runs``.
-        strict: Stop at the first bad record or raising grader.
-        tick: Called with the number of samples done since the last call.
-        temporary: Write into a temporary directory instead, removed by ``Report.close``.
-        rows: Keep results.jsonl; without it there are figures, native files and pages without samples.
-        resume: Continue the unfinished run of this place, if there is one.
-        watch: Called with the :class:`~gradestack.progress.Progress` of the run, often.
-        say: Called with what people should know about an unfinished run that was found.
+def run_suite(suite: Suite, asked: RunOptions) -> Report:
+    """Run a suite as it is asked for, and write its run directory.
 
     Raises:
         ConfigError: The output cannot be written or is not ours, or an unfinished run cannot be continued.
         DataError: No record could be read, or a bad one under ``strict``; the disk is full.
         PluginError: A grader raised under ``strict``.
     """
+    output, strict, rows = asked.output, asked.strict, asked.rows
     if output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
         keep_inputs(output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
     if not rows:
         check_without_rows(suite)
-    options = Options(strict=strict, rows=rows, resume=resume)
-    run = _Run(suite, options, Told(tick, watch, suite.headline), say or (lambda _: None))
-    with run.staged(output, temporary=temporary):
+    options = Options(strict=strict, rows=rows, resume=asked.resume)
+    run = _Run(suite, options, Told(asked.progress, suite.headline), asked.say, debug=asked.debug)
+    with run.staged(output, temporary=asked.temporary):
         return run.whole()
 
 
 class _Run:
     """One run: where it is written, and its steps."""
 
-    def __init__(self, suite: Suite, options: Options, told: Told, say: Callable[[str], None]) -> None:
-        self.suite, self.options, self.told, self.say = suite, options, told, say
+    def __init__(
+        self, suite: Suite, options: Options, told: Told, say: Callable[[str], None], *, debug: bool = False
+    ) -> None:
+        self.suite, self.options, self.told, self.say, self.debug = suite, options, told, say, debug
         self.started, self.clock = datetime.now(UTC), time.perf_counter()
         self.timings: dict[str, Any] = {}
         self.checksums: Checksums | None = None
@@ -134,6 +116,8 @@ class _Run:
         grading.execute()
         if grading.damaged:
             self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
+        for key, text in grading.merged.tracebacks.items() if self.debug else ():
+            self.say(f"grader {key!r} raised, at first:\n{text}")
         self._timed("grading", begun)
         self.timings["merging"] = round(grading.seconds, 3)
         self.timings["graders"] = {key: round(each, 3) for key, each in sorted(grading.merged.timings.items())}

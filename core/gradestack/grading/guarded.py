@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import traceback
+
 from gradestack.errors import PluginError
 from gradestack.grading.plan import GraderSlot
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed
 from gradestack.plugin_errors import stable_text
+
+TRACEBACKS: dict[str, str] = {}
+"""Grader key -> traceback of the first error it raised on the shard at hand."""
 
 
 def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
@@ -27,6 +32,9 @@ def _raised(slot: GraderSlot, sample: Sample, error: BaseException, *, strict: b
     if strict:
         msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
         raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+    if slot.key not in TRACEBACKS and not isinstance(error, MemoryError):
+        below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
+        TRACEBACKS[slot.key] = "".join(traceback.format_exception(type(error), error, below))
     said = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
     if isinstance(error, MemoryError) and not said:
         said = "not enough memory"

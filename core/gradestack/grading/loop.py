@@ -74,6 +74,7 @@ class Grading:
         """Return what engines apply to every shard."""
         suite = self.suite
         worker = Worker(
+            files=suite.files,
             reader=suite.reader.component,
             index=index,
             graders=tuple(

@@ -40,6 +40,8 @@ class Merged:
     broken: dict[str, str] = attrs.field(factory=dict)
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds over all shards."""
+    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    """Grader key -> traceback of the first error it raised."""
     interrupted: bool = False
 
 
@@ -63,6 +65,7 @@ class Merging:
         for artefact, path in result.native.items():
             merged.native.setdefault((result.input, artefact), []).append(path)
         merged.broken = {**result.broken, **merged.broken}
+        merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         self._states(merged.states, result.states)
         merge_tallies(merged.tally, result.tally)
         if self.suite.exporters:

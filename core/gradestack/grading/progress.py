@@ -34,10 +34,10 @@ Watcher = Callable[[Progress], None]
 
 
 class Told:
-    """Keeps count, and tells: ``tick`` the samples done since the last call, ``watch`` the whole."""
+    """Keeps count, and tells ``progress``."""
 
-    def __init__(self, tick: Callable[[int], None] | None, watch: Watcher | None, headline: str) -> None:
-        self._tick, self._watch, self._headline = tick, watch, headline
+    def __init__(self, progress: Watcher | None, headline: str) -> None:
+        self._progress, self._headline = progress, headline
         self._ticked = 0
         self._done, self._all = 0, 1
         self.state = Progress()
@@ -45,7 +45,7 @@ class Told:
     @property
     def wanted(self) -> bool:
         """Whether anybody listens."""
-        return self._tick is not None or self._watch is not None
+        return self._progress is not None
 
     def plan(self, shards: Sequence[Shard]) -> None:
         """Take note of what there is to do."""
@@ -54,18 +54,12 @@ class Told:
     def tick(self, samples: int) -> None:
         """Count samples of the range under way."""
         self._ticked += samples
-        if self._tick is not None:
-            self._tick(samples)
         self._tell(samples=max(self.state.samples, self._ticked))
 
     def merged(self, shard: Shard, merged: Merged, *, resumed: bool = False) -> None:
         """Count a finished range; its samples are told now if they were not while it was under way."""
         self._done += shard.size()
-        rest = merged.samples - self._ticked
-        if rest > 0:
-            self._ticked += rest
-            if self._tick is not None:
-                self._tick(rest)
+        self._ticked = max(self._ticked, merged.samples)
         states: dict[str, int] = {}
         for counts in merged.tally.values():
             for state, number in counts[self._headline]["states"].items():
@@ -80,5 +74,5 @@ class Told:
 
     def _tell(self, **changes: Any) -> None:
         self.state = attrs.evolve(self.state, **changes)
-        if self._watch is not None:
-            self._watch(self.state)
+        if self._progress is not None:
+            self._progress(self.state)

@@ -15,6 +15,7 @@ import attrs
 from gradestack.api import Exporter, Reader, Shard
 from gradestack.gates.rules import SampleRule
 from gradestack.grading.block import ShardWork
+from gradestack.grading.guarded import TRACEBACKS
 from gradestack.grading.interpreter import even_depth, fewer_collections
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import GraderSlot, MetricSlot
@@ -31,6 +32,8 @@ TICKS_EVERY = 64
 class Worker:
     """Turns shards into results; see the module's docstring."""
 
+    files: object = None
+    """The user's own code. First, so that it is loaded before what is of its classes is unpickled."""
     reader: Reader
     index: Any
     graders: tuple[GraderSlot, ...]
@@ -94,6 +97,7 @@ class Worker:
     def process(self, shard: Shard, records: Iterator[Sample | BadRecord]) -> ShardResult:
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
+        TRACEBACKS.clear()
         with (
             Interruption() as interruption,
             ShardWork(self, shard, result, interruption) as work,
@@ -118,6 +122,7 @@ class Worker:
                 result.interrupted = True
             work.finish()
             result.interrupted |= interruption.requested
+            result.tracebacks = dict(TRACEBACKS)
         if tick is not None:
             tick(result.samples - told)
         return result

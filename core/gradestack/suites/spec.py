@@ -10,6 +10,7 @@ import attrs
 
 from gradestack.api import Inputs, Kind, Profile
 from gradestack.gates.verdicts import Gate
+from gradestack.suites.local_files import LocalFiles
 
 Duplicates = Literal["keep", "last", "error"]
 
@@ -38,6 +39,8 @@ class SuiteSpec:
     """Named metric stack to start from; the suite's own entries add to it or override it."""
     dataset: str | None = None
     """File with expectations, joined by id."""
+    plugins: tuple[str, ...] = ()
+    """Python files whose components are used as if they were installed; only with ``--allow-code``."""
     target: TargetSpec = attrs.field(factory=TargetSpec)
     reader: str | dict[str, Any] | None = None
     """The same as ``target.reader``."""
@@ -94,6 +97,8 @@ class Metric:
 class Suite:
     """Everything a run needs, resolved."""
 
+    files: LocalFiles = attrs.field(factory=LocalFiles)
+    """The user's own code."""
     name: str
     description: str
     profile: Profile

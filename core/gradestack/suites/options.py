@@ -1,0 +1,32 @@
+"""How a suite is loaded and run, whatever it says itself: what the Python API and the command line take beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import attrs
+
+from gradestack.grading.progress import Watcher
+from gradestack.registry import Registry
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """The options of :func:`gradestack.run`, which describes them, and two that are not for its callers."""
+
+    registry: Registry
+    overrides: Sequence[str] = ()
+    allow_code: bool = False
+    engine: str | None = None
+    workers: int | None = None
+    output: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
+    strict: bool = False
+    rows: bool = True
+    resume: bool = False
+    progress: Watcher | None = None
+    say: Callable[[str], None] = lambda _: None
+    temporary: bool = False
+    """Write into a temporary directory, removed by ``Report.close``."""
+    debug: bool = False
+    """Say the traceback of the first error every grader raised."""

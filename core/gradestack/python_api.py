@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,11 @@ import attrs
 
 from gradestack.api import Grader, Input, Inputs, Profile, Reader, Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.progress import Watcher
+from gradestack.grading.progress import ProgressCallback
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
-from gradestack.runner import run_suite
+from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import FUNCTIONS, key_of
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.options import RunOptions
@@ -42,7 +44,7 @@ def run(
     workers: int | None = None,
     resume: bool = False,
     registry: Registry | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
     say: Say = _ignore,
 ) -> Report:
     """Run a suite and return its report.
@@ -155,7 +157,7 @@ def grade_files(
     workers: int | None = None,
     resume: bool = False,
     registry: Registry | None = None,
-    progress: Watcher | None = None,
+    progress: ProgressCallback | None = None,
     say: Say = _ignore,
 ) -> Report:
     """Grade result files without a suite and return the report; what ``gradestack grade`` does.
@@ -267,8 +269,9 @@ def grade(
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
-        reports: Reporters to run, such as ``("html",)``; they need ``output`` to outlive the report.
-        output: Run directory; default: a temporary one, removed by ``report.close()`` or on leaving ``with report:``.
+        reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a temporary directory,
+            removed by ``report.close()`` or on leaving ``with report:``.
+        output: Run directory; default: nothing is written, figures and rows are held by the report.
         allow_code: Import Python files that are named.
         strict: Stop at the first bad record or raising grader.
         registry: Plugins to use; default: all installed ones.
@@ -290,12 +293,20 @@ def grade(
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
-    options = RunOptions(
-        output=output, temporary=output is None, allow_code=allow_code, strict=strict, registry=registry
-    )
+    options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
     reader = _Memory(samples=_as_samples(samples, registry))
     ready = {key: _ready(each, registry) for key, each in graders.items()}
-    return run_suite(resolve_samples(Document(data=data, origin="grade()"), options, reader, ready), options)
+    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, ready)
+    if output is None and not reports:
+        return grade_suite(suite, options)
+    if output is not None:
+        return run_suite(suite, options)
+    folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
+    try:
+        return attrs.evolve(run_suite(suite, attrs.evolve(options, output=folder / "run")), temporary=folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:

@@ -4,10 +4,10 @@ import attrs
 import pytest
 
 from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample
-from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from tests.core.block_samples import SHARD, Log, numbered
+from tests.core.workers import grader_stage, metric
 
 
 @attrs.frozen(kw_only=True)
@@ -57,8 +57,8 @@ class Blind(Reading):
 def test_reasons_are_asked_for_where_somebody_reads_them(make_worker, aggregator, rows_kept, exporters, reasons):
     """Rows, exporters, or one of the metrics."""
     worker = make_worker(
-        graders=(GraderSlot(key="quality", component="toy", grader=Explaining()),),
-        metrics=(MetricSlot(key="n", of="quality", aggregator=aggregator),),
+        graders=(grader_stage(key="quality", component="toy", grader=Explaining()),),
+        metrics=(metric(key="n", of="quality", aggregator=aggregator),),
         rows=rows_kept,
         exporters=exporters,
     )

@@ -33,8 +33,7 @@ import gradestack
 from gradestack import Outcome, discover
 from gradestack.api import KINDS
 from gradestack.cli.commands import cli
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
 

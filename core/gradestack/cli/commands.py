@@ -72,7 +72,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
         from gradestack.rundir.place import can_continue  # noqa: PLC0415
 
         graded = report.summary["incomplete"] == PAGES_MISSING
-        if can_continue(report.path):
+        if report.path is not None and can_continue(report.path):
             rest = "--resume writes the pages" if graded else "--resume grades the rest"
         else:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
@@ -123,8 +123,8 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
         check_place(options.output)  # before any work is done
     suite = make(options)
     with like_ctrl_c():
-        with console.progress(suite.name, quiet=quiet) as progress:
-            report = run_suite(suite, attrs.evolve(options, progress=progress))
+        with console.progress(suite.name, quiet=quiet) as shown:
+            report = run_suite(suite, attrs.evolve(options, progress=shown))
         _finish(report, quiet=quiet)
 
 

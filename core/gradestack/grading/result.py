@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,8 +16,8 @@ class ShardResult:
     ordinal: int
     input: str
     samples: int = 0
-    rows: Path | None = None
-    native: dict[str, Path] = attrs.field(factory=dict)
+    parts: Any = None
+    """What its piece was closed with, for the recorder: where rows and native chunks are."""
     states: dict[str, Any] = attrs.field(factory=dict)
     """``grader/metric`` -> aggregator state."""
     tally: Tally = attrs.field(factory=dict)

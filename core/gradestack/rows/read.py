@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import attrs
 
+from gradestack.jsonio.lines import iter_lines
+from gradestack.jsonio.values import loads
 from gradestack.model import ABSENT, JSON, Fault, Grade, Item, Key, Outcome, Reason
 
 Row = dict[str, Any]
@@ -77,6 +80,12 @@ def grade_from_json(row: Row) -> Grade:
         metadata=row["metadata"],
         **_graded_from(row),
     )
+
+
+def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
+    """Yield the lines of a results file with their rows."""
+    for line in iter_lines(path):
+        yield line.data, loads(line.data)
 
 
 def key_from_row(row: Row, ordinal: int) -> Key:

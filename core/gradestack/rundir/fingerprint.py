@@ -13,8 +13,9 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.api import Input, Shard
+from gradestack.grading.plan import Stage
 from gradestack.suites.published import jsonable
-from gradestack.suites.spec import Stage, Suite
+from gradestack.suites.spec import Suite
 
 _SAMPLE = 64 * 1024
 """Bytes at either end of a range that its checksum covers."""

@@ -7,14 +7,15 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Grader, Kind
+from gradestack.api import Grader, Kind, Profile
 from gradestack.errors import PluginError, suggest
+from gradestack.grading.plan import Metric, Stage
 from gradestack.plugin_errors import guarded
 from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.document import Place
-from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Metric, Stage, SuiteSpec
+from gradestack.suites.references import Resolver, profile_of
+from gradestack.suites.spec import SuiteSpec
 
 _TEXT_KEYS = ("extractor", "extractor_config", "display_name")
 
@@ -24,7 +25,7 @@ def grader_stages(resolver: Resolver, spec: SuiteSpec, made: Mapping[str, Grader
     found: dict[str, Stage] = {}
     for key, reference in spec.graders.items():
         if key in made:
-            stage: Stage | None = made_stage("grader", key, made[key])
+            stage: Stage | None = made_stage("grader", key, made[key], spec.profile)
         else:
             stage = resolver.stage("grader", key, _code_reference(reference), ("graders", key), reserved=_TEXT_KEYS)
         if stage is not None:
@@ -118,7 +119,7 @@ def _has_workers(registry: Registry, name: str) -> bool:
     return any(field.name == "workers" for field in attrs.fields(target))
 
 
-def made_stage(kind: Kind, key: str, component: Any) -> Stage:
+def made_stage(kind: Kind, key: str, component: Any, profile: Profile) -> Stage:
     """Return the stage of a component object made by the caller."""
     options = {
         field.name: getattr(component, field.name)
@@ -133,6 +134,7 @@ def made_stage(kind: Kind, key: str, component: Any) -> Stage:
         options=options,
         version=component.version,
         distribution="local",
+        profile=profile_of(component, profile),
     )
 
 

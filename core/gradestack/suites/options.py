@@ -7,13 +7,13 @@ from pathlib import Path
 
 import attrs
 
-from gradestack.grading.progress import Watcher
+from gradestack.grading.progress import ProgressCallback
 from gradestack.registry import Registry
 
 
 @attrs.frozen(kw_only=True)
 class RunOptions:
-    """The options of :func:`gradestack.run`, which describes them, and two that are not for its callers."""
+    """The options of :func:`gradestack.run`, which describes them, and one of the command line alone."""
 
     registry: Registry
     overrides: Sequence[str] = ()
@@ -24,9 +24,7 @@ class RunOptions:
     strict: bool = False
     rows: bool = True
     resume: bool = False
-    progress: Watcher | None = None
+    progress: ProgressCallback | None = None
     say: Callable[[str], None] = lambda _: None
-    temporary: bool = False
-    """Write into a temporary directory, removed by ``Report.close``."""
     debug: bool = False
     """Say the traceback of the first error every grader raised."""

@@ -11,9 +11,9 @@ from typing import Any
 import attrs
 
 from gradestack.api import Inputs
+from gradestack.grading.plan import Metric, Stage
 from gradestack.model import JSON
 from gradestack.suites.code import short
-from gradestack.suites.spec import Metric, Stage
 
 
 def jsonable(value: Any) -> JSON:

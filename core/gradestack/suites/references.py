@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import attrs
 
 from gradestack.api import Kind, Profile
 from gradestack.errors import ConfigError, PluginError
+from gradestack.grading.plan import Stage
 from gradestack.registry import Registry
 from gradestack.suites.code import InFile, file_plugin, from_file
 from gradestack.suites.document import Document, Place
-from gradestack.suites.spec import Stage
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")
+
+
+def profile_of(component: Any, inherited: Profile) -> Profile:
+    """Return the profile a component is given, which may be another than the suite's."""
+    own: Any = getattr(component, "profile", None)
+    found: Profile = own if own in get_args(Profile) else inherited
+    return found
 
 
 class Resolver:
@@ -181,6 +188,7 @@ class Resolver:
             options=options,
             version=target.version,
             distribution=f"{plugin.distribution} {plugin.version}",
+            profile=profile_of(component, self.profile),
         )
 
     def finish(self) -> None:

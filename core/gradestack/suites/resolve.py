@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.errors import ConfigError, GradestackError
-from gradestack.gates.verdicts import Gate
+from gradestack.gates.rules import Gate
+from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
@@ -18,7 +19,7 @@ from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import RunOptions
 from gradestack.suites.published import jsonable, published
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Metric, Stage, Suite, SuiteSpec
+from gradestack.suites.spec import Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -142,7 +143,7 @@ def resolve_samples(
         parts,
         name="samples",
         inputs=Inputs(data=()),
-        reader=made_stage("reader", "reader", samples),
+        reader=made_stage("reader", "reader", samples, spec.profile),
         config=jsonable(config),
     )
 
@@ -210,6 +211,7 @@ def _suite(
         metrics=parts.metrics,
         exporters=exporters,
         gates=parts.gates,
+        rule=parts.gates[0] if parts.gates else None,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,

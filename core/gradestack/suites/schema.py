@@ -12,8 +12,7 @@ import attrs
 
 from gradestack.api import Kind
 from gradestack.errors import PluginError
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
 

@@ -27,9 +27,9 @@ from gradestack import (
     ToolSpec,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
-from gradestack_plugins.orchestrationbench.judge import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
-from gradestack_plugins.orchestrationbench.records import Setting, Trial
+from gradestack_plugins.orchestrationbench.calls.arguments import EMPTY, UNREADABLE
+from gradestack_plugins.orchestrationbench.recorded.trial import Setting, Trial
+from gradestack_plugins.orchestrationbench.recorded.verdicts import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
 from gradestack_plugins.orchestrationbench.samples import Common, step_samples, trial_sample
 from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
 

@@ -97,13 +97,13 @@ class TauPartial(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the partial score of one sample."""
-        return self._judged(sample, explain=True)
+        return self._evaluate(sample, explain=True)
 
     def brief(self, sample: Sample) -> Grade:
         """Return the partial score without reasons."""
-        return self._judged(sample, explain=False)
+        return self._evaluate(sample, explain=False)
 
-    def _judged(self, sample: Sample, *, explain: bool) -> Grade:
+    def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:
         reward = reward_of(sample.recorded.get("reward")) if sample.recorded else None
         parts: Parts = {} if reward is None else {"reward": reward}
         try:
@@ -144,7 +144,7 @@ class TauPartial(Grader):
                 held = self._right.get(id(expected))
                 return held[1] if held is not None and held[0] is expected else self._all_right(expected, made)
         matches = _matches(expected, made)
-        found = self._plainly(matches, len(made))
+        found = self._without_reasons(matches, len(made))
         if explain and any(match[2] < 1.0 for match in matches):
             return self._explained(found, matches, expected, made)
         return found
@@ -154,14 +154,14 @@ class TauPartial(Grader):
 
         Otherwise an expected call may be matched by another call than its own, by its arguments.
         """
-        found = self._plainly(_matches(expected, made), len(made))
+        found = self._without_reasons(_matches(expected, made), len(made))
         if len({call.name for call in expected}) == len(expected):
             if len(self._right) >= _MOST_KNOWN:
                 self._right.clear()
             self._right[id(expected)] = (expected, found)
         return found
 
-    def _plainly(self, matches: tuple[Match, ...], made: int) -> Grade:
+    def _without_reasons(self, matches: tuple[Match, ...], made: int) -> Grade:
         """Return the grade matches come to, without reasons; the same object for the same matches."""
         key = (matches, made)
         found = self._known.get(key)
@@ -189,12 +189,12 @@ class TauPartial(Grader):
             )
         if content.errored:
             message = sample.error.message if sample.error is not None else ""
-            return _plain(
+            return _without_items(
                 0.0, content, parts, [Reason(code="run_error", message=message or "the run ended in an error")]
             )
         if content.expected is None:
             message = "the record has no info.task.actions"
-            return _plain(0.0, content, parts, [Reason(code="no_expected_actions", message=message)])
+            return _without_items(0.0, content, parts, [Reason(code="no_expected_actions", message=message)])
         if not content.expected:
             return self._nothing_expected(content, parts)
         return self._graded(content.expected, content.made, parts)
@@ -204,7 +204,7 @@ class TauPartial(Grader):
             return skipped("nothing_expected", "no call is expected, and such samples are left out (no_expected: skip)")
         counted = [call for call in content.made if not (isinstance(call.name, str) and call.name in self.ignore_calls)]
         reasons = [Reason(code="unexpected_call", actual=c.arguments, subject=_subject(c)) for c in counted]
-        return _plain(0.0 if counted else 1.0, content, parts, reasons)
+        return _without_items(0.0 if counted else 1.0, content, parts, reasons)
 
     def _graded(self, expected: tuple[Call, ...], made: tuple[Call, ...], parts: Parts) -> Grade:
         matches = _matches(expected, made)
@@ -324,7 +324,7 @@ def _subject(call: Named) -> str:
     return call.name if isinstance(call.name, str) else compact(call.name)
 
 
-def _plain(score: float, content: Content, parts: Parts, reasons: list[Reason]) -> Grade:
+def _without_items(score: float, content: Content, parts: Parts, reasons: list[Reason]) -> Grade:
     """Return a grade without items."""
     listed = _ReasonList()
     listed.add(reasons)

@@ -26,8 +26,8 @@ from gradestack import (
 from gradestack.jsonio import Range, compact, iter_list, list_ranges
 from gradestack.quick import maker
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.tau_bench.recognition import looks_like_results
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
-from gradestack_plugins.tau_bench.sniffing import looks_like_results
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""

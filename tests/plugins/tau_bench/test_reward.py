@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from gradestack import Fault, Key, Outcome, Sample, Status
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reward import TauReward
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import Expectation, Grade, Key, Outcome, Sample, Status, ToolCall
 from gradestack_plugins.tau_bench import grader as module
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 
 # the definition, spelled out

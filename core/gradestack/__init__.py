@@ -26,6 +26,7 @@ _NAMES = {
     "rows.read": "grade_from_json key_from_row",
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",
+    "suites.local_files": "load_file",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -1,5 +1,4 @@
-"""What type checkers see of the import root."""
-
+# What type checkers see of the import root.
 from gradestack._version import __version__ as __version__
 from gradestack.api import Aggregator as Aggregator
 from gradestack.api import Component as Component
@@ -62,3 +61,4 @@ from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
+from gradestack.suites.local_files import load_file as load_file

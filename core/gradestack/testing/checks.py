@@ -18,7 +18,7 @@ from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
 from gradestack.jsonio.values import dumps
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade, replace
-from gradestack.registry import discover, keeps
+from gradestack.registry import discover, flaw
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
@@ -37,7 +37,8 @@ def check_component(component: Component) -> None:
     module, _, attribute = component.target.partition(":")
     target = getattr(importlib.import_module(module), attribute)
     assert target.__doc__, f"{component.target}: a docstring is missing"
-    assert keeps(target, component.kind), f"{component.target}: not of kind {component.kind}"
+    problem = flaw(target, component.kind)
+    assert problem is None, f"{component.target} {problem}"
     if component.kind == "stack":
         assert isinstance(target(), dict), f"{component.target}: a stack returns a mapping"
         return

@@ -22,7 +22,7 @@ from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.code import key_of
 from gradestack.suites.document import Document, read_yaml
-from gradestack.suites.given import MemoryReader, Samples, as_samples, by_key, paths_of
+from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
 from gradestack.suites.options import RunOptions
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
@@ -279,7 +279,7 @@ def grade(
         data["gate"] = dict(gate)
     options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
     reader = MemoryReader(samples=as_samples(samples, registry))
-    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, gradersby_key(graders, registry))
+    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))
     if output is None and not reports:
         return grade_suite(suite, options)
     if output is not None:
@@ -335,7 +335,7 @@ def stream(
     """
     registry = registry or discover()
     options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
-    ready = gradersby_key(graders, registry)
+    ready = graders_by_key(graders, registry)
     paths = paths_of(data)
     if paths is None:
         document = Document(data={"name": "samples", "profile": profile}, origin="stream()")

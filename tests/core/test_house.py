@@ -138,7 +138,7 @@ def test_the_kernel_knows_no_plugin(path):
 
 def test_every_file_has_its_place():
     """Whatever stands in the house is in the list of layers, and the other way round."""
-    rooms = {path.name.removesuffix(".py") for path in KERNEL.iterdir()} - {"__init__", "__pycache__", "py.typed"}
+    rooms = {path.name.removesuffix(".py") for path in KERNEL.iterdir()} - {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
     assert rooms == set(LAYERS)
 
 

@@ -25,9 +25,11 @@ class MemoryReader(Reader):
     samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
 
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+        """Return the one shard."""
         return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Return the samples."""
         return iter(self.samples)
 
 

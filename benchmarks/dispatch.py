@@ -71,7 +71,7 @@ def samples_of(path: Path, number: int) -> list[Sample]:
 def ways(graders: Sequence[Grader], samples: list[Sample], *, brief: bool) -> tuple[Pass, Pass]:
     """Return the plain list and the kernel, each over all samples once."""
     methods = [grader.brief if brief else grader.grade for grader in graders]
-    stages = tuple(made_stage("grader", f"grader {at}", grader) for at, grader in enumerate(graders))
+    stages = tuple(made_stage("grader", f"grader {at}", grader, "documented") for at, grader in enumerate(graders))
     block = Graders(stages, strict=False, brief=brief)
 
     def plain() -> None:

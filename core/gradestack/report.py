@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import json
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -137,6 +138,12 @@ class Report:
             import shutil  # noqa: PLC0415 - only here
 
             shutil.rmtree(self.temporary, ignore_errors=True)
+
+    def closing_itself(self) -> Self:
+        """Return itself; held rows are let go of when nobody has it any more."""
+        if self.held is not None:
+            weakref.finalize(self, self.held.close)
+        return self
 
     def __enter__(self) -> Self:
         return self

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +13,7 @@ from gradestack.errors import ConfigError, DataError, GradestackError, LostEngin
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
-from gradestack.grading.progress import ProgressCallback, ProgressCount
+from gradestack.grading.progress import ProgressCount
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
@@ -23,53 +22,34 @@ from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import Checksums, header
-from gradestack.rundir.held import HeldRecorder
+from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
+from gradestack.suites.options import RunOptions
 from gradestack.suites.spec import Suite
 
 CONTINUE = "what was graded so far is kept: continue with --resume"
 
 
-def run_suite(
-    suite: Suite,
-    output: Path | None,
-    *,
-    strict: bool = False,
-    rows: bool = True,
-    resume: bool = False,
-    progress: ProgressCallback | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Report:
+def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its run directory.
-
-    Args:
-        suite: What to run.
-        output: Run directory; None for the default place under ``gradestack-runs``.
-        strict: Stop at the first bad record or raising grader.
-        rows: Keep results.jsonl; without it there are figures, native files and pages without samples.
-        resume: Continue the unfinished run of this place, if there is one.
-        progress: Called with the :class:`~gradestack.Progress` of the run, often.
-        say: Called with what people should know about an unfinished run that was found.
 
     Raises:
         ConfigError: The output cannot be written or is not ours, or an unfinished run cannot be continued.
         DataError: No record could be read, or a bad one under ``strict``; the disk is full.
         PluginError: A grader raised under ``strict``.
     """
-    if output is not None:
+    if options.output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
-        keep_inputs(output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
-    if not rows:
+        keep_inputs(options.output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
+    if not options.rows:
         check_without_rows(suite)
-    options = Options(strict=strict, rows=rows, resume=resume)
-    run = _Run(suite, options, ProgressCount(progress, suite.headline), say or (lambda _: None))
-    with run.staged(output):
+    with _Run(suite, options).staged() as run:
         return run.whole()
 
 
-def grade_suite(suite: Suite, *, strict: bool = False) -> Report:
+def grade_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write nothing: figures and rows are held for the report.
 
     Raises:
@@ -77,14 +57,18 @@ def grade_suite(suite: Suite, *, strict: bool = False) -> Report:
         PluginError: A grader raised under ``strict``.
     """
     started, begun = datetime.now(UTC), time.perf_counter()
-    recorder = HeldRecorder(suite, strict=strict)
-    loop = Loop(suite, recorder, ProgressCount(None, suite.headline), strict=strict)
-    loop.execute(suite.engine.component)
-    report = Report(path=None, header={}, summary={}, held=recorder.rows)
-    figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
-    timings = _timings(loop, time.perf_counter() - begun)
-    head = header(suite, started.isoformat(timespec="seconds"), Checksums(suite), timings, rows=True)
-    return attrs.evolve(report, header=_as_read(head), summary=_as_read(figures))
+    held = HeldRows(suite, strict=options.strict)
+    try:
+        loop = Loop(suite, held, ProgressCount(None, suite.headline), strict=options.strict)
+        loop.execute(suite.engine.component)
+        report = Report(path=None, header={}, summary={}, held=held.file)
+        figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
+        timings = _timings(loop, time.perf_counter() - begun)
+        head = header(suite, started.isoformat(timespec="seconds"), Checksums(suite), timings, rows=True)
+    except BaseException:
+        held.file.close()
+        raise
+    return attrs.evolve(report, header=_as_read(head), summary=_as_read(figures)).closing_itself()
 
 
 def _timings(loop: Loop, seconds: float) -> dict[str, Any]:
@@ -101,32 +85,21 @@ def _as_read(content: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@attrs.frozen(kw_only=True)
-class Options:
-    """How a suite is run."""
-
-    strict: bool = False
-    """Stop at the first bad record or raising grader."""
-    rows: bool = True
-    """Keep results.jsonl."""
-    resume: bool = False
-    """Continue an unfinished run of the same place."""
-
-
 class _Run:
     """One run: where it is written, and its steps."""
 
-    def __init__(self, suite: Suite, options: Options, progress: ProgressCount, say: Callable[[str], None]) -> None:
-        self.suite, self.options, self.progress, self.say = suite, options, progress, say
+    def __init__(self, suite: Suite, options: RunOptions) -> None:
+        self.suite, self.options, self.say = suite, options, options.say
+        self.progress = ProgressCount(options.progress, suite.headline)
         self.started, self.clock = datetime.now(UTC), time.perf_counter()
         self.timings: dict[str, Any] = {}
         self.checksums: Checksums | None = None
 
-    def staged(self, output: Path | None) -> _Run:
+    def staged(self) -> _Run:
         """Choose the place and open the directory the run is written in."""
         suite, options = self.suite, self.options
-        self.default = output is None
-        place = output if output is not None else self._default_place()
+        self.default = options.output is None
+        place = options.output if options.output is not None else self._default_place()
         self.staging = Staging(place, resume=options.resume)
         if self.staging.replaced:
             self.say(f"{place}: what an unfinished run had left is removed; --resume would have continued it")
@@ -185,6 +158,8 @@ class _Run:
         loop.execute(self.suite.engine.component)
         if self.recorder.damaged:
             self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
+        for key, text in loop.merged.tracebacks.items() if self.options.debug else ():
+            self.say(f"the first error of grader {key!r}:\n{text}")
         self.timings |= _timings(loop, time.perf_counter() - begun)
         begun = time.perf_counter()
         self.progress.phase("native files")

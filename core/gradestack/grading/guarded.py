@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 
 from gradestack.errors import PluginError
 from gradestack.grading.plan import Stage
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed
 from gradestack.plugin_errors import stable_text
+
+TRACEBACKS: dict[str, str] = {}
+"""Grader key -> traceback of the first error it raised on the shard at hand."""
 
 
 def guarded_grade(method: Callable[[Sample], Grade], stage: Stage, sample: Sample, *, strict: bool) -> Grade:
@@ -30,6 +34,9 @@ def _raised(stage: Stage, sample: Sample, error: BaseException, *, strict: bool)
     if strict:
         msg = f"grader {stage.key!r} ({stage.signature}) raised on {sample.source or sample.id}"
         raise PluginError(msg, f"{type(error).__name__}: {error}") from error
+    if stage.key not in TRACEBACKS and not isinstance(error, MemoryError):
+        below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
+        TRACEBACKS[stage.key] = "".join(traceback.format_exception(type(error), error, below))
     text = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
     if isinstance(error, MemoryError) and not text:
         text = "not enough memory"

@@ -78,7 +78,7 @@ class Loop:
         reader = plan.reader.component
         self.shards, index = shards_of(reader, plan.inputs)
         self.progress.plan(self.shards)
-        for shard, (result, offset) in zip(self.shards, self.recorder.take_up(self.shards), strict=False):
+        for (result, offset), shard in zip(self.recorder.take_up(self.shards), self.shards, strict=False):
             self.merging.add(result, offset)
             self.progress.merged(shard, self.merged, resumed=True)
             self.resumed += 1

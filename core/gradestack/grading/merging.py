@@ -38,6 +38,8 @@ class Merged:
     broken: dict[str, str] = attrs.field(factory=dict)
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds over all shards."""
+    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    """Grader key -> traceback of the first error it raised."""
     interrupted: bool = False
 
 
@@ -57,6 +59,7 @@ class Merging:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
         merged = self.merged
         merged.broken = {**result.broken, **merged.broken}
+        merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         self._states(merged.states, result.states)
         merge_tallies(merged.tally, result.tally)
         if self.plan.exporters:

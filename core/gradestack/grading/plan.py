@@ -56,6 +56,8 @@ class Metric:
 class Plan:
     """All that grading needs to know."""
 
+    files: object = None
+    """The user's own code. First, so that it is loaded before what is of its classes is unpickled."""
     name: str
     inputs: Inputs
     reader: Stage

@@ -33,4 +33,6 @@ class ShardResult:
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds."""
+    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    """Grader key -> traceback of the first error it raised."""
     interrupted: bool = False

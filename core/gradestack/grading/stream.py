@@ -2,66 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.dataset import unanswered
-from gradestack.grading.duplicates import Span
 from gradestack.grading.interpreter import even_depth, fewer_collections
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
 from gradestack.grading.progress import ProgressCount
-from gradestack.grading.recording import Grades
+from gradestack.grading.recording import Grades, InProcess
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.model import BadRecord, Sample
 
 
-class _Handed:
-    """Pieces and recorder in one: graded samples and bad records, kept until the caller has fetched them."""
-
-    rows = True
+class _Handed(InProcess):
+    """Graded samples and bad records, kept until the caller has fetched them."""
 
     def __init__(self) -> None:
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []
 
-    @property
-    def pieces(self) -> _Handed:
-        return self
-
-    def open(self, shard: Shard) -> _Handed:
-        return self
-
     def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
         self.ready.append((sample, grades))
         return sample, grades
-
-    def native(self, artefact: str, text: str, separator: str) -> None:
-        """Leave out: a stream has no exporters."""
-
-    def note(self, shard: Shard, position: int) -> None:
-        """Leave out: there is no worker to lose."""
-
-    def last_position(self, shard: Shard) -> int:
-        return 0
-
-    def close(self) -> None:
-        """Keep what was not fetched yet."""
-
-    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        return iter(())
-
-    def take(self, result: ShardResult, shard: Shard | None) -> int:
-        return 0
-
-    def finish(self) -> None:
-        """Nothing is left to be done."""
-
-    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
-        return None
 
 
 def stream_grades(

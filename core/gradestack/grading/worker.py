@@ -13,6 +13,7 @@ import attrs
 
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
+from gradestack.grading.guarded import TRACEBACKS
 from gradestack.grading.interpreter import even_depth, fewer_collections
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
@@ -67,6 +68,7 @@ class Worker(Assignment):
     def process(self, shard: Shard, records: Iterator[Sample | BadRecord]) -> ShardResult:
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
+        TRACEBACKS.clear()
         with (
             Interruption() as interruption,
             Blocks(self, shard, result, interruption) as blocks,
@@ -91,6 +93,7 @@ class Worker(Assignment):
                 result.interrupted = True
             blocks.finish()
             result.interrupted |= interruption.requested
+            result.tracebacks = dict(TRACEBACKS)
         if progress is not None:
             progress(result.samples - reported)
         return result

@@ -11,8 +11,6 @@ from typing import Any
 import attrs
 import msgspec
 
-from gradestack.model import ABSENT, JSON
-
 
 class JsonProblem(ValueError):
     """Text that is not JSON, or too deeply nested to be read. The message says where and what."""
@@ -60,11 +58,11 @@ def _refused(value: Any) -> Any:
     raise TypeError(msg)
 
 
-def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> JSON:
-    """Return a value as JSON data: attrs objects become mappings without their absent fields, enums their values.
+def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
+    """Return a value as JSON data: objects become mappings without their absent fields, enums their values.
 
     Args:
-        value: Anything.
+        value: JSON data, structs, attrs objects, enums, mappings, lists and tuples of such.
         other: Returns the data for what has no JSON form, such as a path or a set; by default it is refused.
 
     Raises:
@@ -80,11 +78,9 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> JSON:
         return [json_data(item, other) for item in value]
     if isinstance(value, enum.Enum):
         return json_data(value.value, other)
-    if attrs.has(kind):
-        fields = ((field.name, getattr(value, field.name)) for field in attrs.fields(kind))
-        return {name: json_data(item, other) for name, item in fields if item is not ABSENT}
-    if isinstance(value, msgspec.Struct):
-        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
+    if isinstance(value, msgspec.Struct) or attrs.has(kind):
+        names = value.__struct_fields__ if isinstance(value, msgspec.Struct) else attrs.fields_dict(kind)
+        fields = ((name, getattr(value, name)) for name in names)
         return {name: json_data(item, other) for name, item in fields if item is not msgspec.UNSET}
     if isinstance(value, str | int | float):  # of a class of its own
         return value

@@ -78,6 +78,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
         "suite's name": suite.name,
         "options": {**more, "headline": suite.headline, "same_inputs": suite.same_inputs},
         **{name: _component(stage) for name, stage in stages.items()},
+        **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
         **{f"input {each.shown}": _stamps(each.path) for each in given},
     }
     return json.loads(json.dumps(found))  # type: ignore[no-any-return]

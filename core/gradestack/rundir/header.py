@@ -119,6 +119,7 @@ def header(
             }
             for stage in stages
         ],
+        "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": list(checksums.entries()),
         "timings": dict(timings),
         "peak_memory": peak_memory(),

@@ -13,6 +13,7 @@ from gradestack.api import Inputs
 from gradestack.grading.plan import Metric, Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
+from gradestack.suites.code import short
 
 
 def jsonable(value: Any) -> JSON:
@@ -32,10 +33,10 @@ def _named(value: Any) -> JSON:
 
 
 def _entry(written: Any, stage: Stage) -> Any:
-    """Return a component reference with its path options cut to their last part."""
+    """Return a component reference with files and path options cut to their last part."""
+    entry = short(written)
     if not isinstance(written, Mapping) or not attrs.has(type(stage.component)):
-        return written
-    entry = dict(written)
+        return entry
     for field in attrs.fields(type(stage.component)):
         value = getattr(stage.component, field.name)
         several = isinstance(value, tuple) and any(isinstance(each, Path) for each in value)
@@ -71,5 +72,9 @@ def published(
             }
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
+    if isinstance(written := config.get("reports"), list):
+        config["reports"] = [short(each) for each in written]
+    if "plugins" in config:
+        config["plugins"] = [Path(each).name for each in config["plugins"]]
     config.pop("engine", None)
     return jsonable(config)  # type: ignore[no-any-return]

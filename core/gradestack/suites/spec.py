@@ -11,6 +11,7 @@ import attrs
 from gradestack.api import Profile
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Duplicates, Plan, Stage
+from gradestack.suites.local_files import LocalFiles
 
 
 @attrs.frozen(kw_only=True)
@@ -37,6 +38,8 @@ class SuiteSpec:
     """Named metric stack to start from; the suite's own entries add to it or override it."""
     dataset: str | None = None
     """File with expectations, joined by id."""
+    plugins: tuple[str, ...] = ()
+    """Python files whose components are used as if they were installed; only with ``--allow-code``."""
     target: TargetSpec = attrs.field(factory=TargetSpec)
     reader: str | dict[str, Any] | None = None
     """The same as ``target.reader``."""
@@ -69,6 +72,7 @@ class SuiteSpec:
 class Suite(Plan):
     """Everything a run needs, resolved."""
 
+    files: LocalFiles = attrs.field(factory=LocalFiles)
     description: str = ""
     profile: Profile = "documented"
     gates: tuple[Gate, ...] = ()

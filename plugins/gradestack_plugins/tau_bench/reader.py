@@ -24,14 +24,12 @@ from gradestack import (
     ToolCall,
 )
 from gradestack.jsonio import Range, compact, iter_list, list_ranges
-from gradestack.quick import maker
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.tau_bench.recognition import looks_like_results
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
-from gradestack_plugins.tau_bench.sniffing import looks_like_results
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
-_new_call, _new_sample = maker(ToolCall), maker(Sample)
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 
 
@@ -149,7 +147,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     recorded_calls = isinstance(record.get("traj"), list) and not (error is not None and not conversation)
     instruction = task.get("instruction")
     cost = info.get("user_cost")
-    return _new_sample(
+    return Sample(
         id=str(task_id),
         model=model,
         run=_run(record.get("trial")),
@@ -253,7 +251,7 @@ def _called(conversation: tuple[Message, ...]) -> tuple[ToolCall, ...]:
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     failed = isinstance(result, str) and result.startswith(_TOOL_ERROR)
-    return _new_call(
+    return ToolCall(
         name=call.name,
         arguments=call.arguments,
         raw_arguments=call.raw_arguments,

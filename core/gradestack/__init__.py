@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     )
     from gradestack.plugin_errors import error_text
     from gradestack.python_api import grade, grade_files, load_suite, run
+    from gradestack.records import RecordFile, RecordReader, read_records
     from gradestack.registry import Registry, discover, hookimpl
     from gradestack.report import Report, Reporter, is_run, load_report
     from gradestack.rows.read import grade_from_json, key_from_row
@@ -112,6 +113,7 @@ _WHERE = {
     ),
     "plugin_errors": ("error_text",),
     "python_api": ("grade", "grade_files", "load_suite", "run"),
+    "records": ("RecordFile", "RecordReader", "read_records"),
     "registry": ("Registry", "discover", "hookimpl"),
     "report": ("Report", "Reporter", "is_run", "load_report"),
     "rows.read": ("grade_from_json", "key_from_row"),
@@ -153,6 +155,8 @@ __all__ = [
     "Progress",
     "Reader",
     "Reason",
+    "RecordFile",
+    "RecordReader",
     "Registry",
     "Report",
     "Reporter",
@@ -178,6 +182,7 @@ __all__ = [
     "key_from_row",
     "load_report",
     "load_suite",
+    "read_records",
     "run",
     "skipped",
     "suggest",

@@ -15,18 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from gradestack.jsonio.values import dumps, json_data
-from gradestack.model import (
-    ABSENT,
-    Expectation,
-    Grade,
-    Item,
-    Message,
-    Outcome,
-    Reason,
-    Sample,
-    Status,
-    ToolCall,
-)
+from gradestack.model import ABSENT, Expectation, Grade, Item, Message, Outcome, Reason, Sample, Status, ToolCall
 from gradestack.rows.read import Row
 
 Piece = Callable[[Any], Any]

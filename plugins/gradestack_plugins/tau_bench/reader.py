@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
@@ -77,8 +78,8 @@ class TauBench(RecordReader):
     model: str | None = None
 
     @classmethod
+    @override
     def looks_like(cls, record: Any) -> float:
-        """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and ``traj``."""
         keys = record.keys() if isinstance(record, dict) else set()
         return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
 
@@ -102,6 +103,7 @@ class TauBench(RecordReader):
             model = given.name if self.model is None and len(inputs.data) > 1 else self.model
             yield RecordFile(input=given, extra={"model": model})
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order.
 

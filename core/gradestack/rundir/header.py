@@ -43,7 +43,8 @@ def header(suite: Suite, started: str, timings: Mapping[str, Any], *, rows: bool
     """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
     stages: list[Stage] = [suite.reader, *suite.graders, *(metric.stage for metric in suite.metrics)]
     stages += [*suite.exporters, suite.engine, *suite.reports]
-    given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
+    given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
+    files = [file for path in given for file in (files_below(path) if path.is_dir() else [path])]
     return {
         "generator": GENERATOR,
         "suite_name": suite.name,
@@ -64,7 +65,7 @@ def header(suite: Suite, started: str, timings: Mapping[str, Any], *, rows: bool
             for stage in stages
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
-        "inputs": [_checksum(path) for each in given for path in files_below(each.path)],
+        "inputs": [_checksum(path) for path in files],
         "timings": dict(timings),
         "peak_memory": peak_memory(),
     }

@@ -69,8 +69,9 @@ def test_checksums_nobody_needs(suite, monkeypatch, write_lines):
 def test_timings_and_memory(suite, tmp_path, registry):
     """Seconds in all and by part, per grader, and the most memory; none of it where bytes are promised."""
     from gradestack.runner import run_suite
+    from gradestack.suites.options import RunOptions
 
-    found = run_suite(suite, tmp_path / "out").header
+    found = run_suite(suite, RunOptions(output=tmp_path / "out", registry=registry)).header
     assert set(found["timings"]) == {"seconds", "grading", "merging", "native", "graders"}
     assert 0 <= found["timings"]["merging"] <= found["timings"]["grading"] <= found["timings"]["seconds"]
     assert set(found["timings"]["graders"]) <= {"q"}

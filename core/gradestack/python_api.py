@@ -5,21 +5,24 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
-from gradestack.api import Grader, Input, Inputs, Profile, Reader, Shard
+from gradestack.api import Grader, Profile
 from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
-from gradestack.model import BadRecord, Sample
+from gradestack.grading.stream import stream_grades
+from gradestack.model import BadRecord, Grade, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite
-from gradestack.suites.code import FUNCTIONS, key_of
+from gradestack.suites.code import key_of
 from gradestack.suites.document import Document, read_yaml
+from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
 from gradestack.suites.options import RunOptions
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
@@ -221,27 +224,11 @@ def files_suite(
     if graders:
         several = [graders] if isinstance(graders, str) else graders
         advice = "give one of them another key with --set graders.KEY=NAME instead"
-        data["graders"] = _by_key(((key_of(each), each) for each in several), advice)
+        data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if graders and "stack" in data:
         msg = f"graders take the place of a stack's; leave out the stack {data['stack']!r}, or add a grader to it with"
         raise ConfigError(f"{msg} --set graders.KEY=NAME")
     return resolve(Document(data=data, origin="command line"), options)
-
-
-@attrs.frozen(kw_only=True)
-class _Memory(Reader):
-    """Samples that are already objects, as one shard."""
-
-    samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
-
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
-        return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
-
-    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        return iter(self.samples)
-
-
-Graders = str | Grader | type[Grader] | Callable[..., Any]
 
 
 def grade(
@@ -287,16 +274,12 @@ def grade(
         0.75
     """
     registry = registry or discover()
-    if not isinstance(graders, Mapping):
-        several = graders if isinstance(graders, Sequence) and not isinstance(graders, str) else [graders]
-        graders = _by_key(((_name_of(each), each) for each in several), "give a mapping of keys to graders")
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
     options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
-    reader = _Memory(samples=_as_samples(samples, registry))
-    ready = {key: _ready(each, registry) for key, each in graders.items()}
-    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, ready)
+    reader = MemoryReader(samples=as_samples(samples, registry))
+    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))
     if output is None and not reports:
         return grade_suite(suite, options)
     if output is not None:
@@ -309,39 +292,66 @@ def grade(
         raise
 
 
-def _by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, each in graders:
-        if key in found:
-            msg = f"two graders are called {key!r}; {advice}"
-            raise ConfigError(msg)
-        found[key] = each
-    return found
+def stream(
+    data: Samples | str | Path | Sequence[str | Path],
+    graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]],
+    *,
+    profile: Profile = "documented",
+    reader: str | None = None,
+    dataset: str | Path | None = None,
+    allow_code: bool = False,
+    strict: bool = False,
+    bad: Callable[[BadRecord], None] | None = None,
+    registry: Registry | None = None,
+) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Grade samples one after the other and yield each with its grades, keeping nothing: memory stays constant.
+
+    Grading is serial, at most a block of samples ahead of the caller, and nothing is written. Files are closed when
+    the caller leaves the loop.
+
+    Args:
+        data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file or directory, or
+            several of one format.
+        graders: As for :func:`grade`.
+        profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
+        reader: Name of the files' format; default: recognised.
+        dataset: File with expectations, joined by id; its rows that no record answers come last, as missing.
+        allow_code: Import Python files that are named.
+        strict: Raise at the first bad record or raising grader.
+        bad: Called with every record no sample could be made of; default: a warning each.
+        registry: Plugins to use; default: all installed ones.
+
+    Returns:
+        Each sample with its grades by grader key, in input order.
+
+    Raises:
+        ConfigError: A grader that cannot be honoured.
+        DataError: An input that cannot be read, or holds no sample.
+        PluginError: A plugin in use is broken.
+
+    Example:
+        >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
+        ...     print(sample.id, grades["tau_partial"].score)
+    """
+    registry = registry or discover()
+    options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
+    ready = graders_by_key(graders, registry)
+    paths = paths_of(data)
+    if paths is None:
+        document = Document(data={"name": "samples", "profile": profile}, origin="stream()")
+        suite = resolve_samples(
+            document, options, MemoryReader(samples=as_samples(cast("Samples", data), registry)), ready
+        )
+    else:
+        made = {key: each for key, each in ready.items() if isinstance(each, Grader)}
+        given = {"reader": reader, "dataset": dataset and str(dataset), "profile": profile}
+        content: dict[str, Any] = {key: each for key, each in given.items() if each is not None}
+        content["target"] = {"paths": paths}
+        content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
+        suite = resolve(Document(data=content, origin="stream()"), options, made=made)
+    plan = attrs.evolve(suite.bare(), metrics=(), exporters=())
+    return stream_grades(plan, bad or _warn, strict=strict)
 
 
-def _name_of(grader: Graders) -> str:
-    if isinstance(grader, str):
-        return key_of(grader)
-    return type(grader).__name__ if isinstance(grader, Grader) else getattr(grader, "__name__", "function")
-
-
-def _ready(grader: Any, registry: Registry) -> Any:
-    """Return a class as its object and a function as the grader that calls it; anything else as it is."""
-    if isinstance(grader, type) and issubclass(grader, Grader):
-        return grader()
-    if not callable(grader) or isinstance(grader, Grader | type):
-        return grader
-    try:
-        return registry.load("grader", FUNCTIONS).of(grader)
-    except ValueError as error:
-        raise ConfigError(f"graders: {error}") from error
-
-
-def _as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registry) -> Iterator[Sample | BadRecord]:
-    parse = None
-    for ordinal, each in enumerate(samples):
-        if isinstance(each, Sample):
-            yield each
-            continue
-        parse = parse or registry.load("reader", "jsonl")().record
-        yield parse(each, file="memory", ordinal=ordinal)
+def _warn(record: BadRecord) -> None:
+    warnings.warn(f"{record.source}: {record.reason}", stacklevel=4)

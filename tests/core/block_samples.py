@@ -4,7 +4,20 @@ import json
 
 import attrs
 
-from gradestack import BadRecord, Expectation, Exporter, Fault, Input, Message, Sample, Shard, Source, Status, ToolCall
+from gradestack import (
+    BadRecord,
+    Expectation,
+    Exporter,
+    Fault,
+    Input,
+    Message,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    ToolCall,
+    replace,
+)
 from gradestack.gates.rules import GateSpec
 from gradestack.grading.counts import grader_figures
 from gradestack_plugins.extractors.assistant import LastAssistant
@@ -71,7 +84,7 @@ def sample(number, **fields):
     """Return a sample that asks the toy for a score, has calls, and an answer."""
     wish = {"do": WISHES[number]} if number in WISHES else {}
     failed = number % 31 == 7
-    made = (CALL, attrs.evolve(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
+    made = (CALL, replace(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
     answer = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
     usual = {
         "id": f"t{number % 20}" if number % 10 else f"t{number}",

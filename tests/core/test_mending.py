@@ -2,10 +2,9 @@
 
 import json
 
-import attrs
 import pytest
 
-from gradestack import Expectation, Fault, Grade, Message, PluginError, Sample, Source, ToolCall, failed
+from gradestack import Expectation, Fault, Grade, Message, PluginError, Sample, Source, ToolCall, failed, replace
 from gradestack.gates.rules import GateSpec
 from gradestack.rows.mending import row_line
 from gradestack.rows.write import row_bytes
@@ -120,9 +119,7 @@ def test_a_strict_run_ends_at_a_grade_that_is_not_json():
 )
 def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, message, strict):
     """Without what was recorded; who it is, its text and its reference texts stay, and all its grades failed."""
-    row, sample, grades = line(
-        attrs.evolve(SAMPLE, **fields(odd)), GRADES, strict=strict, submissions={"quality": "said"}
-    )
+    row, sample, grades = line(replace(SAMPLE, **fields(odd)), GRADES, strict=strict, submissions={"quality": "said"})
     faults = [grade.fault for grade in grades.values()]
     assert list(grades) == list(GRADES)
     assert [(fault.category, fault.code) for fault in faults] == [("data", code)] * 2

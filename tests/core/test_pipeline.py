@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import attrs
 import pytest
 
 from gradestack import (
@@ -18,6 +17,7 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    replace,
 )
 from gradestack.gates.rules import GateSpec
 from gradestack.grading.dataset import joined
@@ -148,7 +148,7 @@ def nested(depth):
 def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
     """Without its content, and in the metrics as what its row says; the next one is not touched."""
     value = odd if field in ("plan", "usage") else {"x": odd, "score": 1.0}
-    result = make_worker().process(SHARD, iter([attrs.evolve(sample(), **{field: value}), sample("b")]))
+    result = make_worker().process(SHARD, iter([replace(sample(), **{field: value}), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (
         "failed",

@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample
+from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample, replace
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from tests.core.block_samples import SHARD, Log, numbered
@@ -100,7 +100,7 @@ def test_a_class_that_counts_anew_does_not_inherit_the_way_of_counting_blocks():
         reads_reasons = False
 
         def add(self, state, key, grade):
-            return super().add(state, key, attrs.evolve(grade, score=0.0))
+            return super().add(state, key, replace(grade, score=0.0))
 
     keys, grades = [Key(id=str(number)) for number in range(3)], [Grade(score=1.0)] * 3
     doubled, odd = Doubled(), Odd()

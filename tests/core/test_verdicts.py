@@ -5,15 +5,7 @@ import random
 
 import pytest
 
-from gradestack.gates.rules import (
-    GateSpec,
-    LogicalGate,
-    LogicalSpec,
-    SimpleGate,
-    WeightedGate,
-    keys_of,
-    needs_scores,
-)
+from gradestack.gates.rules import GateSpec, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of, needs_scores
 from gradestack.gates.scores import Series, quantile
 from gradestack.gates.verdicts import verdict
 

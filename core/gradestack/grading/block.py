@@ -21,7 +21,6 @@ from gradestack.grading.result import ShardResult
 from gradestack.grading.selection import digest
 from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
 from gradestack.plugin_errors import error_text
-from gradestack.quick import maker
 
 LISTED_BAD_RECORDS = 1000
 """Bad records are all counted; this many per shard are listed with their reason."""
@@ -34,7 +33,7 @@ _KILLER = Fault(
     code="worker_died",
     message="grading this record ended the worker process (out of memory, killed, or a crash in native code)",
 )
-_key, _OK = maker(Key), Status.OK
+_OK = Status.OK
 _Texts = dict[str, list[str | None]]
 
 
@@ -167,7 +166,7 @@ class Blocks:
             self.torn = True
             kept = self._kept(block, columns, texts) if self._rows else block
             keys = [
-                _key(sample.id, sample.model, sample.run, ordinal, sample.facets)
+                Key(id=sample.id, model=sample.model, run=sample.run, ordinal=ordinal, facets=sample.facets)
                 for sample, ordinal in zip(kept, ordinals, strict=True)
             ]
             self._counting.add(keys, columns, [sample.status is _OK for sample in block])

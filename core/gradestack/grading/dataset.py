@@ -11,7 +11,7 @@ import attrs
 from gradestack.errors import DataError
 from gradestack.grading.plan import Plan
 from gradestack.grading.reading import records_of, shards_of
-from gradestack.model import BadRecord, Sample, Status
+from gradestack.model import BadRecord, Sample, Status, replace
 
 
 def read_dataset(plan: Plan) -> dict[str, Sample] | None:
@@ -29,7 +29,7 @@ def read_dataset(plan: Plan) -> dict[str, Sample] | None:
     for shard in shards:
         for record in records_of(stage.component, shard, index):
             if isinstance(record, BadRecord):
-                msg = f"{attrs.evolve(record.source, file=str(dataset.path))}: {record.reason}"
+                msg = f"{replace(record.source, file=str(dataset.path))}: {record.reason}"
                 raise DataError(msg)
             if not plan.max_samples or len(rows) < plan.max_samples or record.id in rows:
                 rows[record.id] = record
@@ -54,7 +54,7 @@ def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool =
         changes["tools"] = row.tools
     if sample.input is None and row.input is not None:
         changes["input"] = row.input
-    return attrs.evolve(sample, **changes)
+    return replace(sample, **changes)
 
 
 def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> Iterator[Sample]:
@@ -70,4 +70,4 @@ def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -
         for run, number in runs.items():
             for identifier, row in dataset.items():
                 if (model, identifier, run) not in seen:
-                    yield attrs.evolve(row, model=model or None, status=Status.MISSING, run=number, native=None)
+                    yield replace(row, model=model or None, status=Status.MISSING, run=number, native=None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import attrs
-
 from gradestack.errors import PluginError
 from gradestack.grading.guarded import guarded_grade, unhandled
 from gradestack.grading.plan import Stage
-from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, failed
+from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, failed, replace
 from gradestack.plugin_errors import stable_text
 
 
@@ -48,7 +46,7 @@ def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, st
         return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
     if not text and stage.profile == "documented":
         return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty")), ""
-    return guarded_grade(stage.component.grade, stage, attrs.evolve(sample, text=text), strict=strict), text
+    return guarded_grade(stage.component.grade, stage, replace(sample, text=text), strict=strict), text
 
 
 def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:
@@ -64,13 +62,13 @@ def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: 
     total, passed = 0.0, 0
     for number, truth in enumerate(truths):
         turn = sample.turns[number : number + 1]
-        alone = attrs.evolve(
+        alone = replace(
             sample,
             input=sample.input[number],
             turns=turn,
             calls=tuple(call for messages in turn for message in messages for call in message.tool_calls),
             text=None,
-            expected=attrs.evolve(sample.expected, text=truth),
+            expected=replace(sample.expected, text=truth),
         )
         grade, text = _submitted(stage, alone, strict=strict) if turn else (_absent_turn(stage), "")
         score = grade.score or 0.0

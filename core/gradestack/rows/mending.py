@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from gradestack.errors import PluginError
 from gradestack.grading.counts import SampleRule, passes
-from gradestack.model import Fault, Grade, Sample, Status, failed
-from gradestack.rows.forms import encode
-from gradestack.rows.write import grade_to_json, row_bytes
+from gradestack.model import Fault, Grade, Sample, Status, failed, replace
+from gradestack.rows.write import encode, grade_to_json, row_bytes
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _UNWRITABLE = (RecursionError, TypeError, ValueError)
@@ -81,12 +78,12 @@ def _mended(grade: Grade, sample: Sample, key: str, signature: str, *, strict: b
 
 def _bare(sample: Sample, fault: Fault) -> Sample:
     """Return a sample that failed with a fault, without anything recorded that may not be JSON."""
-    return attrs.evolve(
+    return replace(
         sample,
         turns=(),
         calls=None,
         plan=None,
-        expected=attrs.evolve(sample.expected, calls=None, plan=None),
+        expected=replace(sample.expected, calls=None, plan=None),
         recorded={},
         usage=None,
         facets={},

@@ -8,16 +8,7 @@ from typing import Any
 import attrs
 
 from gradestack.errors import suggest
-from gradestack.gates.rules import (
-    PERCENT,
-    Gate,
-    GateSpec,
-    LogicalGate,
-    LogicalSpec,
-    SimpleGate,
-    WeightedGate,
-    keys_of,
-)
+from gradestack.gates.rules import PERCENT, Gate, GateSpec, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of
 from gradestack.grading.plan import Stage
 from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver

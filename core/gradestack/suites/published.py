@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import enum
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,28 +11,23 @@ import attrs
 
 from gradestack.api import Inputs
 from gradestack.grading.plan import Metric, Stage
+from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.suites.code import short
 
 
 def jsonable(value: Any) -> JSON:
     """Return an option's value as JSON data; what has no JSON form is named by its type, paths by their last part."""
-    if isinstance(value, enum.Enum):
-        return jsonable(value.value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
+    return json_data(value, _named)
+
+
+def _named(value: Any) -> JSON:
     if isinstance(value, Path):
         return value.name
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((jsonable(item) for item in value), key=str)
-    if attrs.has(type(value)):
-        return {field.name: jsonable(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        return sorted(map(jsonable, value), key=str)
     name = getattr(value, "__qualname__", None)
     return name if isinstance(name, str) else f"({type(value).__qualname__})"
 

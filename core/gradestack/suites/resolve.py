@@ -53,13 +53,16 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 
 
-def resolve(document: Document, options: RunOptions, base: Path | None = None) -> Suite:
+def resolve(
+    document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
+) -> Suite:
     """Return the suite a document describes.
 
     Args:
         document: Parsed configuration; changed in place by options and stack.
         options: What is asked for beside it.
         base: Directory that relative paths are taken from.
+        made: Grader objects by key, for entries of the document's graders.
 
     Raises:
         ConfigError: Everything that is wrong with the configuration, each with its place.
@@ -80,7 +83,7 @@ def resolve(document: Document, options: RunOptions, base: Path | None = None) -
     kind = sniffed.reader if named is None and sniffed is not None else named
     reader_options = reference if isinstance(reference, Mapping) else {}
     reader = resolver.stage("reader", "reader", {**reader_options, "kind": kind}, reader_place) if kind else None
-    graders = grader_stages(resolver, spec, {})
+    graders = grader_stages(resolver, spec, made or {})
     if not spec.graders and not document.data.get("graders"):
         resolver.say(("graders",), "at least one grader is needed, or a stack")
     parts = _parts(resolver, spec, graders, options.workers)

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final, Literal
 import attrs
 
 from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, ToolCall, skipped
-from gradestack.quick import maker
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
@@ -23,7 +22,6 @@ WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
 _MOST_KEPT: Final = 4096
 _OK: Final = Status.OK
-_new_grade = maker(Grade)
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -255,7 +253,7 @@ class DeepFabric(Grader):
             return Grade(
                 outcome=Outcome.FAILED, parts=parts, counts=counts, label=label, gold=gold, fault=fault, reasons=reasons
             )
-        return _new_grade(
+        return Grade(
             score=score, passed=verdict[2], parts=parts, counts=counts, label=label, gold=gold, reasons=reasons
         )
 

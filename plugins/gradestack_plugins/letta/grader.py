@@ -22,6 +22,7 @@ from gradestack import (
     failed,
     grade_from_json,
     grade_to_json,
+    replace,
     skipped,
 )
 from gradestack.jsonio import compact
@@ -99,7 +100,7 @@ class Recorded(Grader):
             kind = str(metadata.get("error_type") or "")
             message = as_text(metadata["error"])
             fault = Fault(category="grading", code="recorded_error", message=message, type=kind)
-            return attrs.evolve(failed(fault), metadata=metadata)
+            return replace(failed(fault), metadata=metadata)
         score = found.get("score")
         if not _sound(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")

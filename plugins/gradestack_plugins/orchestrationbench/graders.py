@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import attrs
 
-from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, skipped
+from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.orchestrationbench.calls.arguments import Arguments, arguments_of, calls_of, fault_of
 from gradestack_plugins.orchestrationbench.calls.f1 import CallFigures
 from gradestack_plugins.orchestrationbench.graphs.ged import BUDGET
@@ -189,10 +189,10 @@ class OrchestrationBench(_PlanOptions):
             grades.append(_call_grade(calls_of(sample, found, self.profile), self.profile))
         merged = _merged(grades)
         if isinstance(found, Fault):
-            return attrs.evolve(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
+            return replace(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
         if merged.outcome is Outcome.SKIPPED:
             reason = Reason(code="nothing_to_grade", message="no step, call or plan with a reference")
-            return attrs.evolve(merged, reasons=(reason,))
+            return replace(merged, reasons=(reason,))
         return merged
 
 

@@ -25,6 +25,7 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    replace,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.orchestrationbench.calls.arguments import EMPTY, UNREADABLE
@@ -179,7 +180,7 @@ class OrchestrationBenchReader(Reader):
                 facets={"file": shown, "trial": name},
             )
             for sample in [trial_sample(common, trial)] if self.unit == "trial" else step_samples(common, trial):
-                yield attrs.evolve(sample, source=Source(file=shown, ordinal=ordinal))
+                yield replace(sample, source=Source(file=shown, ordinal=ordinal))
                 ordinal += 1
 
     def _load(self, path: Path) -> tuple[JSON, str]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import attrs
 import yaml
 
-from gradestack import JSON, BadRecord, DataError, Expectation, Inputs, Reader, Sample, Shard, Source
+from gradestack import JSON, BadRecord, DataError, Expectation, Inputs, Reader, Sample, Shard, Source, replace
 from gradestack_plugins.orchestrationbench.calls.decisions import gold_decision, gold_steps
 from gradestack_plugins.orchestrationbench.plans.plantext import parse_plan
 from gradestack_plugins.orchestrationbench.plans.steps import gold_plans
@@ -178,12 +178,12 @@ def _steps(whole: Sample, label: Label) -> Iterator[Sample]:
         if parse_plan(text, "documented").workflows:
             expectations[str(number)] = Expectation(plan=text)
     for ordinal, step in enumerate(in_order(list(expectations))):
-        yield attrs.evolve(
+        yield replace(
             whole,
             id=f"{whole.id}/{step}",
             expected=expectations[step],
             facets={**whole.facets, "step": step},
-            source=attrs.evolve(whole.source, ordinal=ordinal) if whole.source is not None else None,
+            source=replace(whole.source, ordinal=ordinal) if whole.source is not None else None,
         )
 
 

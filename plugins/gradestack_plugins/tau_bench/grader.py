@@ -9,9 +9,22 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack import ABSENT, Fault, Grade, Grader, Item, Profile, Reason, Sample, Status, ToolCall, failed, skipped
+from gradestack import (
+    ABSENT,
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    ToolCall,
+    failed,
+    replace,
+    skipped,
+)
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack.quick import maker
 from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, reward_of
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity
 
@@ -23,7 +36,6 @@ _OK = Status.OK
 Parts = dict[str, float | None]
 
 
-_call, _new_item, _new_reason, _new_grade = maker(Call), maker(Item), maker(Reason), maker(Grade)
 _MOST_KNOWN = 4096
 Named = Call | ToolCall
 """What has a name and arguments."""
@@ -119,7 +131,7 @@ class TauPartial(Grader):
         except RecursionError:
             message = "arguments are nested too deeply to be compared"
             fault = Fault(category="grading", code="too_much_work", message=message)
-        return attrs.evolve(failed(fault), parts=parts)
+        return replace(failed(fault), parts=parts)
 
     @cached_property
     def _known(self) -> dict[tuple[tuple[Match, ...], int], Grade]:
@@ -184,8 +196,8 @@ class TauPartial(Grader):
         else:
             content = Content(
                 errored=False,
-                expected=tuple(_call(call.name, _arguments(call)) for call in sample.expected.calls),
-                made=tuple(_call(call.name, _arguments(call)) for call in sample.calls),
+                expected=tuple(Call(call.name, _arguments(call)) for call in sample.expected.calls),
+                made=tuple(Call(call.name, _arguments(call)) for call in sample.calls),
             )
         if content.errored:
             message = sample.error.message if sample.error is not None else ""
@@ -221,7 +233,7 @@ class TauPartial(Grader):
             called += place is not None
             gold = name if isinstance(name, str) else None
             items.append(
-                _new_item(
+                Item(
                     id=str(index),
                     score=score,
                     gold=gold,
@@ -230,7 +242,7 @@ class TauPartial(Grader):
                     metadata={"call": place},
                 )
             )
-        return _new_grade(
+        return Grade(
             score=total / len(matches),
             counts={"expected_calls": len(matches), "called": called, "made_calls": made},
             parts=parts,
@@ -245,7 +257,7 @@ class TauPartial(Grader):
         for match, item, call in zip(matches, grade.items, expected, strict=True):
             kept = reasons.add(_reasons(match, call, made, listing)) if match[2] < 1.0 else ()
             items.append(item if not kept else _with_reasons(item, kept))
-        return _new_grade(
+        return Grade(
             score=grade.score,
             counts=grade.counts,
             parts=grade.parts,
@@ -296,7 +308,7 @@ def _matches(expected: Sequence[Named], made: Sequence[Named]) -> tuple[Match, .
 
 
 def _with_reasons(item: Item, reasons: tuple[Reason, ...]) -> Item:
-    return _new_item(
+    return Item(
         id=item.id,
         score=item.score,
         gold=item.gold,
@@ -312,7 +324,7 @@ def _reasons(match: Match, expected: Named, made: tuple[Named, ...], budget: Bud
     _, place, _ = match
     subject = _subject(expected)
     if place is None:
-        yield _new_reason(code="missing_call", expected=_arguments(expected), subject=subject)
+        yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
         return
     try:
         yield from differences(_arguments(expected), _arguments(made[place]), subject, budget)

@@ -17,8 +17,7 @@ from gradestack import ConfigError, Fault, Grade, Grader, Sample, failed, load_f
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-@attrs.frozen(kw_only=True)
-class FunctionSample(Sample):
+class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
     """What the function is handed: the sample, and its reference under the name letta-evals functions know."""
 
     @property
@@ -41,7 +40,7 @@ class Function(Grader):
     """
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset(field.name for field in attrs.fields(Sample))
+    needs: ClassVar[frozenset[str]] = frozenset(Sample.__struct_fields__)
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
 
     function: Callable[..., Any]
@@ -59,7 +58,7 @@ class Function(Grader):
         """Return what the function says about one sample."""
         if not self.submission:
             return as_grade(self.function(sample))
-        fields = {field.name: getattr(sample, field.name) for field in attrs.fields(Sample)}
+        fields = {name: getattr(sample, name) for name in Sample.__struct_fields__}
         return as_grade(self.function(FunctionSample(**fields), sample.text or ""))
 
 

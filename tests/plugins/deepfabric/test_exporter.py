@@ -4,13 +4,12 @@ import json
 import math
 from pathlib import Path
 
-import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gradestack
-from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source
+from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source, replace
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
@@ -206,7 +205,7 @@ def test_streamed_and_whole_files_are_the_same(df, lines, profile):
     """The exporter's pieces joined are the file evaluate() gives, but for the path in it."""
     grader = DeepFabric(profile=profile)
     samples = [df.sample(line["sample"], line["recorded"], profile) for line in lines]
-    samples[1] = attrs.evolve(samples[1], native=samples[1].native._replace(row=1))
+    samples[1] = replace(samples[1], native=samples[1].native._replace(row=1))
     text = exported(grader, samples, [grader.grade(sample) for sample in samples])
     expected = evaluate(lines, profile=profile).to_json().replace('"dataset_path": ""', '"dataset_path": "in.jsonl"')
     assert text == expected

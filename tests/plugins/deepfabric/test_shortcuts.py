@@ -3,12 +3,11 @@
 import json
 import pickle
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec
+from gradestack import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec, replace
 from gradestack_plugins.deepfabric import grader as module
 from gradestack_plugins.deepfabric import schemas
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
@@ -66,9 +65,7 @@ def test_a_grader_that_has_seen_much_grades_like_a_new_one(options, samples):
         forget()
         expected = cold.grade(sample)
         assert repr(grades[1]) == repr(expected)
-        assert repr(attrs.evolve(grades[0], reasons=(), rationale="")) == repr(
-            attrs.evolve(expected, reasons=(), rationale="")
-        )
+        assert repr(replace(grades[0], reasons=(), rationale="")) == repr(replace(expected, reasons=(), rationale=""))
 
 
 def test_what_is_remembered_does_not_grow_without_end(monkeypatch):

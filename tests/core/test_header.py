@@ -8,8 +8,8 @@ import time
 import pytest
 
 import gradestack
+import gradestack.rundir.header as header_module
 from gradestack.rundir.header import Checksums
-from gradestack.rundir.header import header as header_module
 
 
 @pytest.fixture

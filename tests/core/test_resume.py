@@ -12,7 +12,6 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.rundir import journal
-from gradestack.rundir.fingerprint import fingerprint
 from gradestack.rundir.rows_file import RowsFile
 from tests.core.outcomes import files_but_headers as files_of
 
@@ -226,9 +225,9 @@ def unfinished(run, fill):
 def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, told, monkeypatch):
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
     if change == "version":
-        monkeypatch.setattr(fingerprint, "__version__", "0.0")
+        monkeypatch.setattr("gradestack.rundir.fingerprint.__version__", "0.0")
     unfinished(run, fill)
-    monkeypatch.setattr(fingerprint, "__version__", gradestack.__version__)
+    monkeypatch.setattr("gradestack.rundir.fingerprint.__version__", gradestack.__version__)
     if change == "touch":
         os.utime("runs.jsonl", (1, 1))
     with pytest.raises(ConfigError) as caught:

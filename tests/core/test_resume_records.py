@@ -10,6 +10,7 @@ from gradestack.grading.result import ShardResult
 from gradestack.rundir import journal, place
 from gradestack.rundir.fingerprint import differences, range_mark
 from gradestack.rundir.journal import from_json, to_json
+from gradestack.rundir.pieces import Parts
 from gradestack.rundir.staging import Staging
 
 # records
@@ -21,8 +22,7 @@ def test_a_result_survives_its_record(tmp_path):
         ordinal=3,
         input="in",
         samples=2,
-        rows=tmp_path / "rows",
-        native={"e/a.json": tmp_path / "parts-x/3.native"},
+        parts=Parts(tmp_path / "rows", {"e/a.json": tmp_path / "parts-x/3.native"}),
         states={"g/m": {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324], "text": "\ud800é", "n": 2**70, "none": None}},
         tally={"m": {"g": {"sum": [0.1], "states": {"graded": 2}}}},
         bad=1,
@@ -37,12 +37,11 @@ def test_a_result_survives_its_record(tmp_path):
         *journal._PLAIN,
         "keys",
         "seen",
-        "native",
-        "rows",
+        "parts",
         "interrupted",
     }
     back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)
-    assert back == attrs.evolve(result, rows=None)
+    assert back == attrs.evolve(result, parts=Parts(None, result.parts.native))
     assert repr(back.states) == repr(result.states)  # -0.0 == 0.0 would not tell
 
 
@@ -91,9 +90,9 @@ def test_the_mark_of_a_range(tmp_path):
     shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
     mark = range_mark(shard)
     assert mark != range_mark(attrs.evolve(shard, ordinal=1))
-    for place, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
+    for at, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
         data = bytearray(b"a" * 300_000)
-        data[place] = ord("b")
+        data[at] = ord("b")
         path.write_bytes(data)
         assert (range_mark(shard) == mark) is same
 

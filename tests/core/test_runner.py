@@ -193,5 +193,7 @@ def test_progress_is_told(run_lines, write_lines, record, registry, tmp_path):
     path = write_lines([record(str(number), 1.0) for number in range(100)])
     told = []
     suite = {"target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": []}
-    gradestack.run(suite, output=tmp_path / "out", registry=registry, tick=told.append)
-    assert sum(told) == 100
+    gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=told.append)
+    samples = [each.samples for each in told]
+    assert samples == sorted(samples)
+    assert samples[-1] == 100

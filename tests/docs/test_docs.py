@@ -33,8 +33,7 @@ import gradestack
 from gradestack import Outcome, discover
 from gradestack.api import KINDS
 from gradestack.cli.commands import cli
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
 
@@ -328,7 +327,7 @@ def test_every_suite_key_is_described():
 def test_every_sample_field_is_described(registry):
     """docs/samples.md names every field of Sample and every key of the jsonl form."""
     words = _words((DOCS / "samples.md").read_text(encoding="utf-8"))
-    fields = {field.name for field in gradestack.Sample.__attrs_attrs__}
+    fields = set(gradestack.Sample.__struct_fields__)
     keys = set(registry.load("reader", "jsonl").json_schema()["properties"])
     assert (fields | keys) - words == set()
 

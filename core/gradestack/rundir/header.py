@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradestack._version import __version__
+from gradestack.grading.plan import Stage
 from gradestack.report import GENERATOR
 from gradestack.rundir.fingerprint import files_below
 from gradestack.suites.published import jsonable
-from gradestack.suites.spec import Stage, Suite
+from gradestack.suites.spec import Suite
 
 _LARGE = 32 << 20
 """Bytes of input from which checksums are computed beside the grading."""
@@ -118,6 +119,7 @@ def header(
             }
             for stage in stages
         ],
+        "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": list(checksums.entries()),
         "timings": dict(timings),
         "peak_memory": peak_memory(),

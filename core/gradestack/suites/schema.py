@@ -12,8 +12,7 @@ import attrs
 
 from gradestack.api import Kind
 from gradestack.errors import PluginError
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
 
@@ -86,8 +85,11 @@ def class_schema(kind: type) -> dict[str, Any]:
 def _component(
     registry: Registry, kind: Kind, more: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()
 ) -> dict[str, Any]:
-    """Return the schema of a component reference: its name alone, ``kind`` with that kind's options, or ``others``."""
-    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, *map(dict, others)]
+    """Return the schema of a component reference: its name alone, ``kind`` with that kind's options, or ``others``.
+
+    A component of a Python file (``FILE.py:NAME``) has options of its own.
+    """
+    choices: list[dict[str, Any]] = [{"enum": registry.names(kind)}, _IN_FILE, _OF_FILE, *map(dict, others)]
     for name in registry.names(kind):
         try:
             target = registry.load(kind, name)
@@ -100,6 +102,8 @@ def _component(
     return {"anyOf": choices}
 
 
+_IN_FILE: dict[str, Any] = {"type": "string", "pattern": r"\.py:\w+$"}
+_OF_FILE: dict[str, Any] = {"type": "object", "properties": {"kind": _IN_FILE}, "required": ["kind"]}
 _PATHS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _TEXT_GRADER: dict[str, Any] = {
     "extractor": {"description": "for graders that judge one text: where it comes from"},

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import attrs
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Sample, Shard
-from gradestack_plugins.deepfabric.aggregator import FIGURES
+from gradestack_plugins.deepfabric.aggregators import FIGURES
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction, render, written
 from gradestack_plugins.deepfabric.weights import METRICS, as_numbers, weighted

@@ -8,9 +8,9 @@ from typing import ClassVar
 import attrs
 
 from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile
-from gradestack_plugins.orchestrationbench.figures import Figures, decision_matrix, file_figures, overall
-from gradestack_plugins.orchestrationbench.native import overall_statistics
-from gradestack_plugins.orchestrationbench.state import State, add_grade, merge_states
+from gradestack_plugins.orchestrationbench.results.figures import Figures, decision_matrix, file_figures, overall
+from gradestack_plugins.orchestrationbench.results.native import overall_statistics
+from gradestack_plugins.orchestrationbench.results.state import State, add_grade, merge_states
 
 _FILE = ("file", "scenario", "trials", "error")
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import attrs
 
 from gradestack import JSON, Exporter, ExportSummary
-from gradestack_plugins.orchestrationbench.native import detailed_result, overall_statistics
+from gradestack_plugins.orchestrationbench.results.native import detailed_result, overall_statistics
 
 NAME = "orchestrationbench.json"
 

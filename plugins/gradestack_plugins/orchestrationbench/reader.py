@@ -25,11 +25,12 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    replace,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.orchestrationbench.arguments import EMPTY, UNREADABLE
-from gradestack_plugins.orchestrationbench.judge import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
-from gradestack_plugins.orchestrationbench.records import Setting, Trial
+from gradestack_plugins.orchestrationbench.calls.arguments import EMPTY, UNREADABLE
+from gradestack_plugins.orchestrationbench.recorded.trial import Setting, Trial
+from gradestack_plugins.orchestrationbench.recorded.verdicts import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
 from gradestack_plugins.orchestrationbench.samples import Common, step_samples, trial_sample
 from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
 
@@ -179,7 +180,7 @@ class OrchestrationBenchReader(Reader):
                 facets={"file": shown, "trial": name},
             )
             for sample in [trial_sample(common, trial)] if self.unit == "trial" else step_samples(common, trial):
-                yield attrs.evolve(sample, source=Source(file=shown, ordinal=ordinal))
+                yield replace(sample, source=Source(file=shown, ordinal=ordinal))
                 ordinal += 1
 
     def _load(self, path: Path) -> tuple[JSON, str]:

@@ -27,12 +27,10 @@ from gradestack import (
     suggest,
 )
 from gradestack.jsonio import JsonProblem, iter_lines, loads, numbered_lines
-from gradestack.quick import maker
 from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION, SAMPLE_SCHEMA
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
-_source = maker(Source)
 _SIDE_KEYS = ("calls", "label", "text", "plan")
 
 
@@ -241,7 +239,7 @@ class JsonLines(RecordReader):
         """Yield one sample per non-blank line."""
         shown, sample_of = shard.input.shown, jsonl_fast.sample_of
         for number, data in numbered_lines(shard.input.path, shard.start, shard.end, shard.first_line):
-            source = _source(shown, number - 1, number)
+            source = Source(file=shown, ordinal=number - 1, line=number)
             try:
                 record: Sample | BadRecord = sample_of(data, source)
             except (ValueError, RecursionError, jsonl_fast.Unusual):

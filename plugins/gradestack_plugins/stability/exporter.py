@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from gradestack import Exporter, ExportSummary, Input, read_records
-from gradestack_plugins.stability.aggregator import PER_GOLD, RATES
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
 from gradestack_plugins.stability.naming import kind_of, sweep_name
 from gradestack_plugins.stability.records import uuid_of
 

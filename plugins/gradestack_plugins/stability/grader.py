@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, skipped
+from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.stability.reader import StabilityRun
 from gradestack_plugins.stability.records import INVALID, LABELS
 
@@ -53,7 +53,7 @@ class StabilityLabel(Grader):
                 counts = {"dataset_rows": native.dataset_rows}
         if native.label.json is not None:
             metadata["label_json"] = native.label.json
-        return attrs.evolve(grade, metadata={**metadata, **grade.metadata}, counts=counts)
+        return replace(grade, metadata={**metadata, **grade.metadata}, counts=counts)
 
     def _grade(self, sample: Sample, native: StabilityRun | None) -> Grade:
         gold = sample.expected.label
@@ -66,11 +66,11 @@ class StabilityLabel(Grader):
         if documented and label not in LABELS:
             label = INVALID
         if gold is None:
-            return attrs.evolve(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
+            return replace(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
         if documented and gold not in LABELS:
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
             fault = Fault(category="data", code="unknown_gold", message=message)
-            return attrs.evolve(failed(fault), label=label, gold=gold)
+            return replace(failed(fault), label=label, gold=gold)
         reason = Reason(code="wrong_label", expected=gold, actual=label)
         right = label == gold
         return Grade(

@@ -22,6 +22,7 @@ from gradestack import (
     Source,
     Status,
     read_records,
+    replace,
 )
 from gradestack.jsonio import Element, Range, compact
 from gradestack_plugins.stability.dataset import Dataset, read_dataset
@@ -131,7 +132,7 @@ class StabilityReader(RecordReader):
         if place.ordinal in twins.dropped:
             return
         if later := twins.replaced.get(place.ordinal):
-            record, place = later.value, attrs.evolve(place, ordinal=later.ordinal, line=later.line)
+            record, place = later.value, replace(place, ordinal=later.ordinal, line=later.line)
         try:
             sweep = read_sweep(*_usable(record), self.profile)
         except ValueError as problem:

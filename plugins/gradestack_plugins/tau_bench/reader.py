@@ -26,13 +26,12 @@ from gradestack import (
     ToolCall,
 )
 from gradestack.jsonio import Element, Layout, Range, compact
-from gradestack.quick import maker
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
-_new_call, _new_sample = maker(ToolCall), maker(Sample)
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 
 
@@ -78,17 +77,8 @@ class TauBench(RecordReader):
 
     model: str | None = None
 
-    @classmethod
-    def looks_like(cls, record: Any) -> float:
-        """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and ``traj``."""
-        keys = record.keys() if isinstance(record, dict) else set()
-        return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
-
-    @classmethod
-    def begins_like(cls, text: bytes) -> float | None:
-        """Return 0.95 where the same keys are named, and 0.4 where a long conversation stands before the others."""
-        named = {key for key in ("task_id", "reward", "info", "traj") if f'"{key}"'.encode() in text}
-        return cls.looks_like(dict.fromkeys(named)) or (0.4 if "traj" in named else None)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each.
@@ -142,7 +132,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     recorded_calls = isinstance(record.get("traj"), list) and not (error is not None and not conversation)
     instruction = task.get("instruction")
     cost = info.get("user_cost")
-    return _new_sample(
+    return Sample(
         id=str(task_id),
         model=model,
         run=_run(record.get("trial")),
@@ -246,7 +236,7 @@ def _called(conversation: tuple[Message, ...]) -> tuple[ToolCall, ...]:
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     failed = isinstance(result, str) and result.startswith(_TOOL_ERROR)
-    return _new_call(
+    return ToolCall(
         name=call.name,
         arguments=call.arguments,
         raw_arguments=call.raw_arguments,

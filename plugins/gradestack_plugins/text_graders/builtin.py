@@ -34,12 +34,12 @@ class _Compared(Grader):
     profile: Profile = "documented"
 
     @abc.abstractmethod
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission against a reference that is not empty."""
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample."""
-        return against(sample, self.judge, missing_is_wrong=self.profile == "upstream")
+        return against(sample, self.compare, missing_is_wrong=self.profile == "upstream")
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +53,7 @@ class ExactMatch(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         if text.strip() == truth.strip():
             return right("equal to the ground truth")
@@ -72,7 +72,7 @@ class Contains(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         if truth.lower() in text.lower():
             return right("contains the ground truth")
@@ -105,7 +105,7 @@ class RegexMatch(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         pattern = _compiled(truth)
         if isinstance(pattern, str):

@@ -45,9 +45,9 @@ class JsonEqual(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample."""
-        return against(sample, self.judge)
+        return against(sample, self.compare)
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission against a reference that is not empty."""
         try:
             wanted = loads(truth)

@@ -67,9 +67,9 @@ class NumericClose(Grader):
 
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample."""
-        return against(sample, self.judge)
+        return against(sample, self.compare)
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission against a reference that is not empty."""
         wanted = read_number(truth)
         if wanted is None:

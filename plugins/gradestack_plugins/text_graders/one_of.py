@@ -66,14 +66,14 @@ class OneOf(Grader):
             return no_reference()
         if not accepted:
             return empty_reference()
-        if self._plain(sample.text) in map(self._plain, accepted):
+        if self._folded(sample.text) in map(self._folded, accepted):
             return right("one of the accepted texts")
         shown = " | ".join(accepted)
         return wrong(
             "not_accepted", "none of the accepted texts", expected=shortened(shown), actual=shortened(sample.text)
         )
 
-    def _plain(self, text: str) -> str:
+    def _folded(self, text: str) -> str:
         text = text.strip()
         return text.lower() if self.ignore_case else text
 

@@ -28,8 +28,8 @@ from gradestack.jsonio import Range, compact
 from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
 from gradestack_plugins.when2call.labels import LABELS
 from gradestack_plugins.when2call.predictions import Loaded, load
+from gradestack_plugins.when2call.recognition import begins_like, looks_like
 from gradestack_plugins.when2call.records import METHODS, Method, Prediction
-from gradestack_plugins.when2call.sniff import begins_like, looks_like
 
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import attrs
 import pytest
 
 import gradestack
-from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover
+from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover, replace
 from gradestack.suites.inputs import recognise
 from gradestack_plugins.letta.reader import Letta
 
@@ -29,7 +28,7 @@ SAMPLES = [
             ),
             (Message(role="assistant", content=[{"type": "text", "text": "done"}]),),
         ),
-        calls=(attrs.evolve(CALL, result="one"),),
+        calls=(replace(CALL, result="one"),),
         text="done",
         plan={"p": [1]},
         tools=(ToolSpec(name="f"), ToolSpec(name="g")),
@@ -61,9 +60,9 @@ def written(samples, out):
 
 def shared(sample):
     """Return what rows hold of a sample, for comparing."""
-    bare = attrs.evolve(sample, source=None, native=None, recorded={})
-    calls = bare.calls and tuple(attrs.evolve(call, requestor="assistant") for call in bare.calls)
-    return attrs.evolve(bare, calls=calls)
+    bare = replace(sample, source=None, native=None, recorded={})
+    calls = bare.calls and tuple(replace(call, requestor="assistant") for call in bare.calls)
+    return replace(bare, calls=calls)
 
 
 def test_samples_come_back(letta, tmp_path):

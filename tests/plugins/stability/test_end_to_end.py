@@ -13,7 +13,7 @@ import pytest
 import gradestack
 from gradestack import Sample, grade_files, load_suite
 from gradestack.runner import run_suite
-from gradestack_plugins.stability.aggregator import PER_GOLD, RATES, Stability
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability
 from gradestack_plugins.stability.exporter import heading
 from gradestack_plugins.stability.reader import StabilityReader
 from gradestack_plugins.when2call.grader import When2Call

@@ -106,7 +106,7 @@ class DeepFabricReader(RecordReader):
                 yield from self.samples(shard, partial(self._row, shard, index, replies), index.dataset)
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
-        """Yield the records of a range, their tools taken from those met before."""
+        """Yield the records of a range; lists of tools met before are shared."""
         return read_records(file, part, self.layout, table(self.profile).decode)
 
     def _joined(self, model: str | None, value: Any, source: Source) -> Iterator[Sample]:

@@ -28,6 +28,7 @@ from gradestack import (
 )
 from gradestack.jsonio import Element, Layout, Range, compact
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
 _TOOL_ERROR = "Error: "
@@ -77,17 +78,8 @@ class TauBench(RecordReader):
 
     model: str | None = None
 
-    @classmethod
-    @override
-    def looks_like(cls, record: Any) -> float:
-        keys = record.keys() if isinstance(record, dict) else set()
-        return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
-
-    @classmethod
-    def begins_like(cls, text: bytes) -> float | None:
-        """Return 0.95 where the same keys are named, and 0.4 where a long conversation stands before the others."""
-        named = {key for key in ("task_id", "reward", "info", "traj") if f'"{key}"'.encode() in text}
-        return cls.looks_like(dict.fromkeys(named)) or (0.4 if "traj" in named else None)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each.

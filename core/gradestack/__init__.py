@@ -21,6 +21,7 @@ _NAMES = {
     "Source Status ToolCall ToolSpec check_grade failed replace skipped",
     "plugin_errors": "error_text",
     "python_api": "grade grade_files load_suite run stream",
+    "records": "RecordFile RecordReader read_records",
     "registry": "Registry discover hookimpl",
     "report": "Report Reporter is_run load_report",
     "rows.read": "grade_from_json key_from_row",

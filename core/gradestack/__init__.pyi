@@ -50,6 +50,9 @@ from gradestack.python_api import grade_files as grade_files
 from gradestack.python_api import load_suite as load_suite
 from gradestack.python_api import run as run
 from gradestack.python_api import stream as stream
+from gradestack.records import RecordFile as RecordFile
+from gradestack.records import RecordReader as RecordReader
+from gradestack.records import read_records as read_records
 from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover
 from gradestack.registry import hookimpl as hookimpl

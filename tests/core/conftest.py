@@ -1,6 +1,5 @@
 """A registry that has the toy components, and ways to run suites and commands over them."""
 
-import functools
 import json
 import os
 import subprocess
@@ -17,8 +16,6 @@ import gradestack
 from gradestack import Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import block
-from gradestack.jsonio import line_ranges
-from gradestack_plugins.readers import jsonl
 from tests.core import toy_components
 from tests.core.toy_components import ROOT, make_registry
 
@@ -98,12 +95,8 @@ def run_lines(tmp_path, write_lines, registry):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    """Return a function that makes the jsonl reader cut its files into ranges of a size."""
-
-    def cut(size):
-        monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=size))
-
-    return cut
+    """Return a function that has files cut into ranges of a size."""
+    return lambda size: monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
 
 
 @pytest.fixture

@@ -11,10 +11,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.jsonio import line_ranges
 from gradestack.rundir import journal
 from gradestack.rundir.rows_file import RowsFile
-from gradestack_plugins.readers import jsonl
 from tests.core.outcomes import files_but_headers as files_of
 
 RECORDS = 400
@@ -23,7 +21,7 @@ RECORDS = 400
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Shards of some ten records, everything put on record at once."""
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=900))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
     monkeypatch.setattr(journal, "PAUSE", -1.0)
 
 

@@ -13,12 +13,11 @@ import gradestack
 from tests.core.outcomes import files_but_headers as files_of
 
 SCRIPT = """
-import functools, sys
+import sys
 from gradestack.rundir import journal
 from gradestack.cli.commands import main
-from gradestack.jsonio import line_ranges
-from gradestack_plugins.readers import jsonl
-jsonl.line_ranges = functools.partial(line_ranges, size=40_000)
+from gradestack.jsonio import records
+records.SHARD_BYTES = 40_000
 journal.PAUSE = -1.0
 main(sys.argv[1:])
 """

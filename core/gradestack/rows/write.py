@@ -14,18 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from gradestack.jsonio.values import dumps, json_data
-from gradestack.model import (
-    ABSENT,
-    Expectation,
-    Grade,
-    Item,
-    Message,
-    Outcome,
-    Reason,
-    Sample,
-    Status,
-    ToolCall,
-)
+from gradestack.model import ABSENT, Expectation, Grade, Item, Message, Outcome, Reason, Sample, Status, ToolCall
 from gradestack.rows.encoding import Once, checked, write
 from gradestack.rows.read import Row
 

@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
     DataError,
     Expectation,
     Fault,
+    Input,
     Inputs,
     Message,
-    Reader,
+    RecordFile,
+    RecordReader,
     Sample,
     Shard,
     Source,
     Status,
     ToolCall,
 )
-from gradestack.jsonio import Range, compact, iter_list, list_ranges
+from gradestack.jsonio import Element, Layout, Range, compact
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
-from gradestack_plugins.tau_bench.recognition import looks_like_results
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
 _TOOL_ERROR = "Error: "
@@ -34,7 +36,7 @@ _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 
 
 @attrs.frozen(kw_only=True)
-class TauBench(Reader):
+class TauBench(RecordReader):
     """Reads tau-bench result files: a JSON list with one object per task and trial, in order of completion.
 
     One sample per record: ``id`` is ``task_id`` as text, ``run`` is ``trial``. ``expected.calls`` are the actions of
@@ -68,63 +70,56 @@ class TauBench(Reader):
         | {"native"}
     )
     stack: ClassVar[str | None] = "tau-bench"
+    layout: ClassVar[Layout] = "list"
+    sniffed: ClassVar[int] = 5
+    behind_others: ClassVar[float] = 1.0
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
 
     model: str | None = None
 
     @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that a file is a tau-bench result file."""
-        return looks_like_results(head)
+    @override
+    def looks_like(cls, record: Any) -> float:
+        keys = record.keys() if isinstance(record, dict) else set()
+        return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
 
-    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Cut every file into ranges of records.
+    @classmethod
+    def begins_like(cls, text: bytes) -> float | None:
+        """Return 0.95 where the same keys are named, and 0.4 where a long conversation stands before the others."""
+        named = {key for key in ("task_id", "reward", "info", "traj") if f'"{key}"'.encode() in text}
+        return cls.looks_like(dict.fromkeys(named)) or (0.4 if "traj" in named else None)
+
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        """Yield the inputs, with the model of each.
 
         Raises:
-            DataError: A path is not a file that can be read.
+            DataError: A path is not a file.
         """
-        ordinal = position = 0
-        for source in inputs.data:
-            model = source.name if self.model is None and len(inputs.data) > 1 else self.model
-            try:
-                if not source.path.is_file():
-                    what = "is a directory" if source.path.is_dir() else "no such file"
-                    raise DataError(f"{source.shown}: {what}; a tau-bench result file is expected")
-                size = source.path.stat().st_size
-                for part in list_ranges(source.path):
-                    yield Shard(
-                        ordinal=ordinal,
-                        input=source,
-                        start=part.start,
-                        end=part.end,
-                        first_line=part.first_line,
-                        first_row=part.first_row,
-                        position=position + part.start,
-                        extra={"model": model},
-                    )
-                    ordinal += 1
-            except OSError as error:
-                raise DataError(f"{source.shown}: {error.strerror or error}") from error
-            position += size + 1
+        for given in inputs.data:
+            with suppress(OSError):  # opening it will say so
+                if not given.path.is_file():
+                    what = "is a directory" if given.path.is_dir() else "no such file"
+                    raise DataError(f"{given.shown}: {what}; a tau-bench result file is expected")
+            model = given.name if self.model is None and len(inputs.data) > 1 else self.model
+            yield RecordFile(input=given, extra={"model": model})
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order.
 
         Raises:
             DataError: The file cannot be opened, is empty or does not hold a list.
         """
-        model = shard.extra["model"] if shard.extra else self.model
-        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        try:
-            for element in iter_list(shard.input.path, part):
-                source = Source(file=shard.input.shown, ordinal=element.ordinal, line=element.line)
-                if element.problem is None:
-                    yield sample_of(element.value, source, model)
-                    continue
-                rest = "; the rest of the file could not be read" if element.fatal else ""
-                yield BadRecord(source=source, reason=f"{element.problem}{rest}")
-        except OSError as error:
-            raise DataError(f"{shard.input.shown}: {error.strerror or error}") from error
+        model = shard.extra["model"]
+        return self.samples(shard, lambda record, source: (sample_of(record, source, model),))
+
+    def elements(self, file: Input, part: Range) -> Iterator[Element]:
+        """Yield the records of a range; the last one of a broken list says what that means for the others."""
+        for found in super().elements(file, part):
+            if found.fatal:
+                yield attrs.evolve(found, problem=f"{found.problem}; the rest of the file could not be read")
+            else:
+                yield found
 
 
 def sample_of(record: Any, source: Source, model: str | None = None) -> Sample | BadRecord:

@@ -10,7 +10,6 @@ import pytest
 import gradestack
 from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover, replace
 from gradestack.suites.inputs import recognise
-from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -140,7 +139,7 @@ def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
     head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
     assert b'"trajectory"' not in head
     assert Letta.sniff(out / "results.jsonl", head) == 0.95
-    monkeypatch.setattr(recognition, "_FAR", 100_000)
+    monkeypatch.setattr("gradestack.records._FAR", 100_000)
     assert Letta.sniff(out / "results.jsonl", head) == 0.7
 
 

@@ -17,6 +17,7 @@ from gradestack import Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import block
 from tests.core import toy_components
+from tests.core.code_samples import SHAPES
 from tests.core.toy_components import ROOT, make_registry
 
 pytest.register_assert_rewrite("tests.core.outcomes", "tests.core.block_samples", "tests.core.row_reference")
@@ -138,6 +139,13 @@ def here(tmp_path, monkeypatch, write_lines, record):
     )
     (tmp_path / "x.numbers").write_text("numbers\n1\n0.25\n")
     return tmp_path
+
+
+@pytest.fixture
+def shapes(here):
+    """The working directory, with a file of code that has something of every shape."""
+    (here / "shapes.py").write_text(SHAPES)
+    return here
 
 
 @attrs.frozen

@@ -38,6 +38,7 @@ def test_a_result_survives_its_record(tmp_path):
         "keys",
         "seen",
         "parts",
+        "tracebacks",
         "interrupted",
     }
     back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)

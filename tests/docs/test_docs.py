@@ -309,6 +309,15 @@ def test_every_contract_method_is_described():
         assert own <= names, (kind, own - names)
 
 
+def test_the_easy_reader_is_described():
+    """docs/plugins.md names every public member of RecordReader, and a format with it takes at most 30 lines."""
+    page = DOCS / "plugins.md"
+    words = {word.partition("(")[0] for word in _words(page.read_text(encoding="utf-8"))}
+    assert {name for name in vars(gradestack.RecordReader) if not name.startswith("_")} <= words
+    code = next(block.text for block in _blocks(page) if "(RecordReader)" in block.text)
+    assert len(code.splitlines()) <= 30
+
+
 def test_every_public_name_is_documented():
     """docs/python-api.md names everything that `import gradestack` offers."""
     text = (DOCS / "python-api.md").read_text(encoding="utf-8")

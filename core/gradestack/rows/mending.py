@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from gradestack.errors import PluginError
 from gradestack.grading.counts import SampleRule, passes
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
-from gradestack.rows.write import encode, grade_to_json, row_bytes
+from gradestack.rows.encoding import encode
+from gradestack.rows.write import grade_to_json, row_bytes
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _UNWRITABLE = (RecursionError, TypeError, ValueError)

@@ -54,9 +54,10 @@ def load_file(path: Path) -> ModuleType:
         _BESIDE.discard(other)
         sys.modules.pop(other, None)
     LOCAL_CODE.update({str(file): "" for file in path.parent.glob("*.py")} | LOCAL_CODE)
-    before, module = set(sys.modules), ModuleType(name)
+    before, bytecode, module = set(sys.modules), sys.dont_write_bytecode, ModuleType(name)
     module.__file__, sys.modules[name] = str(path), module
     sys.path.insert(0, str(path.parent))
+    sys.dont_write_bytecode = True  # bytecode is told from newer code by the second only
     importlib.invalidate_caches()
     try:
         exec(compile(path.read_bytes(), path, "exec"), vars(module))  # noqa: S102 - only called under --allow-code
@@ -65,6 +66,7 @@ def load_file(path: Path) -> ModuleType:
         raise ConfigError(f"{shown}: cannot be imported: {error_text(error)}") from error
     finally:
         sys.path.remove(str(path.parent))
+        sys.dont_write_bytecode = bytecode
         code = _code_of(path)
         _BESIDE.update(code.keys() - before - {name})
         LOCAL_CODE.update((file, _sha256(file)) for file in code.values())

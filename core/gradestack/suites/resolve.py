@@ -237,7 +237,7 @@ def _override(document: Document, assignments: Iterable[str], *, early: bool) ->
 
 def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
     """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
-    chosen = resolver.registered("reader", named, place) if isinstance(named, str) else named
+    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else named
     data, registry = resolver.document.data, resolver.registry
     target = data.get("target")
     if isinstance(target, dict) and isinstance(target.get("paths"), str):

@@ -20,9 +20,9 @@ from gradestack.model import BadRecord, Grade, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite
-from gradestack.suites.code import key_of
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
+from gradestack.suites.in_file import key_of
 from gradestack.suites.options import RunOptions
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite

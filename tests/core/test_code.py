@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 
+import attrs
 import pytest
 
 import gradestack
@@ -264,6 +265,17 @@ class Loud(Grader):
         return Grade(score=1.0)
 
 
+@attrs.frozen(kw_only=True)
+class Choosy(Grader):
+    """Grades with an option it must be given."""
+
+    least: int
+
+    def grade(self, sample):
+        """Return the option."""
+        return Grade(score=float(self.least))
+
+
 def test_samples_are_graded_by_functions_and_classes(shapes, registry):
     """By the names they have; a file needs leave, what is at hand does not."""
 
@@ -285,6 +297,8 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
         gradestack.grade(samples, "shapes.py:Share", registry=registry)
     with pytest.raises(ConfigError, match="'<lambda>' must take one parameter"):
         gradestack.grade(samples, [lambda: 1.0], registry=registry)
+    with pytest.raises(ConfigError, match=r"graders: .*missing 1 required keyword-only argument: 'least'"):
+        gradestack.grade(samples, [Choosy], registry=registry)
 
 
 def test_a_registry_is_not_changed_by_a_suite(shapes, registry):

@@ -71,6 +71,16 @@ def test_changed_code_is_loaded_again(tmp_path):
     assert (load_file(tmp_path / "mine.py").A, load_file(tmp_path / "mine.py").B) == (33, 22)
 
 
+def test_a_file_is_run_as_it_is_written(tmp_path):
+    """Its annotations are what they are in a script; one that is interrupted is begun anew."""
+    (tmp_path / "mine.py").write_text("class Thing:\n    size: int = 3\nraise KeyboardInterrupt\n")
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            load_file(tmp_path / "mine.py")
+    (tmp_path / "mine.py").write_text("class Thing:\n    size: int = 3\n")
+    assert load_file(tmp_path / "mine.py").Thing.__annotations__ == {"size": int}
+
+
 def test_folders_do_not_share_what_their_files_import(tmp_path):
     """Each file has the module of its own folder, two of one folder the same one, and nobody's path is changed."""
     path = list(sys.path)
@@ -99,7 +109,7 @@ def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
     assert (done.stdout, done.stderr) == ("helper\n", "")
     (tmp_path / "helper.py").write_text("class Unit:\n    pass\n\n")
     done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "ConfigError: code of a run has changed since it was begun" in done.stderr
+    assert "ConfigError: code of a run is not what it was when the run was begun" in done.stderr
 
 
 # errors of graders

@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Component, Contract, Kind
 from gradestack.errors import ConfigError, suggest
 from gradestack.registry import Plugin, Registry, discover, flaw
+from gradestack.suites.in_file import InFile, snake
 from gradestack.suites.local_files import load_file
 
 FUNCTIONS = "python_function"
 """Grader that functions are graded with."""
-_IN_FILE = re.compile(r"(.+\.py):(.*)")
-
-
-class InFile(NamedTuple):
-    """``FILE.py:NAME``, a reference to something in a Python file."""
-
-    file: str
-    name: str
-
-    @classmethod
-    def parse(cls, reference: str) -> InFile | None:
-        """Return a reference's two parts; None for the name of an installed component."""
-        found = _IN_FILE.fullmatch(reference)
-        return cls(*found.groups()) if found else None
-
-    @property
-    def shown(self) -> str:
-        """The reference without the folder: the component's name in results, which do not depend on places."""
-        return f"{Path(self.file).name}:{self.name}"
-
-
-def short(reference: Any) -> Any:
-    """Return a component reference as written, files cut to their last part."""
-    if isinstance(reference, Mapping):
-        return {
-            key: short(each) if key in ("kind", "extractor", "function") else each for key, each in reference.items()
-        }
-    found = InFile.parse(reference) if isinstance(reference, str) else None
-    return found.shown if found is not None else reference
 
 
 class FromFile(NamedTuple):
@@ -51,11 +21,6 @@ class FromFile(NamedTuple):
 
     plugin: Plugin
     options: dict[str, str]
-
-
-def key_of(reference: str) -> str:
-    """Return the grader key of a reference that was given without one: its name in snake case."""
-    return _snake(reference.rpartition(":")[2])
 
 
 def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> FromFile:
@@ -100,7 +65,7 @@ def file_plugin(path: Path) -> Plugin:
             raise ConfigError(f"{path.name}: {plugin.error}")
         return plugin
     components = [
-        Component(kind=value.contract, name=_snake(name), target=f"{module.__name__}:{name}", summary="")
+        Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary="")
         for name, value in vars(module).items()
         if _is_component(value, module.__name__) and not name.startswith("_")
     ]
@@ -131,7 +96,3 @@ def _line(value: Any, path: Path) -> str:
         return f" ({path.name}:{inspect.getsourcelines(value)[1]})"
     except (OSError, TypeError):
         return ""
-
-
-def _snake(name: str) -> str:
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

@@ -12,7 +12,8 @@ from gradestack.api import Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
 from gradestack.registry import Registry
-from gradestack.suites.code import FUNCTIONS, key_of
+from gradestack.suites.code import FUNCTIONS
+from gradestack.suites.in_file import key_of
 
 Samples = Iterable[Sample | Mapping[str, Any]]
 Graders = str | Grader | type[Grader] | Callable[..., Any]
@@ -64,14 +65,14 @@ def _name_of(grader: Graders) -> str:
 
 def _ready(grader: Any, registry: Registry) -> Any:
     """Return a class as its object and a function as the grader that calls it; anything else as it is."""
-    if isinstance(grader, type) and issubclass(grader, Grader):
-        return grader()
-    if not callable(grader) or isinstance(grader, Grader | type):
-        return grader
     try:
-        return registry.load("grader", FUNCTIONS).of(grader)
-    except ValueError as error:
+        if isinstance(grader, type) and issubclass(grader, Grader):
+            return grader()
+        if callable(grader) and not isinstance(grader, Grader | type):
+            return registry.load("grader", FUNCTIONS).of(grader)
+    except (TypeError, ValueError) as error:  # options are missing; or other parameters than a sample
         raise ConfigError(f"graders: {error}") from error
+    return grader
 
 
 def as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registry) -> Iterator[Sample | BadRecord]:

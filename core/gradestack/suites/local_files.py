@@ -44,9 +44,9 @@ def load_file(path: Path) -> ModuleType:
         ConfigError: There is no such file, or it raises; with its line.
     """
     shown, path = path, path.resolve()
-    code = _code_of(path)
-    name, same = next(iter(code)), {each for each, file in code.items() if LOCAL_CODE.get(file) == _sha256(file)}
-    if name in sys.modules and same == code.keys():
+    modules = _code_of(path)
+    name, same = next(iter(modules)), {each for each, file in modules.items() if LOCAL_CODE.get(file) == _sha256(file)}
+    if name in sys.modules and same == modules.keys():
         return sys.modules[name]
     if not path.is_file():
         raise ConfigError(f"{shown}: no such Python file")
@@ -60,16 +60,19 @@ def load_file(path: Path) -> ModuleType:
     sys.dont_write_bytecode = True  # bytecode is told from newer code by the second only
     importlib.invalidate_caches()
     try:
-        exec(compile(path.read_bytes(), path, "exec"), vars(module))  # noqa: S102 - only called under --allow-code
-    except (Exception, SystemExit) as error:
+        code = compile(path.read_bytes(), path, "exec", dont_inherit=True)  # of this file's future
+        exec(code, vars(module))  # noqa: S102 - only called under --allow-code
+    except BaseException as error:
         del sys.modules[name]
+        if not isinstance(error, Exception | SystemExit):
+            raise
         raise ConfigError(f"{shown}: cannot be imported: {error_text(error)}") from error
     finally:
         sys.path.remove(str(path.parent))
         sys.dont_write_bytecode = bytecode
-        code = _code_of(path)
-        _BESIDE.update(code.keys() - before - {name})
-        LOCAL_CODE.update((file, _sha256(file)) for file in code.values())
+        modules = _code_of(path)
+        _BESIDE.update(modules.keys() - before - {name})
+        LOCAL_CODE.update((file, _sha256(file)) for file in modules.values())
     return module
 
 
@@ -82,14 +85,20 @@ class LocalFiles:
     """SHA-256 of every file and of the modules of its folder that it imports, by full path."""
 
     @classmethod
-    def load(cls, paths: Iterable[Path], known: Mapping[str, str] | None = None) -> LocalFiles:
-        """Load files, which must be as they were ``known`` to be when the run was begun."""
+    def load(cls, paths: Iterable[Path]) -> LocalFiles:
+        """Load files; see :func:`load_file`."""
         loaded = [Path(str(load_file(path).__file__)) for path in paths]
         files = sorted({file for path in loaded for file in _code_of(path).values()})
-        found = cls(tuple(loaded), {file: LOCAL_CODE[file] for file in files})
-        if known is not None and found.digests != known:
-            raise ConfigError("code of a run has changed since it was begun", *known)
-        return found
+        return cls(tuple(loaded), {file: LOCAL_CODE[file] for file in files})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LocalFiles.load, (self.paths, self.digests)
+        return _load_again, (self.paths, self.digests)
+
+
+def _load_again(paths: tuple[Path, ...], digests: Mapping[str, str]) -> LocalFiles:
+    changed = [file for file, digest in digests.items() if _sha256(file) != digest]
+    if changed:
+        raise ConfigError("code of a run is not what it was when the run was begun", *changed)
+    for path in paths:
+        load_file(path)
+    return LocalFiles(paths, digests)

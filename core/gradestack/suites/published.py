@@ -13,7 +13,7 @@ from gradestack.api import Inputs
 from gradestack.grading.plan import Metric, Stage
 from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
-from gradestack.suites.code import short
+from gradestack.suites.in_file import short
 
 
 def jsonable(value: Any) -> JSON:

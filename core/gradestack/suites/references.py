@@ -11,9 +11,10 @@ import attrs
 from gradestack.api import Kind, Profile
 from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
-from gradestack.registry import Registry
-from gradestack.suites.code import InFile, file_plugin, from_file
+from gradestack.registry import Plugin, Registry
+from gradestack.suites.code import file_plugin, from_file
 from gradestack.suites.document import Document, Place
+from gradestack.suites.in_file import InFile
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")
@@ -143,28 +144,34 @@ class Resolver:
             self._local[kind, shown] = path.resolve(), options
         return shown
 
-    def stage(
-        self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
-    ) -> Stage | None:
-        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``."""
-        options = {} if isinstance(reference, str) else {k: v for k, v in reference.items() if k != "kind"}
+    def _found(self, kind: Kind, reference: str | Mapping[str, Any], place: Place) -> tuple[str, Any, Plugin] | None:
+        """Return the name, class and plugin of a component."""
         name = reference if isinstance(reference, str) else reference.get("kind")
         if not isinstance(name, str):
             problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
             self.say(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
             return None
-        name = self.registered(kind, name, (*place, "kind") if isinstance(reference, Mapping) else place)
+        at = (*place, "kind") if isinstance(reference, Mapping) else place
+        name = self.registered(kind, name, at)
         if name is None:
             return None
         try:
-            target = self.registry.load(kind, name)
-            _, plugin = self.registry.find(kind, name)
+            return name, self.registry.load(kind, name), self.registry.find(kind, name)[1]
         except PluginError as error:
             self.broken.append(f"{self.document.where(place)}: {error}")
-            return None
         except ConfigError as error:
-            self.say((*place, "kind") if isinstance(reference, Mapping) else place, str(error))
+            self.say(at, str(error))
+        return None
+
+    def stage(
+        self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
+    ) -> Stage | None:
+        """Return one component from ``"name"`` or ``{kind: name, option: value, ...}``."""
+        found = self._found(kind, reference, place)
+        if found is None:
             return None
+        name, target, plugin = found
+        options = {} if isinstance(reference, str) else {k: v for k, v in reference.items() if k != "kind"}
         code = getattr(target, "runs_code", False)
         if code and not self._allowed(f"{name} imports Python code the suite names", place):
             return None
@@ -186,7 +193,7 @@ class Resolver:
             name=name,
             component=component,
             options=options,
-            version=target.version,
+            version=component.version,
             distribution=f"{plugin.distribution} {plugin.version}",
             profile=profile_of(component, self.profile),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
@@ -72,6 +72,19 @@ def _is_union(kind: Any) -> bool:
     return _origin(kind) in (Union, types.UnionType)
 
 
+def _attrs_hook(converter: cattrs.Converter, kind: Any) -> Any:
+    """Return what structures a frozen class; keys it does not have are refused."""
+    inner = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True)
+
+    def checked(value: Any, _: Any) -> Any:
+        if not isinstance(value, Mapping):
+            msg = f"expected a mapping, got {_kind_of(value)}"
+            raise ValueError(msg)  # noqa: TRY004
+        return inner(dict(value), kind)
+
+    return checked
+
+
 @lru_cache(maxsize=16)
 def make_converter(base: Path | None = None) -> cattrs.Converter:
     """Return a strict converter; relative paths are resolved against ``base``."""
@@ -119,20 +132,7 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
     converter.register_structure_hook_func(lambda kind: _origin(kind) in (dict, Mapping), mapping)
     converter.register_structure_hook_func(_is_union, union)
 
-    def attrs_hook(kind: Any) -> Any:
-        inner = make_dict_structure_fn(
-            kind, converter, _cattrs_forbid_extra_keys=True, _cattrs_detailed_validation=True
-        )
-
-        def checked(value: Any, _: Any) -> Any:
-            if not isinstance(value, Mapping):
-                msg = f"expected a mapping, got {_kind_of(value)}"
-                raise ValueError(msg)  # noqa: TRY004
-            return inner(dict(value), kind)
-
-        return checked
-
-    converter.register_structure_hook_factory(attrs.has, attrs_hook)
+    converter.register_structure_hook_factory(attrs.has, partial(_attrs_hook, converter))
     return converter
 
 

@@ -91,9 +91,9 @@ def test_the_mark_of_a_range(tmp_path):
     shard = Shard(ordinal=0, input=Input(path=path, name="f", shown="f"), start=1000, end=299_000)
     mark = range_mark(shard)
     assert mark != range_mark(attrs.evolve(shard, ordinal=1))
-    for place, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
+    for at, same in ((0, True), (1000, False), (150_000, True), (298_999, False), (299_000, True)):
         data = bytearray(b"a" * 300_000)
-        data[place] = ord("b")
+        data[at] = ord("b")
         path.write_bytes(data)
         assert (range_mark(shard) == mark) is same
 

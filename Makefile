@@ -4,16 +4,22 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO := gradestack-runs/demo
+THIRD := tests/third_party/gradestack-shout
+DOWNSTREAM := build/downstream
 
-.PHONY: help demo test coverage lint format bench clean
+.PHONY: help demo test matrix downstream coverage lint style types typing format changelog bench clean
 
 help:
-	@echo "make demo      install, grade the bundled example, write a report"
-	@echo "make test      install with dev extras; lint, types, tests"
-	@echo "make coverage  the tests once more, and which lines and branches they reach; slow"
-	@echo "make lint      lint and types only"
-	@echo "make format    format the code"
-	@echo "make bench     run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
+	@echo "make demo        install, grade the bundled example, write a report"
+	@echo "make test        install with dev extras; lint, types, tests"
+	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
+	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
+	@echo "make coverage    the tests once more, and which lines and branches they reach; slow"
+	@echo "make lint        lint and types only: style, types, typing"
+	@echo "make typing      the types of the public names, by mypy and pyright"
+	@echo "make format      format the code"
+	@echo "make changelog   print what the fragments in changelog.d come to"
+	@echo "make bench       run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,11 +41,19 @@ demo: $(VENV)/.installed
 	@echo
 	@echo "Open the report: $(CURDIR)/$(DEMO)/report.html"
 
-lint: $(VENV)/.installed-dev
+lint: style types typing
+
+style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/*.py benchmarks/peer_side/*.py
+
+typing: $(VENV)/.installed-dev
+	$(BIN)/mypy typing_tests
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -48,11 +62,23 @@ format: $(VENV)/.installed-dev
 test: lint
 	$(BIN)/pytest --numprocesses auto
 
+matrix: $(VENV)/.installed-dev
+	$(BIN)/nox
+
+downstream:
+	rm -rf $(DOWNSTREAM)
+	$(PYTHON) -m venv $(DOWNSTREAM)
+	$(DOWNSTREAM)/bin/python -m pip --disable-pip-version-check install --quiet . '$(THIRD)[test]'
+	cd $(THIRD) && $(abspath $(DOWNSTREAM))/bin/python -m pytest
+
 coverage: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+
+changelog: $(VENV)/.installed-dev
+	$(BIN)/towncrier build --draft --version unreleased
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/collect.py --cache $(VENV)/bench
 
 clean:
-	rm -rf $(VENV) build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .nox build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache

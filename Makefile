@@ -7,14 +7,18 @@ DEMO := gradestack-runs/demo
 THIRD := tests/third_party/gradestack-shout
 DOWNSTREAM := build/downstream
 
-.PHONY: help demo test matrix downstream coverage lint style types typing format changelog bench clean
+# Most tests start the program anew: what it imports is compiled once, whatever the shell says.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: help demo test proofs matrix downstream coverage lint style types typing format changelog bench clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
 	@echo "make test        install with dev extras; lint, types, tests"
+	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
 	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
-	@echo "make coverage    the tests once more, and which lines and branches they reach; slow"
+	@echo "make coverage    the tests and proofs once more, and which lines and branches they reach; slow"
 	@echo "make lint        lint and types only: style, types, typing"
 	@echo "make typing      the types of the public names, by mypy and pyright"
 	@echo "make format      format the code"
@@ -62,6 +66,9 @@ format: $(VENV)/.installed-dev
 test: lint
 	$(BIN)/pytest --numprocesses auto
 
+proofs: $(VENV)/.installed-dev
+	$(BIN)/pytest --numprocesses auto -m proof
+
 matrix: $(VENV)/.installed-dev
 	$(BIN)/nox
 
@@ -72,7 +79,7 @@ downstream:
 	cd $(THIRD) && $(abspath $(DOWNSTREAM))/bin/python -m pytest
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto -m "proof or not proof" --cov --cov-report=term
 
 changelog: $(VENV)/.installed-dev
 	$(BIN)/towncrier build --draft --version unreleased

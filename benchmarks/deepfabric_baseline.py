@@ -27,7 +27,7 @@ from typing import Any
 import attrs
 
 from gradestack import Key, Source
-from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import build, split_entry
 from gradestack_plugins.deepfabric.tables import table

@@ -26,8 +26,8 @@ from frame import Options, Runs, Table, cell, child, failures, main, one_core, r
 
 from gradestack import Grade, Grader, Sample
 from gradestack.grading.block import LARGEST_BLOCK
-from gradestack.grading.graders import Judge
-from gradestack.grading.plan import GraderSlot
+from gradestack.grading.graders import Graders
+from gradestack.suites.components import made_stage
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.tau_bench.grader import TauPartial
@@ -71,11 +71,8 @@ def samples_of(path: Path, number: int) -> list[Sample]:
 def ways(graders: Sequence[Grader], samples: list[Sample], *, brief: bool) -> tuple[Pass, Pass]:
     """Return the plain list and the kernel, each over all samples once."""
     methods = [grader.brief if brief else grader.grade for grader in graders]
-    slots = tuple(
-        GraderSlot(key=f"grader {at}", component=type(grader).__name__, grader=grader)
-        for at, grader in enumerate(graders)
-    )
-    judge = Judge(slots, strict=False, brief=brief)
+    stages = tuple(made_stage("grader", f"grader {at}", grader, "documented") for at, grader in enumerate(graders))
+    block = Graders(stages, strict=False, brief=brief)
 
     def plain() -> None:
         for sample in samples:
@@ -84,7 +81,7 @@ def ways(graders: Sequence[Grader], samples: list[Sample], *, brief: bool) -> tu
 
     def kernel() -> None:
         for start in range(0, len(samples), LARGEST_BLOCK):
-            judge.columns(samples[start : start + LARGEST_BLOCK])
+            block.columns(samples[start : start + LARGEST_BLOCK])
 
     return plain, kernel
 

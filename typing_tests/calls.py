@@ -7,8 +7,10 @@ from typing import Any, assert_type
 import gradestack
 from gradestack import (
     JSON,
+    BadRecord,
     ConfigError,
     DataError,
+    Grade,
     GradestackError,
     PluginError,
     Progress,
@@ -20,16 +22,17 @@ from gradestack import (
     load_report,
     load_suite,
     run,
+    stream,
 )
 
 
-def watch(progress: Progress) -> None:
+def look(progress: Progress) -> None:
     """Look at how far it is."""
 
 
 def graded() -> Iterator[Report]:
     """Yield reports of all origins."""
-    yield run("suite.yaml", output=Path("out"), overrides=["max_samples=3"], allow_code=True, watch=watch)
+    yield run("suite.yaml", output=Path("out"), overrides=["max_samples=3"], allow_code=True, progress=look)
     yield run({"name": "x"}, engine="processes", workers=2, resume=True, rows=False, strict=True)
     yield grade_files(["results.json", Path("more.json")], reader="tau_bench", profile="upstream", dataset="gold.json")
     yield grade([Sample(id="a"), {"id": "b"}], graders=["tau_partial"], gate={"op": "gte", "value": 0.5})
@@ -44,7 +47,7 @@ with next(graded()) as report:
     assert_type(report.aggregates["calls"]["mean"]["mean"], JSON)
     assert_type(report.states, Mapping[str, Mapping[str, int]])
     assert_type(report.rows(), Iterator[dict[str, Any]])
-    assert_type(is_run(report.path), bool)
+    assert_type(is_run(Path("out")), bool)
     assert_type(gradestack.__version__, str)
 
 try:
@@ -52,6 +55,15 @@ try:
 except (ConfigError, DataError, PluginError) as error:
     known: GradestackError = error
     assert_type(known.exit_code, int)
+
+
+def told(bad: BadRecord) -> None:
+    """Take note of a bad record."""
+
+
+for sample, grades in stream("results.json", ["tau_partial"], bad=told):
+    assert_type(sample, Sample)
+    assert_type(grades, Mapping[str, Grade])
 
 grade_files(["results.json"], profile="newest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 run("suite.yaml", outputs="out")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]

@@ -6,193 +6,43 @@
 >>> report = gradestack.grade(samples, graders=["tau_partial"])  # doctest: +SKIP
 
 This is the one import root, for users and for authors of plugins. Beside it there are :mod:`gradestack.testing`,
-:mod:`gradestack.exact` and :mod:`gradestack.jsonio`; every other module is private.
+:mod:`gradestack.exact` and :mod:`gradestack.jsonio`; every other module is private. Names are imported on first use:
+`gradestack --help` must not pay for what it does not need. Type checkers read ``__init__.pyi``.
 """
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 from gradestack._version import __version__
 
-if TYPE_CHECKING:
-    from gradestack.api import (
-        Aggregator,
-        Component,
-        Engine,
-        Exporter,
-        ExportSummary,
-        Extractor,
-        Grader,
-        GraderSummary,
-        Input,
-        Inputs,
-        Kind,
-        Memory,
-        Profile,
-        Reader,
-        ResultT,
-        Shard,
-    )
-    from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, suggest
-    from gradestack.grading.progress import Progress
-    from gradestack.model import (
-        ABSENT,
-        JSON,
-        LARGEST_SCORE,
-        BadRecord,
-        Expectation,
-        Fault,
-        Grade,
-        Item,
-        Key,
-        Message,
-        Outcome,
-        Reason,
-        Sample,
-        Source,
-        Status,
-        ToolCall,
-        ToolSpec,
-        check_grade,
-        failed,
-        skipped,
-    )
-    from gradestack.plugin_errors import error_text
-    from gradestack.python_api import grade, grade_files, load_suite, run
-    from gradestack.registry import Registry, discover, hookimpl
-    from gradestack.report import Report, Reporter, is_run, load_report
-    from gradestack.rows.read import grade_from_json, key_from_row
-    from gradestack.rows.write import grade_to_json
-    from gradestack.rundir.memory import free_memory
-
-# Imported on first use: `gradestack --help` must not pay for what it does not need.
-_WHERE = {
-    "api": (
-        "Aggregator",
-        "Component",
-        "Engine",
-        "ExportSummary",
-        "Exporter",
-        "Extractor",
-        "Grader",
-        "GraderSummary",
-        "Input",
-        "Inputs",
-        "Kind",
-        "Memory",
-        "Profile",
-        "Reader",
-        "ResultT",
-        "Shard",
-    ),
-    "errors": ("ConfigError", "DataError", "GradestackError", "LostEngineError", "PluginError", "suggest"),
-    "grading.progress": ("Progress",),
-    "model": (
-        "ABSENT",
-        "JSON",
-        "LARGEST_SCORE",
-        "BadRecord",
-        "Expectation",
-        "Fault",
-        "Grade",
-        "Item",
-        "Key",
-        "Message",
-        "Outcome",
-        "Reason",
-        "Sample",
-        "Source",
-        "Status",
-        "ToolCall",
-        "ToolSpec",
-        "check_grade",
-        "failed",
-        "skipped",
-    ),
-    "plugin_errors": ("error_text",),
-    "python_api": ("grade", "grade_files", "load_suite", "run"),
-    "registry": ("Registry", "discover", "hookimpl"),
-    "report": ("Report", "Reporter", "is_run", "load_report"),
-    "rows.read": ("grade_from_json", "key_from_row"),
-    "rows.write": ("grade_to_json",),
-    "rundir.memory": ("free_memory",),
+_NAMES = {
+    "api": "Aggregator Component Engine ExportSummary Exporter Extractor Grader GraderSummary Input Inputs Kind "
+    "Memory Profile Reader ResultT Shard",
+    "errors": "ConfigError DataError GradestackError LostEngineError PluginError suggest",
+    "grading.progress": "Progress",
+    "model": "ABSENT BadRecord Expectation Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason Sample "
+    "Source Status ToolCall ToolSpec check_grade failed replace skipped",
+    "plugin_errors": "error_text",
+    "python_api": "grade grade_files load_suite run stream",
+    "records": "RecordFile RecordReader read_records",
+    "registry": "Registry discover hookimpl",
+    "report": "Report Reporter is_run load_report",
+    "rows.read": "grade_from_json key_from_row",
+    "rows.write": "grade_to_json",
+    "rundir.memory": "free_memory",
+    "suites.local_files": "load_file",
 }
-_MODULES = {name: module for module, names in _WHERE.items() for name in names}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = [
-    "ABSENT",
-    "JSON",
-    "LARGEST_SCORE",
-    "Aggregator",
-    "BadRecord",
-    "Component",
-    "ConfigError",
-    "DataError",
-    "Engine",
-    "Expectation",
-    "ExportSummary",
-    "Exporter",
-    "Extractor",
-    "Fault",
-    "Grade",
-    "Grader",
-    "GraderSummary",
-    "GradestackError",
-    "Input",
-    "Inputs",
-    "Item",
-    "Key",
-    "Kind",
-    "LostEngineError",
-    "Memory",
-    "Message",
-    "Outcome",
-    "PluginError",
-    "Profile",
-    "Progress",
-    "Reader",
-    "Reason",
-    "Registry",
-    "Report",
-    "Reporter",
-    "ResultT",
-    "Sample",
-    "Shard",
-    "Source",
-    "Status",
-    "ToolCall",
-    "ToolSpec",
-    "__version__",
-    "check_grade",
-    "discover",
-    "error_text",
-    "failed",
-    "free_memory",
-    "grade",
-    "grade_files",
-    "grade_from_json",
-    "grade_to_json",
-    "hookimpl",
-    "is_run",
-    "key_from_row",
-    "load_report",
-    "load_suite",
-    "run",
-    "skipped",
-    "suggest",
-]
+__all__ = ["__version__", *_MODULES]  # noqa: PLE0604 - names, all of them
 
-if not TYPE_CHECKING:  # a checker must refuse a name that is not there
 
-    def __getattr__(name: str) -> Any:
-        if name not in _MODULES:
-            msg = f"module 'gradestack' has no attribute {name!r}"
-            raise AttributeError(msg)
-        import importlib  # noqa: PLC0415 - only on first use
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        msg = f"module 'gradestack' has no attribute {name!r}"
+        raise AttributeError(msg)
+    import importlib  # noqa: PLC0415 - only on first use
 
-        found = globals()[name] = getattr(importlib.import_module(f"gradestack.{_MODULES[name]}"), name)
-        return found
+    found = globals()[name] = getattr(importlib.import_module(f"gradestack.{_MODULES[name]}"), name)
+    return found
 
-    def __dir__() -> list[str]:
-        return __all__
+
+def __dir__() -> list[str]:
+    return __all__

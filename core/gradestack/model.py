@@ -9,11 +9,9 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, TypeVar
 
-import attrs
-
-from gradestack.quick import maker
+import msgspec
 
 JSON = Any
 """A value as :func:`json.loads` returns it."""
@@ -41,22 +39,38 @@ class Status(enum.StrEnum):
     """Expected by the dataset, absent from the recording."""
 
 
-class _Absent(enum.Enum):
-    ABSENT = "absent"
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-ABSENT = _Absent.ABSENT
+ABSENT = msgspec.UNSET
 """Marks "there is no value here" where ``None`` would mean a JSON null."""
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Source:
+Part = TypeVar("Part", bound=msgspec.Struct)
+
+
+def replace(part: Part, **changes: Any) -> Part:
+    """Return a copy of a sample, a grade or a part of one with other values in some fields.
+
+    Raises:
+        TypeError: It has no such field.
+    """
+    return msgspec.structs.replace(part, **changes)
+
+
+class _Record(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """A record whose ``native``, which may be anything, takes no part in equality and repr."""
+
+    def _shown(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "native"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Record) and type(other) is type(self) and other._shown() == self._shown()
+
+    __hash__ = None  # type: ignore[assignment]  # holds mappings
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._shown().items())})"
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Where a record was read."""
 
     file: str
@@ -70,8 +84,7 @@ class Source:
         return f"{self.file}:{self.line}" if self.line is not None else f"{self.file} record {self.ordinal}"
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Fault:
+class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a sample or a grade is broken."""
 
     category: str
@@ -85,12 +98,11 @@ class Fault:
     """``name version`` of the component that raised."""
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One call of a tool, made or expected."""
 
     name: str
-    arguments: Mapping[str, JSON] | None = attrs.field(factory=dict)
+    arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
     """Decoded arguments; None when they could not be decoded to an object (see ``raw_arguments``)."""
     raw_arguments: str | None = None
     """The argument text as recorded; None when the record held an object."""
@@ -100,8 +112,7 @@ class ToolCall:
     requestor: str = "assistant"
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Message:
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One message of a conversation."""
 
     role: str
@@ -112,8 +123,7 @@ class Message:
     tool_call_id: str | None = None
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class ToolSpec:
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A tool the agent had: name, description, and its parameters as JSON Schema."""
 
     name: str
@@ -121,8 +131,7 @@ class ToolSpec:
     parameters: Mapping[str, JSON] | None = None
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Expectation:
+class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The reference of a sample. None everywhere means "no reference of that kind".
 
     ``calls=()`` is a reference too: calling nothing is right.
@@ -135,8 +144,7 @@ class Expectation:
     plan: JSON = None
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Sample:
+class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """One recorded run of one task.
 
     The ``id`` names the task: its k runs share it, so it is also the key that errors are clustered by.
@@ -159,33 +167,31 @@ class Sample:
     plan: JSON = None
     tools: tuple[ToolSpec, ...] | None = None
     """The tools this very run had; None when the record does not say."""
-    expected: Expectation = attrs.field(factory=Expectation)
-    recorded: Mapping[str, JSON] = attrs.field(factory=dict)
+    expected: Expectation = Expectation()
+    recorded: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     """Scores and verdicts found in the file, by name."""
     status: Status = Status.OK
     error: Fault | None = None
     agent_id: str | None = None
     usage: JSON = None
-    facets: Mapping[str, JSON] = attrs.field(factory=dict)
+    facets: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     """Metadata one may group by (domain, category, ...)."""
     source: Source | None = None
-    native: Any = attrs.field(default=None, eq=False, repr=False)
-    """The family's own view of the record, for its own grader and exporter. Never written to result rows."""
+    native: Any = None
+    """The family's own view of the record, for its own grader and exporter; no part of equality or of result rows."""
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class BadRecord:
+class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
     """A record no sample could be made of. Counted and listed; ends the run only under ``--strict``."""
 
     source: Source
     reason: str
     """What is wrong and what was expected."""
-    native: Any = attrs.field(default=None, eq=False, repr=False)
-    """The record as read, when it could be parsed, so that exporters lose nothing."""
+    native: Any = None
+    """The record as read, when it could be parsed, so that exporters lose nothing; no part of equality."""
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Reason:
+class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why points were lost: a code, a place and the two values."""
 
     code: str
@@ -198,8 +204,7 @@ class Reason:
     message: str = ""
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Item:
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One graded thing inside a sample: an expected call, a step of a scenario, a turn."""
 
     id: str
@@ -207,15 +212,14 @@ class Item:
     score: float | None = None
     label: str | None = None
     gold: str | None = None
-    counts: Mapping[str, int] = attrs.field(factory=dict)
-    parts: Mapping[str, float | None] = attrs.field(factory=dict)
+    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
+    parts: Mapping[str, float | None] = msgspec.field(default_factory=dict)
     reasons: tuple[Reason, ...] = ()
     fault: Fault | None = None
-    metadata: Mapping[str, JSON] = attrs.field(factory=dict)
+    metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Grade:
+class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one grader says about one sample."""
 
     outcome: Outcome = Outcome.GRADED
@@ -223,9 +227,9 @@ class Grade:
     """Finite when graded, None otherwise. Usually a fraction in [0, 1]."""
     passed: bool | None = None
     """The grader's own verdict, where it has one (a recorded reward within tolerance of 1, say)."""
-    counts: Mapping[str, int] = attrs.field(factory=dict)
+    counts: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Integer numerators and denominators, which merge exactly."""
-    parts: Mapping[str, float | None] = attrs.field(factory=dict)
+    parts: Mapping[str, float | None] = msgspec.field(default_factory=dict)
     """Named sub-scores; None where a part is undefined for this sample."""
     label: str | None = None
     gold: str | None = None
@@ -233,11 +237,10 @@ class Grade:
     fault: Fault | None = None
     reasons: tuple[Reason, ...] = ()
     rationale: str = ""
-    metadata: Mapping[str, JSON] = attrs.field(factory=dict)
+    metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
 
 
-@attrs.frozen(kw_only=True, weakref_slot=False)
-class Key:
+class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All an aggregator knows of a sample."""
 
     id: str
@@ -245,21 +248,20 @@ class Key:
     run: int | str | None = None
     ordinal: int = 0
     """Grows in input order; neither dense nor starting at zero in every shard."""
-    facets: Mapping[str, JSON] = attrs.field(factory=dict)
+    facets: Mapping[str, JSON] = msgspec.field(default_factory=dict)
 
 
 _GRADED = Outcome.GRADED
-_grade = maker(Grade)
 
 
 def skipped(code: str, message: str) -> Grade:
     """Return a grade that says the grader does not apply here, and why."""
-    return _grade(outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message)
+    return Grade(outcome=Outcome.SKIPPED, reasons=(Reason(code=code, message=message),), rationale=message)
 
 
 def failed(fault: Fault) -> Grade:
     """Return a grade that says the sample (or the grader on it) is broken."""
-    return _grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
+    return Grade(outcome=Outcome.FAILED, fault=fault, rationale=fault.message or fault.code)
 
 
 LARGEST_SCORE = 1e100

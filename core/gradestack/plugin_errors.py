@@ -4,19 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from gradestack.errors import GradestackError, PluginError
 
+LOCAL_CODE: dict[str, str] = {}
+"""Python files of the user's own, by full path: errors name the line in them. SHA-256 of those that were loaded."""
+
+
+def place_in_code(error: BaseException) -> str:
+    """Return ``shout.py:7``, the innermost line of the user's own code that raised an error or called what did."""
+    found, at = "", error.__traceback__
+    while at is not None:
+        file = at.tb_frame.f_code.co_filename
+        found, at = f"{Path(file).name}:{at.tb_lineno}" if file in LOCAL_CODE else found, at.tb_next
+    return found
+
 
 def stable_text(error: BaseException) -> str:
-    """Return an error's text without what differs from run to run (object addresses), at most 500 characters."""
+    """Return an error's text without what differs from run to run (object addresses), at most 500 characters.
+
+    Behind it stands the line of the user's own code; not of errors that have no place of their own.
+    """
     text = str(error)
     while (start := text.find(" at 0x")) >= 0:
         end = start + 6
         while end < len(text) and text[end] in "0123456789abcdefABCDEF":
             end += 1
         text = text[:start] + text[end:]
-    return text[:500]
+    where = "" if isinstance(error, MemoryError | RecursionError) else place_in_code(error)
+    return f"{text[:500]} ({where})".lstrip() if where else text[:500]
 
 
 def error_text(error: BaseException) -> str:

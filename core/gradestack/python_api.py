@@ -3,83 +3,35 @@
 from __future__ import annotations
 
 import copy
+import shutil
+import tempfile
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
-from gradestack.api import Grader, Input, Inputs, Profile, Reader, Shard
+from gradestack.api import Grader, Profile
 from gradestack.errors import ConfigError
-from gradestack.grading.progress import Watcher
-from gradestack.model import BadRecord, Sample
+from gradestack.grading.progress import ProgressCallback
+from gradestack.grading.stream import stream_grades
+from gradestack.model import BadRecord, Grade, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
-from gradestack.runner import run_suite
+from gradestack.runner import grade_suite, run_suite
+from gradestack.suites.code import key_of
 from gradestack.suites.document import Document, read_yaml
+from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
+from gradestack.suites.options import RunOptions
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
-Tick = Callable[[int], None]
+Say = Callable[[str], None]
 
 
-def load_suite(
-    suite: str | Path | Mapping[str, Any],
-    *,
-    overrides: Iterable[str] = (),
-    cached: str | Path | None = None,
-    allow_code: bool = False,
-    engine: str | None = None,
-    workers: int | None = None,
-    registry: Registry | None = None,
-) -> Suite:
-    """Return a suite, checked and resolved, without running it.
-
-    Args:
-        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory).
-        overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
-        cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
-        allow_code: Let graders import Python code that the suite names.
-        engine: Engine by name, whatever the suite says.
-        workers: Number of its workers.
-        registry: Plugins to use; default: all installed ones.
-
-    Raises:
-        ConfigError: Everything that is wrong, each with file, line and path.
-        DataError: An input does not exist or is of no known format.
-        PluginError: A plugin it uses is broken.
-    """
-    if isinstance(suite, Mapping):
-        document, base = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
-    else:
-        path = Path(suite)
-        document, base = read_yaml(path), path.parent
-    said: list[str] = []
-    if cached is not None:
-        said = _unused_target(document.data.get("target"))
-        document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
-    registry = registry or discover()
-    _name_engine(document, registry, engine)
-    resolved = resolve(document, registry, base=base, overrides=overrides, allow_code=allow_code, workers=workers)
-    origin = None if isinstance(suite, Mapping) else Path(suite)
-    warnings = (*resolved.warnings, *said)
-    return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
-
-
-def _name_engine(document: Document, registry: Registry, engine: str | None) -> None:
-    """Put the engine asked for beside the suite in the suite's place; options of the same one stay."""
-    written = document.data.get("engine")
-    named = written.get("kind") if isinstance(written, Mapping) else written
-    if engine is not None and engine != named:
-        registry.find("engine", engine)
-        document.data["engine"] = {"kind": engine}
-
-
-def _unused_target(target: Any) -> list[str]:
-    """Return what a re-graded suite's target asks for that a recording cannot give, one warning each."""
-    models = ("model_configs", "model_handles")
-    named = [key for key in models if isinstance(target, Mapping) and target.get(key)]
-    return [f"target.{key} is not used with --cached: every model of the recording is graded" for key in named]
+def _ignore(_: str) -> None:
+    """Say nothing."""
 
 
 def run(
@@ -95,26 +47,24 @@ def run(
     workers: int | None = None,
     resume: bool = False,
     registry: Registry | None = None,
-    tick: Tick | None = None,
-    watch: Watcher | None = None,
-    say: Callable[[str], None] | None = None,
+    progress: ProgressCallback | None = None,
+    say: Say = _ignore,
 ) -> Report:
     """Run a suite and return its report.
 
     Args:
-        suite: Path of a YAML file, or its content as a mapping.
+        suite: Path of a YAML file, or its content as a mapping (paths in it are then taken from the working directory).
         output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole.
-        overrides: ``PATH=VALUE`` assignments.
-        cached: A recorded run directory to grade instead of the suite's target.
-        allow_code: Let graders import Python code that the suite names.
+        overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
+        cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
+        allow_code: Import Python code that the suite names.
         strict: Stop at the first bad record or raising grader instead of recording it.
         rows: Keep results.jsonl; False keeps figures, native files and pages without samples.
         engine: Engine by name, whatever the suite says.
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
         registry: Plugins to use; default: all installed ones.
-        tick: Called with the number of samples done since the last call.
-        watch: Called, often, with a :class:`~gradestack.progress.Progress`.
+        progress: Called, often, with a :class:`~gradestack.Progress`.
         say: Called with what people should know about an unfinished run that was found.
 
     Returns:
@@ -130,40 +80,139 @@ def run(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.596
     """
-    resolved = load_suite(
-        suite,
-        overrides=overrides,
-        cached=cached,
+    options = RunOptions(
+        output=output,
+        overrides=tuple(overrides),
         allow_code=allow_code,
+        strict=strict,
+        rows=rows,
         engine=engine,
         workers=workers,
-        registry=registry,
+        resume=resume,
+        registry=registry or discover(),
+        progress=progress,
+        say=say,
     )
-    place = Path(output) if output is not None else None
-    return run_suite(resolved, place, strict=strict, rows=rows, resume=resume, tick=tick, watch=watch, say=say)
+    return run_suite(read_suite(suite, options, cached), options)
 
 
-def files_suite(
-    paths: Sequence[str | Path],
+def load_suite(
+    suite: str | Path | Mapping[str, Any],
     *,
-    stack: str | None = None,
-    reader: str | None = None,
-    dataset: str | Path | None = None,
-    profile: Profile | None = None,
     overrides: Iterable[str] = (),
+    cached: str | Path | None = None,
+    allow_code: bool = False,
     engine: str | None = None,
     workers: int | None = None,
     registry: Registry | None = None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML: sniffed format, that format's default stack.
+    """Return a suite, checked and resolved, without running it; the options are those of :func:`run`.
+
+    Raises:
+        ConfigError: Everything that is wrong, each with file, line and path.
+        DataError: An input does not exist or is of no known format.
+        PluginError: A plugin it uses is broken.
+    """
+    found = registry or discover()
+    options = RunOptions(
+        overrides=tuple(overrides), allow_code=allow_code, engine=engine, workers=workers, registry=found
+    )
+    return read_suite(suite, options, cached)
+
+
+def read_suite(suite: str | Path | Mapping[str, Any], options: RunOptions, cached: str | Path | None = None) -> Suite:
+    """Return the suite of a YAML file or a mapping, ready to run."""
+    if isinstance(suite, Mapping):
+        document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
+    else:
+        origin = Path(suite)
+        document = read_yaml(origin)
+    unused: list[str] = []
+    if cached is not None:
+        unused = _unused_target(document.data.get("target"))
+        document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
+    resolved = resolve(document, options, origin.parent if origin is not None else None)
+    warnings = (*resolved.warnings, *unused)
+    return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
+
+
+def _unused_target(target: Any) -> list[str]:
+    """Return what a re-graded suite's target asks for that a recording cannot give, one warning each."""
+    models = ("model_configs", "model_handles")
+    named = [key for key in models if isinstance(target, Mapping) and target.get(key)]
+    return [f"target.{key} is not used with --cached: every model of the recording is graded" for key in named]
+
+
+def grade_files(
+    paths: str | Path | Sequence[str | Path],
+    *,
+    graders: Sequence[str] = (),
+    stack: str | None = None,
+    reader: str | None = None,
+    dataset: str | Path | None = None,
+    profile: Profile | None = None,
+    output: str | Path | None = None,
+    overrides: Iterable[str] = (),
+    allow_code: bool = False,
+    strict: bool = False,
+    rows: bool = True,
+    engine: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    registry: Registry | None = None,
+    progress: ProgressCallback | None = None,
+    say: Say = _ignore,
+) -> Report:
+    """Grade result files without a suite and return the report; what ``gradestack grade`` does.
+
+    ``paths`` are files or directories, all of one format: ``reader``, by default recognised. ``graders`` are names of
+    installed ones or ``FILE.py:NAME``; by default those of ``stack``, and that is by default the format's own.
+    ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All
+    other options are those of :func:`run`.
+
+    Raises:
+        ConfigError: Options or output that cannot be honoured.
+        DataError: No record could be read.
+        PluginError: A plugin it uses is broken.
+    """
+    options = RunOptions(
+        output=output,
+        overrides=tuple(overrides),
+        allow_code=allow_code,
+        strict=strict,
+        rows=rows,
+        engine=engine,
+        workers=workers,
+        resume=resume,
+        registry=registry or discover(),
+        progress=progress,
+        say=say,
+    )
+    suite = files_suite(paths, options, graders=graders, stack=stack, reader=reader, dataset=dataset, profile=profile)
+    return run_suite(suite, options)
+
+
+def files_suite(
+    paths: str | Path | Sequence[str | Path],
+    options: RunOptions,
+    *,
+    graders: Sequence[str] = (),
+    **given: str | Path | None,
+) -> Suite:
+    """Return the suite that grades files with no YAML: recognised format, that format's default stack.
+
+    Args:
+        paths: Files or directories.
+        options: What is asked for beside.
+        graders: Names or ``FILE.py:NAME``, in place of a stack.
+        **given: Suite keys: ``stack``, ``reader``, ``dataset``, ``profile``; None where not asked for.
 
     Raises:
         ConfigError: Options that cannot be honoured, or inputs of several formats.
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
-    if isinstance(paths, str | Path):
-        paths = [paths]
+    paths = [paths] if isinstance(paths, str | Path) else paths
     if not paths:
         msg = "no file to grade: name result files or directories"
         raise ConfigError(msg)
@@ -171,88 +220,20 @@ def files_suite(
         "name": Path(paths[0]).resolve().stem,
         "target": {"paths": [str(path) for path in paths]},
     }
-    given = {"stack": stack, "reader": reader, "dataset": dataset and str(dataset), "profile": profile}
-    data |= {key: value for key, value in given.items() if value is not None}
-    document, registry = Document(data=data, origin="command line"), registry or discover()
-    _name_engine(document, registry, engine)
-    return resolve(document, registry, overrides=overrides, workers=workers)
-
-
-def grade_files(
-    paths: Sequence[str | Path],
-    *,
-    output: str | Path | None = None,
-    stack: str | None = None,
-    reader: str | None = None,
-    dataset: str | Path | None = None,
-    profile: Profile | None = None,
-    overrides: Iterable[str] = (),
-    strict: bool = False,
-    rows: bool = True,
-    engine: str | None = None,
-    workers: int | None = None,
-    resume: bool = False,
-    registry: Registry | None = None,
-    tick: Tick | None = None,
-    watch: Watcher | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Report:
-    """Grade result files with a metric stack and return the report; what ``gradestack grade`` does.
-
-    Args:
-        paths: Files or directories, all of one format.
-        output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``.
-        stack: Named stack; default: the format's own.
-        reader: Name of the format; default: sniffed.
-        dataset: File with expectations, joined by id.
-        profile: ``documented`` (default) or ``upstream``.
-        overrides: ``PATH=VALUE`` assignments.
-        strict: Stop at the first bad record or raising grader.
-        rows: Keep results.jsonl; False keeps figures, native files and pages without samples.
-        engine: Engine by name, whatever the suite says.
-        workers: Number of its workers.
-        resume: Continue the unfinished run of this place, if there is one.
-        registry: Plugins to use; default: all installed ones.
-        tick: Called with the number of samples done since the last call.
-        watch: Called, often, with a :class:`~gradestack.progress.Progress`.
-        say: Called with what people should know about an unfinished run that was found.
-
-    Raises:
-        ConfigError: Options or output that cannot be honoured.
-        DataError: No record could be read.
-        PluginError: A plugin it uses is broken.
-    """
-    suite = files_suite(
-        paths,
-        stack=stack,
-        reader=reader,
-        dataset=dataset,
-        profile=profile,
-        overrides=overrides,
-        engine=engine,
-        workers=workers,
-        registry=registry,
-    )
-    place = Path(output) if output is not None else None
-    return run_suite(suite, place, strict=strict, rows=rows, resume=resume, tick=tick, watch=watch, say=say)
-
-
-@attrs.frozen(kw_only=True)
-class _Memory(Reader):
-    """Samples that are already objects, as one shard."""
-
-    samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
-
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
-        return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
-
-    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        return iter(self.samples)
+    data |= {key: str(value) for key, value in given.items() if value is not None}
+    if graders:
+        several = [graders] if isinstance(graders, str) else graders
+        advice = "give one of them another key with --set graders.KEY=NAME instead"
+        data["graders"] = by_key(((key_of(each), each) for each in several), advice)
+    if graders and "stack" in data:
+        msg = f"graders take the place of a stack's; leave out the stack {data['stack']!r}, or add a grader to it with"
+        raise ConfigError(f"{msg} --set graders.KEY=NAME")
+    return resolve(Document(data=data, origin="command line"), options)
 
 
 def grade(
     samples: Iterable[Sample | Mapping[str, Any]],
-    graders: Sequence[str | Grader] | Mapping[str, str | Grader | Mapping[str, Any]],
+    graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]],
     *,
     name: str = "samples",
     profile: Profile = "documented",
@@ -260,6 +241,7 @@ def grade(
     gate: Mapping[str, Any] | None = None,
     reports: Sequence[str] = (),
     output: str | Path | None = None,
+    allow_code: bool = False,
     strict: bool = False,
     registry: Registry | None = None,
 ) -> Report:
@@ -268,13 +250,16 @@ def grade(
     Args:
         samples: :class:`~gradestack.Sample` objects, or mappings in the form of the ``jsonl`` format
             (``{"id": ..., "expected": ..., "predicted": ...}``).
-        graders: Grader names or objects; in a list, the key of each is its name. The first is the headline.
+        graders: Names, objects, classes without options, functions of a sample, or ``FILE.py:NAME``; in a list, the key
+            of each is its name. The first is the headline.
         name: Name of the run.
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
-        reports: Reporters to run, such as ``("html",)``; they need ``output`` to outlive the report.
-        output: Run directory; default: a temporary one, removed by ``report.close()`` or on leaving ``with report:``.
+        reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a temporary directory,
+            removed by ``report.close()`` or on leaving ``with report:``.
+        output: Run directory; default: nothing is written, figures and rows are held by the report.
+        allow_code: Import Python files that are named.
         strict: Stop at the first bad record or raising grader.
         registry: Plugins to use; default: all installed ones.
 
@@ -289,33 +274,84 @@ def grade(
         0.75
     """
     registry = registry or discover()
-    if not isinstance(graders, Mapping):
-        graders = _by_name([graders] if isinstance(graders, str | Grader) else graders)
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
-    reader = _Memory(samples=_as_samples(samples, registry))
-    suite = resolve_samples(Document(data=data, origin="grade()"), registry, reader, graders)
-    place = Path(output) if output is not None else None
-    return run_suite(suite, place, strict=strict, temporary=place is None)
+    options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
+    reader = MemoryReader(samples=as_samples(samples, registry))
+    suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))
+    if output is None and not reports:
+        return grade_suite(suite, options)
+    if output is not None:
+        return run_suite(suite, options)
+    folder = Path(tempfile.mkdtemp(prefix="gradestack-"))
+    try:
+        return attrs.evolve(run_suite(suite, attrs.evolve(options, output=folder / "run")), temporary=folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
-def _by_name(graders: Iterable[str | Grader]) -> dict[str, str | Grader]:
-    found: dict[str, str | Grader] = {}
-    for each in graders:
-        name = each if isinstance(each, str) else type(each).__name__
-        if name in found:
-            msg = f"two graders are called {name!r}; give a mapping of keys to graders"
-            raise ConfigError(msg)
-        found[name] = each
-    return found
+def stream(
+    data: Samples | str | Path | Sequence[str | Path],
+    graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]],
+    *,
+    profile: Profile = "documented",
+    reader: str | None = None,
+    dataset: str | Path | None = None,
+    allow_code: bool = False,
+    strict: bool = False,
+    bad: Callable[[BadRecord], None] | None = None,
+    registry: Registry | None = None,
+) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Grade samples one after the other and yield each with its grades, keeping nothing: memory stays constant.
+
+    Grading is serial, at most a block of samples ahead of the caller, and nothing is written. Files are closed when
+    the caller leaves the loop.
+
+    Args:
+        data: Samples, or mappings in the form of the ``jsonl`` format; or the path of a result file or directory, or
+            several of one format.
+        graders: As for :func:`grade`.
+        profile: ``documented`` (default) or ``upstream``, for the reader and graders given by name.
+        reader: Name of the files' format; default: recognised.
+        dataset: File with expectations, joined by id; its rows that no record answers come last, as missing.
+        allow_code: Import Python files that are named.
+        strict: Raise at the first bad record or raising grader.
+        bad: Called with every record no sample could be made of; default: a warning each.
+        registry: Plugins to use; default: all installed ones.
+
+    Returns:
+        Each sample with its grades by grader key, in input order.
+
+    Raises:
+        ConfigError: A grader that cannot be honoured.
+        DataError: An input that cannot be read, or holds no sample.
+        PluginError: A plugin in use is broken.
+
+    Example:
+        >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
+        ...     print(sample.id, grades["tau_partial"].score)
+    """
+    registry = registry or discover()
+    options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
+    ready = graders_by_key(graders, registry)
+    paths = paths_of(data)
+    if paths is None:
+        document = Document(data={"name": "samples", "profile": profile}, origin="stream()")
+        suite = resolve_samples(
+            document, options, MemoryReader(samples=as_samples(cast("Samples", data), registry)), ready
+        )
+    else:
+        made = {key: each for key, each in ready.items() if isinstance(each, Grader)}
+        given = {"reader": reader, "dataset": dataset and str(dataset), "profile": profile}
+        content: dict[str, Any] = {key: each for key, each in given.items() if each is not None}
+        content["target"] = {"paths": paths}
+        content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
+        suite = resolve(Document(data=content, origin="stream()"), options, made=made)
+    plan = attrs.evolve(suite.bare(), metrics=(), exporters=())
+    return stream_grades(plan, bad or _warn, strict=strict)
 
 
-def _as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registry) -> Iterator[Sample | BadRecord]:
-    parse = None
-    for ordinal, each in enumerate(samples):
-        if isinstance(each, Sample):
-            yield each
-            continue
-        parse = parse or registry.load("reader", "jsonl")().record
-        yield parse(each, file="memory", ordinal=ordinal)
+def _warn(record: BadRecord) -> None:
+    warnings.warn(f"{record.source}: {record.reason}", stacklevel=4)

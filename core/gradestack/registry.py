@@ -84,6 +84,13 @@ class Registry:
         """Plugins that could not be loaded."""
         return tuple(plugin for plugin in self.plugins if plugin.error)
 
+    def extended(self, plugin: Plugin) -> Registry:
+        """Return a registry with one plugin more."""
+        found = Registry([*self.plugins, plugin])
+        found.conflicts[:0] = [each for each in self.conflicts if each not in found.conflicts]
+        found.unknown = self.unknown
+        return found
+
     def names(self, kind: Kind) -> list[str]:
         """Return the sorted names of all components of a kind."""
         return sorted(name for each, name in self._owners if each == kind)
@@ -137,12 +144,8 @@ class Registry:
         except (Exception, SystemExit) as error:
             msg = f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
             raise PluginError(msg) from error
-        if not keeps(target, kind):
-            what = "a function" if kind == "stack" else f"a class derived from gradestack.{kind.capitalize()}"
-            msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is not {what}"
-            raise PluginError(msg)
-        if kind != "stack" and not attrs.has(target):
-            msg = f"{kind} {name!r} of plugin {plugin}: {component.target} is no attrs class; is @attrs.frozen missing?"
+        if problem := flaw(target, kind):
+            msg = f"{kind} {name!r} of plugin {plugin}: {component.target} {problem}"
             raise PluginError(msg)
         return target
 
@@ -169,11 +172,24 @@ class Registry:
         return str(getattr(self.load(kind, name), "version", "1"))
 
 
-def keeps(target: object, kind: Kind) -> bool:
-    """Return whether something is what a component of a kind names: a class of its contract, or a stack's function."""
+def flaw(target: Any, kind: Kind) -> str | None:
+    """Return why something is not what a component of a kind names: a class of its contract, or a stack's function.
+
+    A class without options need not be an attrs class: it is made one here.
+    """
     if kind == "stack":
-        return callable(target)
-    return isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind
+        return None if callable(target) else "is not a function"
+    if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
+        return f"is not a class derived from gradestack.{kind.capitalize()}"
+    if not attrs.has(target):
+        if target.__init__ is not object.__init__ or not all(map(_is_class_var, target.__annotations__.values())):
+            return "is no attrs class; is @attrs.frozen missing?"
+        attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
+    return None
+
+
+def _is_class_var(annotation: object) -> bool:
+    return str(annotation).startswith(("ClassVar", "typing.ClassVar"))
 
 
 def _problem(component: object) -> str | None:
@@ -186,10 +202,6 @@ def _problem(component: object) -> str | None:
     if ":" not in component.target:
         return f"component {component.name!r}: target {component.target!r} must look like 'package.module:Name'"
     return None
-
-
-def _offered(implementation: Callable[[], Any]) -> list[Any]:
-    return list(implementation())
 
 
 def _checked(found: list[Any], implementations: Sequence[object]) -> tuple[Component, ...]:
@@ -207,12 +219,9 @@ def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple
     try:
         manager.register(module, name)
         manager.check_pending()
-        implementations = [
-            each for each in manager.hook.gradestack_components.get_hookimpls() if each.plugin_name == name
-        ]
-        return _checked(
-            [component for each in implementations for component in _offered(each.function)], implementations
-        )
+        hooks: list[Any] = manager.hook.gradestack_components.get_hookimpls()
+        implementations = [each for each in hooks if each.plugin_name == name]
+        return _checked([component for each in implementations for component in each.function()], implementations)
     except BaseException:
         if manager.has_plugin(name):
             manager.unregister(name=name)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import abc
 import json
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self
 
 import attrs
 
 from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
-from gradestack.jsonio.lines import iter_lines
+from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 
@@ -32,20 +33,23 @@ def is_run(path: Path) -> bool:
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """A finished run: figures in memory, sample rows on disk.
+    """A finished run: figures, and sample rows one at a time.
 
     Attributes:
-        path: The run directory (a temporary one when no output was asked for).
+        path: The run directory; None for a run that wrote nothing.
         header: Content of header.json.
         summary: Content of summary.json.
         pages: Report pages written.
     """
 
-    path: Path
+    path: Path | None
     header: Mapping[str, JSON]
     summary: Mapping[str, JSON]
     pages: tuple[Path, ...] = ()
-    _temporary: bool = False
+    held: IO[bytes] | None = attrs.field(default=None, eq=False, repr=False)
+    """The rows of a run that wrote nothing."""
+    temporary: Path | None = attrs.field(default=None, repr=False)
+    """A directory to be removed with the report."""
 
     @property
     def name(self) -> str:
@@ -100,24 +104,46 @@ class Report:
         if not self.has_rows:
             msg = f"{self.path}: the run kept no rows (--no-rows)"
             raise DataError(msg)
-        return self._rows(self.path / ROWS)
+        return self._rows()
 
-    def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
-        for line in iter_lines(path):
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        where = "a row" if self.path is None else self.path / ROWS
+        for number, data in self._lines():
             try:
-                row = loads(line.data)
+                row = loads(data)
             except JsonProblem as error:
-                msg = f"{path}:{line.number}: {error}"
+                msg = f"{where}:{number}: {error}"
                 raise DataError(msg) from error
             if isinstance(row, dict):
                 yield row
 
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        if self.path is not None:
+            yield from numbered_lines(self.path / ROWS)
+        elif self.held is not None:
+            number = place = 0
+            while True:
+                self.held.seek(place)  # others may read between two rows
+                data = self.held.readline()
+                if not data:
+                    return
+                number, place = number + 1, place + len(data)
+                yield number, data
+
     def close(self) -> None:
-        """Remove the run directory if it was a temporary one."""
-        if self._temporary:
+        """Let go of held rows; remove the run directory if it was a temporary one."""
+        if self.held is not None:
+            self.held.close()
+        if self.temporary is not None:
             import shutil  # noqa: PLC0415 - only here
 
-            shutil.rmtree(self.path, ignore_errors=True)
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+    def closing_itself(self) -> Self:
+        """Return itself; held rows are let go of when nobody has it any more."""
+        if self.held is not None:
+            weakref.finalize(self, self.held.close)
+        return self
 
     def __enter__(self) -> Self:
         return self

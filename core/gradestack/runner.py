@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -13,101 +12,126 @@ import attrs
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.loop import Grading, Options
-from gradestack.grading.progress import Told, Watcher
+from gradestack.grading.loop import Loop
+from gradestack.grading.progress import ProgressCount
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
-from gradestack.rundir.header import Checksums, header
+from gradestack.rows.read import iter_rows
+from gradestack.rundir.header import header
+from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
+from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
+from gradestack.suites.options import RunOptions
 from gradestack.suites.spec import Suite
 
 CONTINUE = "what was graded so far is kept: continue with --resume"
 
 
-def run_suite(
-    suite: Suite,
-    output: Path | None,
-    *,
-    strict: bool = False,
-    tick: Callable[[int], None] | None = None,
-    temporary: bool = False,
-    rows: bool = True,
-    resume: bool = False,
-    watch: Watcher | None = None,
-    say: Callable[[str], None] | None = None,
-) -> Report:
+def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its run directory.
-
-    Args:
-        suite: What to run.
-        output: Run directory; None for the default place under ``gradestack-runs``.
-        strict: Stop at the first bad record or raising grader.
-        tick: Called with the number of samples done since the last call.
-        temporary: Write into a temporary directory instead, removed by ``Report.close``.
-        rows: Keep results.jsonl; without it there are figures, native files and pages without samples.
-        resume: Continue the unfinished run of this place, if there is one.
-        watch: Called with the :class:`~gradestack.progress.Progress` of the run, often.
-        say: Called with what people should know about an unfinished run that was found.
 
     Raises:
         ConfigError: The output cannot be written or is not ours, or an unfinished run cannot be continued.
         DataError: No record could be read, or a bad one under ``strict``; the disk is full.
         PluginError: A grader raised under ``strict``.
     """
-    if output is not None:
+    if options.output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
-        keep_inputs(output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
-    if not rows:
+        keep_inputs(options.output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
+    if not options.rows:
         check_without_rows(suite)
-    options = Options(strict=strict, rows=rows, resume=resume)
-    run = _Run(suite, options, Told(tick, watch, suite.headline), say or (lambda _: None))
-    with run.staged(output, temporary=temporary):
+    with _Run(suite, options).staged() as run:
         return run.whole()
+
+
+def grade_suite(suite: Suite, options: RunOptions) -> Report:
+    """Run a suite and write nothing: figures and rows are held for the report.
+
+    Raises:
+        DataError: There was no sample, or a bad one under ``strict``.
+        PluginError: A grader raised under ``strict``.
+    """
+    started, begun = datetime.now(UTC), time.perf_counter()
+    held = HeldRows(suite, strict=options.strict)
+    try:
+        loop = Loop(suite, held, ProgressCount(None, suite.headline), strict=options.strict)
+        loop.execute(suite.engine.component)
+        report = Report(path=None, header={}, summary={}, held=held.file)
+        figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
+        timings = _timings(loop, time.perf_counter() - begun)
+        head = header(suite, started.isoformat(timespec="seconds"), timings, rows=True)
+    except BaseException:
+        held.file.close()
+        raise
+    return attrs.evolve(report, header=_as_read(head), summary=_as_read(figures)).closing_itself()
+
+
+def _timings(loop: Loop, seconds: float) -> dict[str, Any]:
+    return {
+        "grading": round(seconds, 3),
+        "merging": round(loop.seconds, 3),
+        "graders": {key: round(each, 3) for key, each in sorted(loop.merged.timings.items())},
+    }
+
+
+def _as_read(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a JSON file as a later reader sees it."""
+    found: dict[str, Any] = loads(dumps(content))
+    return found
 
 
 class _Run:
     """One run: where it is written, and its steps."""
 
-    def __init__(self, suite: Suite, options: Options, told: Told, say: Callable[[str], None]) -> None:
-        self.suite, self.options, self.told, self.say = suite, options, told, say
+    def __init__(self, suite: Suite, options: RunOptions) -> None:
+        self.suite, self.options, self.say = suite, options, options.say
+        self.progress = ProgressCount(options.progress, suite.headline)
         self.started, self.clock = datetime.now(UTC), time.perf_counter()
         self.timings: dict[str, Any] = {}
-        self.checksums: Checksums | None = None
 
-    def staged(self, output: Path | None, *, temporary: bool) -> _Run:
+    def staged(self) -> _Run:
         """Choose the place and open the directory the run is written in."""
-        self.default = output is None and not temporary
-        place = output
-        if self.default:
-            found = newest_unfinished(self.suite.name, PATIENCE if self.options.resume else 0)
-            if found is not None and not self.options.resume:
-                self.say(
-                    f"an unfinished run of {self.suite.name} is left: continue it with --resume, or remove "
-                    f"{found.with_name(unfinished(found).name)}"
-                )
-            place = found if found is not None and self.options.resume else default_place(self.suite.name, self.started)
-        self.staging = Staging(None if temporary else place, resume=self.options.resume)
+        suite, options = self.suite, self.options
+        self.default = options.output is None
+        place = options.output if options.output is not None else self._default_place()
+        self.staging = Staging(place, resume=options.resume)
         if self.staging.replaced:
             self.say(f"{place}: what an unfinished run had left is removed; --resume would have continued it")
-        if self.options.resume and not self.staging.journal.is_file():
+        if options.resume and not self.staging.journal.is_file():
             self.say(f"{place}: there is no unfinished run to continue, it is begun anew")
-        timestamp = self.started.isoformat(timespec="seconds")
-        self.grading = Grading(self.suite, self.staging, self.options, self.told, timestamp)
+        self.recorder = DirectoryRecorder(
+            suite,
+            self.staging,
+            self.started.isoformat(timespec="seconds"),
+            strict=options.strict,
+            rows=options.rows,
+            resume=options.resume,
+        )
+        self.loop = Loop(suite, self.recorder, self.progress, strict=options.strict)
         return self
+
+    def _default_place(self) -> Path:
+        found = newest_unfinished(self.suite.name, PATIENCE if self.options.resume else 0)
+        if found is not None and self.options.resume:
+            return found
+        if found is not None:
+            self.say(
+                f"an unfinished run of {self.suite.name} is left: continue it with --resume, or remove "
+                f"{found.with_name(unfinished(found).name)}"
+            )
+        return default_place(self.suite.name, self.started)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         """After a failure keep what can be continued, remove everything else, and say which."""
-        if self.checksums is not None:
-            self.checksums.close()
-        recorded = self.grading.close(failed=error is not None and storage_failed(error))
+        recorded = self.recorder.close(failed=error is not None and storage_failed(error))
         if error is None:
             return
         mistake = isinstance(error, ConfigError | DataError) or (self.options.strict and isinstance(error, PluginError))
@@ -124,52 +148,49 @@ class _Run:
             msg = f"{error.filename or self.staging.path}: {error.strerror or error}"
             raise DataError(msg, *advice) from error
 
-    def _timed(self, name: str, begun: float) -> None:
-        self.timings[name] = round(time.perf_counter() - begun, 3)
-
     def whole(self) -> Report:
         """Grade, join, sum up, write pages, and move the directory into its place."""
-        grading, staging, begun = self.grading, self.staging, time.perf_counter()
-        self.checksums = Checksums(self.suite)
-        grading.execute()
-        if grading.damaged:
+        loop, staging, begun = self.loop, self.staging, time.perf_counter()
+        loop.execute(self.suite.engine.component)
+        if self.recorder.damaged:
             self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
-        self._timed("grading", begun)
-        self.timings["merging"] = round(grading.seconds, 3)
-        self.timings["graders"] = {key: round(each, 3) for key, each in sorted(grading.merged.timings.items())}
+        for key, text in loop.merged.tracebacks.items() if self.options.debug else ():
+            self.say(f"the first error of grader {key!r}:\n{text}")
+        self.timings |= _timings(loop, time.perf_counter() - begun)
         begun = time.perf_counter()
-        self.told.stage("native files")
+        self.progress.phase("native files")
         try:
-            write_native(grading.merging, staging.path)
+            write_native(self.suite, loop.merging, self.recorder.native, staging.path)
         except KeyboardInterrupt:
-            grading.merged.interrupted = True
-        self._timed("native", begun)
+            loop.merged.interrupted = True
+        self.timings["native"] = round(time.perf_counter() - begun, 3)
         with Interruption(patient=True) as late:
-            figures, head = self._figures(self.checksums)
-        report = Report(path=staging.path, header=head, summary=figures, temporary=staging.place is None)
-        self.told.stage("pages")
-        pages = Pages(interrupted=True) if late.requested else write_pages(self.suite.reports, report)
+            figures, head = self._figures()
+        report = Report(path=staging.path, header=head, summary=figures)
+        self.progress.phase("pages")
+        pages = Pages(interrupted=True) if late.requested else write_pages(self.suite.reports, report, staging.path)
         with Interruption(patient=True):
             if pages.broken or pages.interrupted:
                 figures = with_broken_pages(figures, pages)
                 staging.write_json(SUMMARY, figures)
-            recorded = grading.close()
-            unfinished_business = grading.merged.interrupted or pages.interrupted
+            recorded = self.recorder.close()
+            unfinished_business = loop.merged.interrupted or pages.interrupted
             path = staging.commit(durable=recorded > 0, keep=recorded > 0 and unfinished_business)
         if self.default:
             link_latest(path)
         return attrs.evolve(report, path=path, summary=figures, pages=tuple(path / page for page in pages.written))
 
-    def _figures(self, checksums: Checksums) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Write summary.json and header.json; return them as a later reader of the files sees them."""
-        grading, staging = self.grading, self.staging
-        figures = summary(grading.merging, grading.merged, RowSeries(staging.path / ROWS))
+        suite, loop, staging = self.suite, self.loop, self.staging
+        series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
+        figures = summary(suite, loop.merging, loop.merged, series)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(self.suite, grading.started, checksums, self.timings, rows=self.options.rows)
-        if grading.resumed:
-            head["resumed"] = grading.resumed
-        if self.suite.num_runs is not None and not grading.merged.interrupted:
-            figures = write_runs(grading.merging, staging, head, figures)
+        head = header(suite, self.recorder.started, self.timings, rows=self.options.rows)
+        if loop.resumed:
+            head["resumed"] = loop.resumed
+        if suite.num_runs is not None and not loop.merged.interrupted:
+            figures = write_runs(suite, loop.merging, staging, head, figures)
         staging.write_json(SUMMARY, figures)
         staging.write_json(HEADER, head)
-        return loads(dumps(figures)), loads(dumps(head))
+        return _as_read(figures), _as_read(head)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import gradestack
 from gradestack import Expectation, Fault, Sample, Status, ToolCall, ToolSpec, discover, grade_to_json, testing
-from gradestack.grading.graders import Judge
+from gradestack.grading.graders import Graders
 from gradestack.jsonio import dumps
 from gradestack.suites.strict import Problems, structure
 
@@ -54,13 +54,13 @@ def _compared(samples):
 @pytest.fixture
 def judged(monkeypatch):
     """Return a list that fills with the samples runs grade."""
-    found, columns = [], Judge.columns
+    found, columns = [], Graders.columns
 
     def look(self, samples):
         found.extend(samples)
         return columns(self, samples)
 
-    monkeypatch.setattr(Judge, "columns", look)
+    monkeypatch.setattr(Graders, "columns", look)
     return found
 
 

@@ -4,17 +4,29 @@ import json
 
 import attrs
 
-from gradestack import BadRecord, Expectation, Exporter, Fault, Input, Message, Sample, Shard, Source, Status, ToolCall
+from gradestack import (
+    BadRecord,
+    Expectation,
+    Exporter,
+    Fault,
+    Input,
+    Message,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    ToolCall,
+    replace,
+)
 from gradestack.gates.rules import GateSpec
 from gradestack.grading.counts import grader_figures
-from gradestack.grading.plan import GraderSlot, MetricSlot
-from gradestack.grading.worker import Worker
 from gradestack_plugins.extractors.assistant import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.text_graders.json_equal import JsonEqual
 from tests.core import toy_components as toys
+from tests.core.workers import grader_stage, metric, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=1000)
@@ -43,23 +55,23 @@ def worker_maker(folder):
     def make(**fields):
         parts = folder / f"parts{len(made)}"
         parts.mkdir()
-        toy = GraderSlot(key="quality", component="toy", grader=toys.Toy())
-        partial = GraderSlot(key="partial", component="tau_partial", grader=TauPartial())
-        text = GraderSlot(key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant())
+        toy = grader_stage(key="quality", component="toy", grader=toys.Toy())
+        partial = grader_stage(key="partial", component="tau_partial", grader=TauPartial())
+        text = grader_stage(key="text", component="json_equal", grader=JsonEqual(), extractor=LastAssistant())
         usual = {
             "graders": (toy, partial, text),
             "metrics": (
-                MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),
-                MetricSlot(key="mean", of="quality", aggregator=Mean()),
-                MetricSlot(key="mean", of="partial", aggregator=Mean()),
-                MetricSlot(key="statistics", of="partial", aggregator=PartialStatistics()),
-                MetricSlot(key="mean", of="text", aggregator=Mean()),
+                metric(key="toy_count", of="quality", aggregator=toys.Count()),
+                metric(key="mean", of="quality", aggregator=Mean()),
+                metric(key="mean", of="partial", aggregator=Mean()),
+                metric(key="statistics", of="partial", aggregator=PartialStatistics()),
+                metric(key="mean", of="text", aggregator=Mean()),
             ),
             "exporters": (("log", Log()),),
             "gate": GateSpec(op="gte", value=0.3),
             "headline": "quality",
         }
-        made.append(Worker(reader=toys.Numbers(), index=None, parts=parts, **{**usual, **fields}))
+        made.append(worker(parts, toys.Numbers(), **{**usual, **fields}))
         return made[-1]
 
     return make
@@ -72,7 +84,7 @@ def sample(number, **fields):
     """Return a sample that asks the toy for a score, has calls, and an answer."""
     wish = {"do": WISHES[number]} if number in WISHES else {}
     failed = number % 31 == 7
-    made = (CALL, attrs.evolve(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
+    made = (CALL, replace(CALL, arguments={"x": number % 4, "y": [2, 1]}))[number % 2 :]
     answer = Message(role="assistant", content=json.dumps(number % 3) if number % 9 else "")
     usual = {
         "id": f"t{number % 20}" if number % 10 else f"t{number}",
@@ -99,14 +111,14 @@ def records(count=100):
 
 
 def rows(result):
-    return [json.loads(line) for line in result.rows.read_bytes().splitlines()]
+    return [json.loads(line) for line in result.parts.rows.read_bytes().splitlines()]
 
 
-def told(worker, result):
+def told(made, result):
     """Return everything a result says, the rows as they stand in the file."""
-    aggregators = {f"{each.of}/{each.key}": each.aggregator for each in worker.metrics}
+    aggregators = {each.name: each.stage.component for each in made.plan.metrics}
     return {
-        "rows": None if result.rows is None else result.rows.read_bytes(),
+        "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
         "metrics": {name: aggregators[name].finish(state) for name, state in result.states.items()},
         "tally": {
             model: {
@@ -118,13 +130,13 @@ def told(worker, result):
         "models": list(result.tally),
         "keys": bytes(result.keys),
         "bad": (result.bad, result.bad_listed),
-        "native": {name: path.read_text() for name, path in result.native.items()},
+        "native": {name: path.read_text() for name, path in result.parts.native.items()},
         "rest": (result.samples, result.superseded, result.seen, result.broken, result.interrupted),
     }
 
 
-def whole(worker, given):
-    return told(worker, worker.process(SHARD, iter(given)))
+def whole(made, given):
+    return told(made, made.process(SHARD, iter(given)))
 
 
 def consistent(result):
@@ -138,8 +150,8 @@ def consistent(result):
     counted = [sum(count["states"].values()) for counts in result.tally.values() for count in counts.values()]
     assert sum(counted) == len(ids) * len({key for counts in result.tally.values() for key in counts})
     assert len(result.keys) == 8 * sum(row["status"] != "missing" for row in rows(result))
-    if "log/all.txt" in result.native:
-        chunks = result.native["log/all.txt"].read_text().split("|")
+    if "log/all.txt" in result.parts.native:
+        chunks = result.parts.native["log/all.txt"].read_text().split("|")
         assert [chunk.partition("=")[0] for chunk in chunks if not chunk.startswith("bad")] == ids
     return ids
 

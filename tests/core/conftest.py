@@ -1,6 +1,5 @@
 """A registry that has the toy components, and ways to run suites and commands over them."""
 
-import functools
 import json
 import os
 import subprocess
@@ -17,9 +16,8 @@ import gradestack
 from gradestack import Registry, load_suite
 from gradestack.cli import commands
 from gradestack.grading import block
-from gradestack.jsonio import line_ranges
-from gradestack_plugins.readers import jsonl
 from tests.core import toy_components
+from tests.core.code_samples import SHAPES
 from tests.core.toy_components import ROOT, make_registry
 
 pytest.register_assert_rewrite("tests.core.outcomes", "tests.core.block_samples", "tests.core.row_reference")
@@ -98,12 +96,8 @@ def run_lines(tmp_path, write_lines, registry):
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    """Return a function that makes the jsonl reader cut its files into ranges of a size."""
-
-    def cut(size):
-        monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=size))
-
-    return cut
+    """Return a function that has files cut into ranges of a size."""
+    return lambda size: monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
 
 
 @pytest.fixture
@@ -145,6 +139,13 @@ def here(tmp_path, monkeypatch, write_lines, record):
     )
     (tmp_path / "x.numbers").write_text("numbers\n1\n0.25\n")
     return tmp_path
+
+
+@pytest.fixture
+def shapes(here):
+    """The working directory, with a file of code that has something of every shape."""
+    (here / "shapes.py").write_text(SHAPES)
+    return here
 
 
 @attrs.frozen

@@ -6,6 +6,7 @@ import math
 import types
 
 import attrs
+import msgspec
 
 from gradestack import ABSENT, Grade
 from gradestack.rows.write import row_bytes
@@ -15,8 +16,9 @@ def pure(value):
     """Return a value as data: objects become mappings without absent fields, NaN and infinities texts."""
     if isinstance(value, enum.Enum):
         return pure(value.value)
-    if attrs.has(type(value)):
-        pairs = [(field.name, getattr(value, field.name)) for field in attrs.fields(type(value))]
+    if isinstance(value, msgspec.Struct) or attrs.has(type(value)):
+        names = getattr(value, "__struct_fields__", None) or attrs.fields_dict(type(value))
+        pairs = [(name, getattr(value, name)) for name in names]
         return {name: pure(item) for name, item in pairs if item is not ABSENT}
     if isinstance(value, dict | types.MappingProxyType):
         return {str(key): pure(item) for key, item in value.items()}

@@ -104,7 +104,7 @@ def test_progress_away_from_a_terminal(capsys, monkeypatch):
     with console.progress("airline", quiet=False) as watch:
         watch(Progress(samples=64))
         watch(Progress(samples=6_700, states={"graded": 6_000, "skipped": 700}, bad=1))
-        watch(Progress(samples=6_700, stage="pages"))
+        watch(Progress(samples=6_700, phase="pages"))
     said = capsys.readouterr()
     assert said.out == "Running evaluation: airline\n"
     assert said.err.splitlines() == [

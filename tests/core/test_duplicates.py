@@ -8,9 +8,10 @@ import pytest
 
 from gradestack import BadRecord, DataError, Input, Reader, Sample, Shard, Source, Status
 from gradestack.grading import duplicates
-from gradestack.grading.duplicates import Identities, places_in_input, places_in_rows
+from gradestack.grading.duplicates import Identities, places_in_input
 from gradestack.grading.selection import Selection, digest
 from gradestack.jsonio import dumps
+from gradestack.rundir.recorder import places_in_rows
 
 
 def packed(numbers):
@@ -123,7 +124,8 @@ def test_places_from_rows_and_from_the_input(tmp_path):
     found.add(b"", 5)
     found.add(packed([3, 2]), 6, 2, offset)
     wanted = found.wanted([1, 3])
-    assert places_in_rows(tmp_path / "rows", wanted) == ["f record 7", "b"]
+    with (tmp_path / "rows").open("rb") as rows:
+        assert places_in_rows(rows, wanted) == ["f record 7", "b"]
     shards = {n: Shard(ordinal=n, input=Input(path=tmp_path, name="x", shown="x")) for n in (4, 5, 6)}
     bad = BadRecord(source=place, reason="bad")
     reader = Held(records={4: [bad, *first], 6: second})

@@ -1,29 +1,26 @@
-"""header.json: checksums computed beside the run, timings, memory."""
+"""header.json: checksums, timings, memory."""
 
 import hashlib
-import os
-import signal
-import time
+from pathlib import Path
 
 import pytest
 
 import gradestack
-from gradestack.rundir.header import Checksums
-from gradestack.rundir.header import header as header_module
 
 
 @pytest.fixture
-def suite(write_lines, record, registry, tmp_path):
-    """A resolved suite over two files."""
+def suite(write_lines, record, tmp_path):
+    """A suite over two files."""
     (tmp_path / "d").mkdir()
     one, two = write_lines([record("a", 1.0)], "d/one.jsonl"), write_lines([record("b", 1.0)], "d/two.jsonl")
-    content = {"name": "x", "target": {"paths": [str(one), str(two)]}, "graders": {"q": "toy"}, "reader": "jsonl"}
-    return gradestack.load_suite(content, registry=registry)
+    paths = [str(one), str(two)]
+    return {"name": "x", "target": {"paths": paths}, "graders": {"q": "toy"}, "reader": "jsonl", "reports": []}
 
 
-def expected(suite):
-    paths = [given.path for given in suite.inputs.data]
-    return [
+def test_checksums(suite, tmp_path, registry):
+    """Of every input file, with its size."""
+    paths = [Path(path) for path in suite["target"]["paths"]]
+    assert gradestack.run(suite, output=tmp_path / "out", registry=registry).header["inputs"] == [
         {
             "path": str(path.resolve()),
             "bytes": path.stat().st_size,
@@ -33,44 +30,21 @@ def expected(suite):
     ]
 
 
-@pytest.mark.parametrize("large", [0, 10**9], ids=["beside", "at the end"])
-def test_checksums(suite, monkeypatch, large):
-    """Of large inputs in a process of its own; the same either way."""
-    monkeypatch.setattr(header_module, "_LARGE", large)
-    checksums = Checksums(suite)
-    assert (checksums._process is not None) is (large == 0)
-    assert list(checksums.entries()) == expected(suite)
-    checksums.close()
+def test_an_input_that_is_gone_by_the_end_loses_no_run(suite, tmp_path, registry):
+    """Its checksum is not known; everything else is there."""
 
+    def progress(found):
+        if found.phase == "native files":
+            Path(suite["target"]["paths"][1]).unlink()
 
-def test_checksums_when_their_process_is_killed_or_cannot_be_started(suite, monkeypatch):
-    """Then they are computed at the end."""
-    monkeypatch.setattr(header_module, "_LARGE", 0)
-    checksums = Checksums(suite)
-    os.kill(checksums._process.pid, signal.SIGKILL)
-    assert list(checksums.entries()) == expected(suite)
-    monkeypatch.setattr("gradestack.rundir.header.sys.executable", "/nowhere/python")
-    checksums = Checksums(suite)
-    assert checksums._process is None
-    assert list(checksums.entries()) == expected(suite)
-
-
-def test_checksums_nobody_needs(suite, monkeypatch, write_lines):
-    """Their process ends with the run that failed."""
-    monkeypatch.setattr(header_module, "_LARGE", 0)
-    monkeypatch.setattr(header_module, "_BESIDE", "import time; time.sleep(60)")
-    checksums = Checksums(suite)
-    begun = time.monotonic()
-    checksums.close()
-    checksums.close()
-    assert time.monotonic() - begun < 30
+    report = gradestack.run(suite, output=tmp_path / "out", registry=registry, progress=progress)
+    assert report.metrics["total"] == 2
+    assert [each["sha256"] is None for each in report.header["inputs"]] == [False, True]
 
 
 def test_timings_and_memory(suite, tmp_path, registry):
     """Seconds in all and by part, per grader, and the most memory; none of it where bytes are promised."""
-    from gradestack.runner import run_suite
-
-    found = run_suite(suite, tmp_path / "out").header
+    found = gradestack.run(suite, output=tmp_path / "out", registry=registry).header
     assert set(found["timings"]) == {"seconds", "grading", "merging", "native", "graders"}
     assert 0 <= found["timings"]["merging"] <= found["timings"]["grading"] <= found["timings"]["seconds"]
     assert set(found["timings"]["graders"]) <= {"q"}

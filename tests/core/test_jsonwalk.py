@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import DataError
-from gradestack.jsonio import LIST_SHARD_BYTES, Range, boundaries, iter_list, list_ranges, lists
+from gradestack.jsonio import SHARD_BYTES, Range, boundaries, iter_list, list_ranges, lists
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -72,7 +72,7 @@ def test_a_small_file_is_one_range(tmp_path):
     for text in ("", "x", "[" + "{}," * 100 + "{}]"):
         path.write_text(text)
         assert list(list_ranges(path)) == [Range()]
-    assert LIST_SHARD_BYTES == 8 * 1024 * 1024
+    assert SHARD_BYTES == 8 * 1024 * 1024
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,18 @@
 """A metric that holds every sample and would not fit is refused before memory is gone."""
 
-import functools
 import re
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError
-from gradestack.jsonio import line_ranges
 from gradestack.rundir import memory
-from gradestack_plugins.readers import jsonl
 
 
 @pytest.fixture
 def run(tmp_path, write_lines, record, registry, monkeypatch):
     """Return a function that grades 500 samples in shards of about ten, with an engine of this process."""
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=600))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 600)
     path = write_lines([record(f"task number {number}", 1.0) for number in range(500)])
     suite = {"name": "x", "target": {"paths": [str(path)]}, "graders": {"q": "toy"}, "reports": [], "reader": "jsonl"}
 

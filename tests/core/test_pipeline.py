@@ -3,7 +3,6 @@
 import json
 import pickle
 
-import attrs
 import pytest
 
 from gradestack import (
@@ -18,12 +17,12 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    replace,
 )
 from gradestack.gates.rules import GateSpec
-from gradestack.grading.block import joined
-from gradestack.grading.plan import GraderSlot, MetricSlot
-from gradestack.grading.worker import Worker
+from gradestack.grading.dataset import joined
 from gradestack.jsonio import loads
+from tests.core.workers import grader_stage, metric, with_plan, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=100)
@@ -34,14 +33,12 @@ def make_worker(tmp_path, toys):
     """Return a function that makes a worker around the toys."""
 
     def make(**fields):
-        return Worker(
-            reader=toys.Numbers(),
-            index=None,
-            graders=(GraderSlot(key="quality", component="toy", grader=toys.Toy()),),
-            metrics=(MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),),
-            headline="quality",
-            parts=tmp_path,
-            **{"exporters": (), "gate": None} | fields,
+        return worker(
+            tmp_path,
+            toys.Numbers(),
+            graders=(grader_stage(key="quality", component="toy", grader=toys.Toy()),),
+            metrics=(metric(key="toy_count", of="quality", aggregator=toys.Count()),),
+            **fields,
         )
 
     return make
@@ -52,7 +49,7 @@ def sample(identifier="a", score=1.0, **fields):
 
 
 def rows(result):
-    return [json.loads(line) for line in result.rows.read_text().splitlines()]
+    return [json.loads(line) for line in result.parts.rows.read_text().splitlines()]
 
 
 def test_a_shard_comes_to_rows_states_and_counts(make_worker):
@@ -70,35 +67,35 @@ def test_a_shard_comes_to_rows_states_and_counts(make_worker):
 
 def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_echo):
     """As when a machine is lost after its result was handed over: another one does the shard again, for nobody."""
-    worker = make_worker(exporters=(("echo", with_echo.load("exporter", "echo")()),))
+    made = make_worker(exporters=(("echo", with_echo.load("exporter", "echo")()),))
     again = []
 
     def records():
         yield sample("a")
-        again.append(worker.process(SHARD, iter([sample("a"), sample("b"), sample("c")])))
+        again.append(made.process(SHARD, iter([sample("a"), sample("b"), sample("c")])))
         yield sample("b")
 
-    first = worker.process(SHARD, records())
+    first = made.process(SHARD, records())
     for result, expected in ((first, "ab"), (again[0], "abc")):
         assert [row["sample"]["id"] for row in rows(result)] == list(expected)
-        (native,) = result.native.values()
+        (native,) = result.parts.native.values()
         assert native.read_text() == ",\n".join(f'"{name}=1.0"' for name in expected)
 
 
 def test_a_worker_and_its_result_can_be_pickled(make_worker):
     """Engines may run it anywhere; the progress callback stays at home."""
-    worker = make_worker(tick=lambda _: None, exporters=())
-    copy = pickle.loads(pickle.dumps(worker))  # noqa: S301
-    assert copy.tick is None
-    assert attrs.evolve(copy, parts=worker.parts).process(SHARD, iter([sample()])).samples == 1
-    result = worker.process(SHARD, iter([sample()]))
+    made = make_worker(progress=lambda _: None, exporters=())
+    copy = pickle.loads(pickle.dumps(made))  # noqa: S301
+    assert copy.progress is None
+    assert copy.process(SHARD, iter([sample()])).samples == 1
+    result = made.process(SHARD, iter([sample()]))
     assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
 
 
 def test_progress_is_told_in_steps_and_adds_up(make_worker):
     """Every block once it grew to 64 samples, and the rest at the end."""
     told = []
-    make_worker(tick=told.append).process(SHARD, (sample(str(number)) for number in range(130)))
+    make_worker(progress=told.append).process(SHARD, (sample(str(number)) for number in range(130)))
     assert (sum(told), len(told)) == (130, 2)
 
 
@@ -151,7 +148,7 @@ def nested(depth):
 def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
     """Without its content, and in the metrics as what its row says; the next one is not touched."""
     value = odd if field in ("plan", "usage") else {"x": odd, "score": 1.0}
-    result = make_worker().process(SHARD, iter([attrs.evolve(sample(), **{field: value}), sample("b")]))
+    result = make_worker().process(SHARD, iter([replace(sample(), **{field: value}), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (
         "failed",
@@ -167,7 +164,7 @@ def test_odd_values_are_written_as_strict_json(make_worker):
     """NaN, infinity, lone surrogates, huge integers."""
     odd = {"nan": float("nan"), "inf": float("inf"), "half": "\ud800", "big": 10**4000, "\udfff": 1}
     result = make_worker().process(SHARD, iter([sample(usage=odd)]))
-    text = result.rows.read_bytes()
+    text = result.parts.rows.read_bytes()
     row = json.loads(text.decode("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert row["agent_usage"] == odd | {"nan": "NaN", "inf": "Infinity"}
 
@@ -183,12 +180,12 @@ def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
 
 def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
     """Once, with what it said; under strict it ends the run."""
-    metrics = (MetricSlot(key="sick", of="quality", aggregator=toys.Count(fail="add")), *make_worker().metrics)
-    result = attrs.evolve(make_worker(), metrics=metrics).process(SHARD, iter([sample(), sample("b")]))
+    metrics = (metric(key="sick", of="quality", aggregator=toys.Count(fail="add")), *make_worker().plan.metrics)
+    result = with_plan(make_worker(), metrics=metrics).process(SHARD, iter([sample(), sample("b")]))
     assert result.broken == {"quality/sick": "RuntimeError: stumbled in add over <object object>"}
     assert result.states["quality/toy_count"]["outcomes"] == {"graded": 2}
     with pytest.raises(PluginError, match="quality/sick raised RuntimeError"):
-        attrs.evolve(make_worker(strict=True), metrics=metrics).process(SHARD, iter([sample()]))
+        with_plan(make_worker(strict=True), metrics=metrics).process(SHARD, iter([sample()]))
 
 
 def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
@@ -197,23 +194,23 @@ def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
     result = make_worker(exporters=(("echo", toys.Echo()),)).process(
         SHARD, iter([sample("é\ud800"), bad, sample("b", 0.0)])
     )
-    assert list(result.native) == ["echo/echo.json"]
-    text = result.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
+    assert list(result.parts.native) == ["echo/echo.json"]
+    text = result.parts.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
     assert text == '"é\ud800=1.0",\n"bad",\n"b=0.0"'
 
 
 def test_a_raising_exporter_is_recorded(make_worker, toys):
     """The grades are worth more."""
-    worker = make_worker(exporters=(("sick", toys.BreaksAtRow()),))
-    result = worker.process(SHARD, iter([sample("bad"), sample("b")]))
+    made = make_worker(exporters=(("sick", toys.BreaksAtRow()),))
+    result = made.process(SHARD, iter([sample("bad"), sample("b")]))
     assert result.broken == {"sick": "RuntimeError: no row"}
     assert result.samples == 2
 
 
 def test_the_gate_decides_what_passes(make_worker):
     """Per sample, None when there is no score."""
-    worker = make_worker(gate=GateSpec(op="gte", value=0.5))
-    found = worker.process(SHARD, iter([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
+    made = make_worker(gate=GateSpec(op="gte", value=0.5))
+    found = made.process(SHARD, iter([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
     assert [row["passed"] for row in rows(found)] == [True, False, None]
 
 
@@ -230,7 +227,9 @@ def test_samples_take_from_the_dataset_what_they_lack():
 
 def test_missing_rows_are_no_duplicates(make_worker):
     """They are nobody's recording."""
-    result = make_worker(join={}).process(SHARD, iter([sample(status=Status.MISSING), sample(status=Status.MISSING)]))
+    result = make_worker(dataset={}).process(
+        SHARD, iter([sample(status=Status.MISSING), sample(status=Status.MISSING)])
+    )
     assert result.keys == b""
     assert [row["state"] for row in rows(result)] == ["missing", "missing"]
 
@@ -238,6 +237,6 @@ def test_missing_rows_are_no_duplicates(make_worker):
 def test_rows_are_single_lines_whatever_the_text(make_worker):
     """Line separators inside texts are escaped or harmless."""
     result = make_worker().process(SHARD, iter([sample(text="a\nb\r\u2028c\x00"), sample("b")]))
-    lines = result.rows.read_bytes().split(b"\n")
+    lines = result.parts.rows.read_bytes().split(b"\n")
     assert [loads(line)["submission"] for line in lines[:2]] == ["a\nb\r\u2028c\x00", ""]
     assert lines[2:] == [b""]

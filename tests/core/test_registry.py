@@ -1,5 +1,6 @@
 """Discovery: what is installed, what is broken, and who is to blame."""
 
+import pickle
 import types
 
 import pytest
@@ -206,7 +207,7 @@ def test_one_object_under_two_names_is_refused(toys):
         ("no_such_module:Toy", "ModuleNotFoundError: No module named 'no_such_module'"),
         ("gradestack_toys:Count", "is not a class derived from gradestack.Grader"),
         ("gradestack_toys:offer", "is not a class derived from gradestack.Grader"),
-        ("gradestack_toys:Plain", "is @attrs.frozen missing?"),
+        ("gradestack_toys:Forgetful", "is no attrs class; is @attrs.frozen missing?"),
     ],
 )
 def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, target, message):
@@ -216,6 +217,13 @@ def test_a_target_that_cannot_be_used_is_a_plugin_error(make_registry_, toys, ta
         found.load("grader", "odd")
     assert message in str(caught.value)
     assert "grader 'odd' of plugin toys (local 0)" in str(caught.value)
+
+
+def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys):
+    """It is the same class as before, compared and pickled like any component."""
+    found = make_registry_(toys.component("grader", "plain", "Plain")).load("grader", "plain")
+    assert found is toys.Plain
+    assert pickle.loads(pickle.dumps(found())) == found()  # noqa: S301
 
 
 def test_stacks_are_made_by_functions(make_registry_, toys):

@@ -101,12 +101,36 @@ def test_a_run_without_pages_gets_the_usual_ones(run_lines, record, registry, tm
     assert [page.name for page in pages] == ["report.html", "report.md"]
 
 
-def test_a_temporary_run_is_removed_when_closed(registry):
-    """Others are left alone."""
-    with gradestack.grade([{"id": "a", "predicted": "x"}], ["toy"], registry=registry) as report:
-        assert report.path.is_dir()
-        assert [row["sample"]["id"] for row in report.rows()] == ["a"]
+def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch):
+    """Nothing is written; rows can be read again and again, beside each other, until the report is closed."""
+    monkeypatch.chdir(tmp_path)
+    given = [{"id": name, "predicted": "x"} for name in "abc"]
+    with gradestack.grade(given, ["toy"], registry=registry) as report:
+        assert report.path is None
+        pairs = [(one["sample"]["id"], two["sample"]["id"]) for one in report.rows() for two in report.rows()]
+        assert pairs == [(one, two) for one in "abc" for two in "abc"]
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="closed"):
+        next(report.rows())
+
+
+def test_pages_of_samples_without_an_output_are_temporary(registry):
+    """They are removed with the report."""
+    with gradestack.grade([{"id": "a", "predicted": "x"}], ["toy"], reports=["markdown"], registry=registry) as report:
+        (page,) = report.pages
+        assert page.is_file()
     assert not report.path.exists()
+
+
+def test_held_figures_equal_those_of_a_directory(registry, tmp_path):
+    """Rows and summary are the same; only where they are differs."""
+    given = [{"id": name, "predicted": "x", "run": run} for name in "abc" for run in range(3)]
+    gate = {"kind": "simple", "metric_key": "toy", "aggregation": "p50", "op": "gte", "value": 0.0}
+    with gradestack.grade(given, ["toy"], gate=gate, registry=registry) as held:
+        kept = gradestack.grade(given, ["toy"], gate=gate, registry=registry, output=tmp_path / "out")
+        assert list(held.rows()) == list(kept.rows())
+        assert held.summary == kept.summary
+        assert set(held.header) == set(kept.header)
 
 
 def test_a_kept_run_is_not_removed(finished):

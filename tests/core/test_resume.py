@@ -11,11 +11,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.jsonio import line_ranges
 from gradestack.rundir import journal
-from gradestack.rundir.fingerprint import fingerprint
 from gradestack.rundir.rows_file import RowsFile
-from gradestack_plugins.readers import jsonl
 from tests.core.outcomes import files_but_headers as files_of
 
 RECORDS = 400
@@ -24,7 +21,7 @@ RECORDS = 400
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Shards of some ten records, everything put on record at once."""
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=900))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
     monkeypatch.setattr(journal, "PAUSE", -1.0)
 
 
@@ -228,9 +225,9 @@ def unfinished(run, fill):
 def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, told, monkeypatch):
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
     if change == "version":
-        monkeypatch.setattr(fingerprint, "__version__", "0.0")
+        monkeypatch.setattr("gradestack.rundir.fingerprint.__version__", "0.0")
     unfinished(run, fill)
-    monkeypatch.setattr(fingerprint, "__version__", gradestack.__version__)
+    monkeypatch.setattr("gradestack.rundir.fingerprint.__version__", gradestack.__version__)
     if change == "touch":
         os.utime("runs.jsonl", (1, 1))
     with pytest.raises(ConfigError) as caught:

@@ -13,13 +13,13 @@ import gradestack
 from tests.core.outcomes import files_but_headers as files_of
 
 SCRIPT = """
-import functools, signal, sys, time
+import signal, sys, time
 from gradestack import run
 from gradestack.rundir import journal
 from gradestack.cli.commands import main
-from gradestack.jsonio import line_ranges
+from gradestack.jsonio import records
 from gradestack_plugins.readers import jsonl
-jsonl.line_ranges = functools.partial(line_ranges, size=13_000)
+records.SHARD_BYTES = 13_000
 journal.PAUSE = -1.0
 begun = time.process_time()
 signal.setitimer(signal.ITIMER_PROF, float(sys.argv[1]))

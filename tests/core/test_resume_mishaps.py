@@ -1,13 +1,11 @@
 """What becomes of the work done when a run ends in less usual ways."""
 
-import functools
 import json
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, LostEngineError
-from gradestack.jsonio import line_ranges
 from gradestack.rundir import journal
 from gradestack_plugins.readers import jsonl
 from tests.core.outcomes import files_but_headers
@@ -19,7 +17,7 @@ RECORDS = 60
 def _small(monkeypatch, tmp_path):
     """Shards of some ten records, everything put on record at once."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=600))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 600)
     monkeypatch.setattr(journal, "PAUSE", -1.0)
 
 

@@ -10,6 +10,7 @@ from gradestack.grading.result import ShardResult
 from gradestack.rundir import journal, place
 from gradestack.rundir.fingerprint import differences, range_mark
 from gradestack.rundir.journal import from_json, to_json
+from gradestack.rundir.pieces import Parts
 from gradestack.rundir.staging import Staging
 
 # records
@@ -21,8 +22,7 @@ def test_a_result_survives_its_record(tmp_path):
         ordinal=3,
         input="in",
         samples=2,
-        rows=tmp_path / "rows",
-        native={"e/a.json": tmp_path / "parts-x/3.native"},
+        parts=Parts(tmp_path / "rows", {"e/a.json": tmp_path / "parts-x/3.native"}),
         states={"g/m": {"sum": [1e16, 0.1 + 0.2, -0.0, 5e-324], "text": "\ud800é", "n": 2**70, "none": None}},
         tally={"m": {"g": {"sum": [0.1], "states": {"graded": 2}}}},
         bad=1,
@@ -37,12 +37,12 @@ def test_a_result_survives_its_record(tmp_path):
         *journal._PLAIN,
         "keys",
         "seen",
-        "native",
-        "rows",
+        "parts",
+        "tracebacks",
         "interrupted",
     }
     back = from_json(json.loads(json.dumps(to_json(result, tmp_path))), tmp_path)
-    assert back == attrs.evolve(result, rows=None)
+    assert back == attrs.evolve(result, parts=Parts(None, result.parts.native))
     assert repr(back.states) == repr(result.states)  # -0.0 == 0.0 would not tell
 
 

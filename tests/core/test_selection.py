@@ -1,13 +1,9 @@
 """Which samples count: the first tasks, certain tags, the last of several duplicates."""
 
-import functools
-
 import pytest
 
 from gradestack import DataError, Sample
 from gradestack.grading.selection import Selection, digest, tags_of
-from gradestack.jsonio import line_ranges
-from gradestack_plugins.readers import jsonl
 
 RECORDS = [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 2), ("c", 2)]
 
@@ -15,7 +11,7 @@ RECORDS = [("a", 1), ("b", 1), ("a", 2), ("c", 1), ("b", 2), ("c", 2)]
 @pytest.fixture(params=[1, 10_000], ids=["many shards", "one shard"])
 def run(run_lines, record, request, monkeypatch):
     """Return a function that runs two trials of three tasks, in shards of any size."""
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=request.param))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", request.param)
     tags = {"a": ["easy", "short"], "b": "easy", "c": [5]}
 
     def call(**suite):

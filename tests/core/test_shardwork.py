@@ -5,14 +5,15 @@ import pytest
 
 from gradestack import BadRecord, DataError, Expectation, PluginError, Sample, Source
 from gradestack.grading import block
-from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack.grading.selection import Selection, digest
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
+from tests.core.workers import grader_stage, metric
 
 SELECTION = Selection(
     tags=frozenset({"odd"}), last={digest(sample(21)): (3, 41), digest(sample(33)): (3, 33), digest(sample(7)): (3, 7)}
 )
+
 DATASET = {
     f"t{number}": Sample(id=f"t{number}", expected=Expectation(calls=(CALL,), text="2"), facets={"d": number})
     for number in range(0, 20, 2)
@@ -20,9 +21,9 @@ DATASET = {
 WAYS = {
     "plain": {},
     "selected": {"selection": SELECTION},
-    "joined": {"join": DATASET},
+    "joined": {"dataset": DATASET},
     "poisoned": {"poison": frozenset({(3, 0), (3, 12), (3, 13), (3, 99), (4, 5)})},
-    "all": {"selection": SELECTION, "join": DATASET, "poison": frozenset({(3, 11), (3, 41)})},
+    "all": {"selection": SELECTION, "dataset": DATASET, "poison": frozenset({(3, 11), (3, 41)})},
     "without exporters": {"exporters": ()},
     "without rows": {"rows": False},
     "figures only": {"rows": False, "exporters": ()},
@@ -74,7 +75,7 @@ def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, to
             assert len(read) - len(seen) <= block.LARGEST_BLOCK
             yield Sample(id=str(number), recorded={"score": 1.0})
 
-    worker = make_worker(graders=(GraderSlot(key="quality", component="toy", grader=Looking()),), metrics=())
+    worker = make_worker(graders=(grader_stage(key="quality", component="toy", grader=Looking()),), metrics=())
     result = worker.process(SHARD, reading())
     assert seen == [str(number) for number in range(200)]
     assert result.samples == 200
@@ -118,14 +119,14 @@ def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
 
 def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
     """Named as broken, whatever the size of blocks."""
-    fine = [MetricSlot(key="mean", of="quality", aggregator=Mean())]
-    broken = MetricSlot(key="broken", of="quality", aggregator=toys.Count(fail="add"))
+    fine = [metric(key="mean", of="quality", aggregator=Mean())]
+    broken = metric(key="broken", of="quality", aggregator=toys.Count(fail="add"))
     found = []
     for size in (1, 64):
         quick(size)
         worker = make_worker(metrics=(broken, *fine))
         result = worker.process(SHARD, records())
-        found.append((Mean().finish(result.states["quality/mean"]), result.rows.read_bytes(), result.broken))
+        found.append((Mean().finish(result.states["quality/mean"]), result.parts.rows.read_bytes(), result.broken))
     assert found[0] == found[1]
     assert list(found[0][2]) == ["quality/broken"]
 
@@ -136,7 +137,7 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 def sizes_of(monkeypatch, worker, seconds, count=300):
     """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock."""
     now, sizes = [0.0], []
-    columns = block.Judge.columns
+    columns = block.Graders.columns
 
     def timed(self, samples):
         now[0] += sum(seconds(int(each.id)) for each in samples)
@@ -144,7 +145,7 @@ def sizes_of(monkeypatch, worker, seconds, count=300):
         return columns(self, samples)
 
     monkeypatch.setattr(block, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(block.Judge, "columns", timed)
+    monkeypatch.setattr(block.Graders, "columns", timed)
     worker.process(SHARD, (Sample(id=str(number), recorded={"score": 1.0}) for number in range(count)))
     assert sum(sizes) == count
     return sizes
@@ -161,7 +162,7 @@ def test_slow_graders_are_asked_sample_by_sample(monkeypatch, make_worker):
     assert max(sizes_of(monkeypatch, make_worker(), lambda number: 0.004 if number < 40 else 1e-6)[:10]) <= 4
 
 
-@pytest.mark.parametrize("fields", [{"watch": True}, {"strict": True}])
+@pytest.mark.parametrize("fields", [{"noting": True}, {"strict": True}])
 def test_where_one_sample_may_end_everything_blocks_do_not_grow(monkeypatch, make_worker, fields):
     """The place noted is that of the sample being graded."""
     assert set(sizes_of(monkeypatch, make_worker(**fields), lambda _: 0.0, count=20)) == {1}

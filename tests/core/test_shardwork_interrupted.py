@@ -6,9 +6,9 @@ import attrs
 import pytest
 
 from gradestack import Aggregator, Extractor, Grade, Grader, Sample
-from gradestack.grading.plan import GraderSlot, MetricSlot
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
+from tests.core.workers import grader_stage, metric
 
 
 @attrs.frozen(kw_only=True)
@@ -37,7 +37,7 @@ def stop():
 
 def slots(*graders):
     return tuple(
-        GraderSlot(key=key, component="toy", grader=grader)
+        grader_stage(key=key, component="toy", grader=grader)
         for key, grader in zip(("quality", "b", "c"), graders, strict=False)
     )
 
@@ -49,8 +49,8 @@ def interrupted(make_worker, quick, toys):
 
     def run(*graders, given=None, **fields):
         made = slots(*graders)
-        count = MetricSlot(key="toy_count", of="quality", aggregator=toys.Count())
-        means = [MetricSlot(key="mean", of=slot.key, aggregator=Mean()) for slot in made]
+        count = metric(key="toy_count", of="quality", aggregator=toys.Count())
+        means = [metric(key="mean", of=slot.key, aggregator=Mean()) for slot in made]
         usual = {"graders": made, "metrics": (count, *means)}
         before = signal.getsignal(signal.SIGINT)
         try:
@@ -90,13 +90,13 @@ def test_graders_of_texts_are_interrupted_alike(interrupted, toys):
             return "text"
 
     made = (
-        GraderSlot(key="quality", component="toy", grader=toys.Toy()),
-        GraderSlot(key="b", component="toy", grader=toys.Toy(), extractor=Text()),
+        grader_stage(key="quality", component="toy", grader=toys.Toy()),
+        grader_stage(key="b", component="toy", grader=toys.Toy(), extractor=Text()),
     )
     given = [sample(number, id=str(number), facets={}) for number in range(60)]
     metrics = (
-        MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),
-        MetricSlot(key="mean", of="b", aggregator=Mean()),
+        metric(key="toy_count", of="quality", aggregator=toys.Count()),
+        metric(key="mean", of="b", aggregator=Mean()),
     )
     result = interrupted(graders=made, metrics=metrics, given=iter(given))
     assert consistent(result) == [str(number) for number in range(41)]
@@ -175,8 +175,8 @@ class Pressing(Aggregator[dict[str, int]]):
 def test_ctrl_c_while_figures_are_counted_waits_for_them(interrupted, toys, times):
     """However often: the block's rows and figures stay together, and then the run ends."""
     metrics = (
-        MetricSlot(key="press", of="quality", aggregator=Pressing(press=ctrl_c(times))),
-        MetricSlot(key="toy_count", of="quality", aggregator=toys.Count()),
+        metric(key="press", of="quality", aggregator=Pressing(press=ctrl_c(times))),
+        metric(key="toy_count", of="quality", aggregator=toys.Count()),
     )
     result = interrupted(Interrupted(), metrics=metrics)
     assert consistent(result) == [str(number) for number in range(15)]
@@ -191,5 +191,5 @@ def test_figures_that_are_torn_are_not_passed_on(interrupted):
             interrupted(
                 Interrupted(),
                 given=given,
-                metrics=(MetricSlot(key="press", of="quality", aggregator=Pressing(press=stop)),),
+                metrics=(metric(key="press", of="quality", aggregator=Pressing(press=stop)),),
             )

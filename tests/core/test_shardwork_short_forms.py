@@ -3,11 +3,11 @@
 import attrs
 import pytest
 
-from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample
-from gradestack.grading.plan import GraderSlot, MetricSlot
+from gradestack import Aggregator, Grade, Grader, Key, Reason, Sample, replace
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from tests.core.block_samples import SHARD, Log, numbered
+from tests.core.workers import grader_stage, metric
 
 
 @attrs.frozen(kw_only=True)
@@ -57,8 +57,8 @@ class Blind(Reading):
 def test_reasons_are_asked_for_where_somebody_reads_them(make_worker, aggregator, rows_kept, exporters, reasons):
     """Rows, exporters, or one of the metrics."""
     worker = make_worker(
-        graders=(GraderSlot(key="quality", component="toy", grader=Explaining()),),
-        metrics=(MetricSlot(key="n", of="quality", aggregator=aggregator),),
+        graders=(grader_stage(key="quality", component="toy", grader=Explaining()),),
+        metrics=(metric(key="n", of="quality", aggregator=aggregator),),
         rows=rows_kept,
         exporters=exporters,
     )
@@ -100,7 +100,7 @@ def test_a_class_that_counts_anew_does_not_inherit_the_way_of_counting_blocks():
         reads_reasons = False
 
         def add(self, state, key, grade):
-            return super().add(state, key, attrs.evolve(grade, score=0.0))
+            return super().add(state, key, replace(grade, score=0.0))
 
     keys, grades = [Key(id=str(number)) for number in range(3)], [Grade(score=1.0)] * 3
     doubled, odd = Doubled(), Odd()

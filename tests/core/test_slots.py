@@ -16,14 +16,14 @@ from gradestack import (
     Source,
     Status,
 )
-from gradestack.grading.plan import GraderSlot
 from gradestack.grading.turns import grade_sample
+from tests.core.workers import grader_stage
 
 
 @pytest.fixture
 def slot(toys):
     """The toy grader as `quality`."""
-    return GraderSlot(key="quality", component="toy", grader=toys.Toy())
+    return grader_stage(key="quality", component="toy", grader=toys.Toy())
 
 
 def sample(do=None, **fields):
@@ -85,7 +85,7 @@ def test_deep_recursion_is_a_failure_with_a_plain_message(slot, toys):
         def grade(self, sample):
             return self.grade(sample)
 
-    grade, _ = grade_sample(GraderSlot(key="q", component="endless", grader=Endless()), sample())
+    grade, _ = grade_sample(grader_stage(key="q", component="endless", grader=Endless()), sample())
     assert (grade.fault.type, grade.fault.message) == ("RecursionError", "nested too deeply")
 
 
@@ -112,7 +112,7 @@ def test_a_grader_may_handle_failed_runs_itself():
         def grade(self, sample):
             return Grade(score=0.0)
 
-    grade, _ = grade_sample(GraderSlot(key="q", component="t", grader=Tolerant()), sample(status=Status.FAILED))
+    grade, _ = grade_sample(grader_stage(key="q", component="t", grader=Tolerant()), sample(status=Status.FAILED))
     assert grade.score == 0.0
 
 
@@ -146,7 +146,7 @@ class LastMessage(Extractor):
 
 
 def text_slot(profile="documented"):
-    return GraderSlot(key="q", component="length", grader=Length(), extractor=LastMessage(), profile=profile)
+    return grader_stage(key="q", component="length", grader=Length(), extractor=LastMessage(), profile=profile)
 
 
 def talk(*turns, truth=None, **fields):

@@ -132,16 +132,6 @@ def test_a_discarded_run_leaves_everything_as_it_was(tmp_path):
     assert (place / "old").read_text() == "x"
 
 
-def test_a_temporary_run_has_a_place_of_its_own():
-    """Without a place, a directory of the system's."""
-    staging = Staging(None)
-    path = staging.commit()
-    assert path.is_dir()
-    assert not staging.parts.exists()
-    staging.discard()
-    assert not path.exists()
-
-
 def test_latest_points_at_the_last_run(tmp_path):
     """A link beside the runs; what is no link is left alone."""
     for name in ("one", "two"):

@@ -5,6 +5,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, PluginError, load_suite
 from gradestack.python_api import files_suite
+from gradestack.suites.options import RunOptions
 from tests.core.toy_components import BASE
 
 
@@ -170,14 +171,15 @@ def test_a_suite_given_as_mapping_is_not_changed(tmp_path, registry, write_lines
 def test_files_without_a_suite(tmp_path, registry, write_lines, record):
     """Named after the first file, its format's stack, options as given."""
     path = write_lines([record("a")], "my runs.jsonl")
-    suite = files_suite(path, registry=registry, profile="upstream", overrides=["reports=[]"])
+    options = RunOptions(registry=registry, overrides=["reports=[]"])
+    suite = files_suite(path, options, profile="upstream")
     assert (suite.name, suite.profile, suite.config["stack"]) == ("my runs", "upstream", "jsonl")
     with pytest.raises(ConfigError, match="no file to grade"):
-        files_suite([], registry=registry)
+        files_suite([], options)
     with pytest.raises(ConfigError, match="unknown stack 'jsn'"):
-        files_suite([path], stack="jsn", registry=registry)
+        files_suite([path], options, stack="jsn")
     with pytest.raises(ConfigError, match="unknown reader 'jsn'"):
-        files_suite([path], reader="jsn", registry=registry)
+        files_suite([path], options, reader="jsn")
 
 
 # datasets

@@ -291,7 +291,18 @@ def listed_stack() -> list[str]:
 
 
 class Plain(Grader):
-    """A grader whose author forgot attrs."""
+    """A grader without options, which needs no attrs."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"calls"})
+
+    def grade(self, sample: Sample) -> Grade:
+        return Grade(score=1.0)
+
+
+class Forgetful(Grader):
+    """A grader with an option whose author forgot attrs."""
+
+    limit: int = 3
 
     def grade(self, sample: Sample) -> Grade:
         return Grade(score=1.0)

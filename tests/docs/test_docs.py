@@ -33,8 +33,7 @@ import gradestack
 from gradestack import Outcome, discover
 from gradestack.api import KINDS
 from gradestack.cli.commands import cli
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
 
@@ -309,6 +308,15 @@ def test_every_contract_method_is_described():
         assert own <= names, (kind, own - names)
 
 
+def test_the_easy_reader_is_described():
+    """docs/plugins.md names every public member of RecordReader, and a format with it takes at most 30 lines."""
+    page = DOCS / "plugins.md"
+    words = {word.partition("(")[0] for word in _words(page.read_text(encoding="utf-8"))}
+    assert {name for name in vars(gradestack.RecordReader) if not name.startswith("_")} <= words
+    code = next(block.text for block in _blocks(page) if "(RecordReader)" in block.text)
+    assert len(code.splitlines()) <= 30
+
+
 def test_every_public_name_is_documented():
     """docs/python-api.md names everything that `import gradestack` offers."""
     text = (DOCS / "python-api.md").read_text(encoding="utf-8")
@@ -327,7 +335,7 @@ def test_every_suite_key_is_described():
 def test_every_sample_field_is_described(registry):
     """docs/samples.md names every field of Sample and every key of the jsonl form."""
     words = _words((DOCS / "samples.md").read_text(encoding="utf-8"))
-    fields = {field.name for field in gradestack.Sample.__attrs_attrs__}
+    fields = set(gradestack.Sample.__struct_fields__)
     keys = set(registry.load("reader", "jsonl").json_schema()["properties"])
     assert (fields | keys) - words == set()
 

@@ -19,10 +19,10 @@ GRADER, FILES, OUT = sys.argv[1:4]
 RANGES = 10
 
 
-def run(engine, watch=None):
+def run(engine, progress=None):
     grader = {"kind": "python_function", "file": GRADER, "name": "grade"}
     suite = {"name": "x", "target": {"paths": [FILES]}, "graders": {"g": grader}, "reports": [], "engine": engine}
-    gradestack.run(suite, output=OUT, allow_code=True, watch=watch)
+    gradestack.run(suite, output=OUT, allow_code=True, progress=progress)
     found = {name: (Path(OUT) / name).read_bytes() for name in ("results.jsonl", "summary.json")}
     shutil.rmtree(OUT)
     return found
@@ -36,7 +36,7 @@ class Killer:
         self.at = set(chance.sample(range(1, RANGES), chance.randint(1, 2)))
 
     def __call__(self, progress):
-        if progress.stage == "grading":
+        if progress.phase == "grading":
             self.ranges += 1
             if self.ranges in self.at:
                 self.chance.choice(multiprocessing.active_children()).kill()

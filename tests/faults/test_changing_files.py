@@ -1,6 +1,5 @@
 """Files that change while they are read: what was planned is graded, or the run says that it cannot be."""
 
-import functools
 import json
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 import gradestack
 from gradestack import DataError
 from gradestack.grading import loop
-from gradestack.jsonio import line_ranges
 
 ENGINES = ["serial", {"kind": "processes", "workers": 2}]
 
@@ -36,8 +34,7 @@ def lines(tmp_path, monkeypatch):
     call = {"name": "f", "arguments": {"a": 1}}
     records = [{"id": f"t{n}", "expected": [call], "predicted": [call] * (n % 3)} for n in range(200)]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    small = functools.partial(line_ranges, size=path.stat().st_size // 10)
-    monkeypatch.setattr("gradestack_plugins.readers.jsonl.line_ranges", small)
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", path.stat().st_size // 10)
     return path
 
 
@@ -91,7 +88,7 @@ def test_a_file_removed_meanwhile_ends_the_run(lines, tmp_path, engine, meanwhil
 @pytest.mark.parametrize("engine", ENGINES, ids=["serial", "processes"])
 def test_a_list_cut_short_meanwhile_is_not_taken_for_whole(tmp_path, engine, meanwhile, monkeypatch):
     """A JSON list has records missing at its end only with a word about it."""
-    monkeypatch.setattr("gradestack.jsonio.lists.LIST_SHARD_BYTES", 2000)
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 2000)
     path = tmp_path / "results.json"
     call = {"name": "f", "kwargs": {"a": 1}}
     record = {"reward": 1.0, "info": {"task": {"actions": [call]}}, "traj": [], "trial": 0}

@@ -13,6 +13,7 @@ from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, Gradesta
 
 if TYPE_CHECKING:
     from gradestack.report import Report
+    from gradestack.suites.options import RunOptions
     from gradestack.suites.spec import Suite
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -29,6 +30,7 @@ def _run_options(command: Command) -> Command:
             click.option(
                 "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
             ),
+            click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it."),
             click.option("--no-rows", is_flag=True, help="Keep no results.jsonl: figures only."),
             click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
@@ -70,7 +72,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
         from gradestack.rundir.place import can_continue  # noqa: PLC0415
 
         graded = report.summary["incomplete"] == PAGES_MISSING
-        if can_continue(report.path):
+        if report.path is not None and can_continue(report.path):
             rest = "--resume writes the pages" if graded else "--resume grades the rest"
         else:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
@@ -97,62 +99,51 @@ def _registry(*, no_plugins: bool) -> Any:
     return found
 
 
-def _execute(
-    make: Callable[[dict[str, Any]], Suite],
-    *,
-    output: str | None,
-    overrides: tuple[str, ...],
-    num_runs: int | None,
-    no_rows: bool,
-    engine: str | None,
-    workers: int | None,
-    resume: bool,
-    quiet: bool,
-    strict: bool,
-    no_plugins: bool,
-) -> None:
+def _say(text: str) -> None:
+    click.echo(printable(text), err=True)
+
+
+def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
     """Run the suite that ``make`` returns when it is given what all grading commands take."""
-    from pathlib import Path  # noqa: PLC0415 - not needed for --help
+    import attrs  # noqa: PLC0415 - not needed for --help
 
     from gradestack.cli import console  # noqa: PLC0415
     from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
     from gradestack.rundir.place import check_place  # noqa: PLC0415
     from gradestack.runner import run_suite  # noqa: PLC0415
+    from gradestack.suites.options import RunOptions  # noqa: PLC0415
 
-    place = Path(output) if output is not None else None
-    if place is not None:
-        check_place(place)  # before any work is done
-    if num_runs is not None:
-        overrides = (*overrides, f"num_runs={num_runs}")
-    registry = _registry(no_plugins=no_plugins)
-    suite = make({"overrides": overrides, "engine": engine, "workers": workers, "registry": registry})
-
-    def say(text: str) -> None:
-        click.echo(printable(text), err=True)
-
+    runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
+    if runs is not None:
+        shared["overrides"] += (f"num_runs={runs}",)
+    rows, registry = not shared.pop("no_rows"), _registry(no_plugins=shared.pop("no_plugins"))
+    debug = click.get_current_context().obj == "debug"
+    options = RunOptions(**shared, rows=rows, registry=registry, say=_say, debug=debug)
+    if options.output is not None:
+        check_place(options.output)  # before any work is done
+    suite = make(options)
     with like_ctrl_c():
-        with console.progress(suite.name, quiet=quiet) as watch:
-            report = run_suite(suite, place, strict=strict, rows=not no_rows, resume=resume, watch=watch, say=say)
+        with console.progress(suite.name, quiet=quiet) as shown:
+            report = run_suite(suite, attrs.evolve(options, progress=shown))
         _finish(report, quiet=quiet)
 
 
 @cli.command()
 @click.argument("suite")
 @click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
-@click.option("--allow-code", is_flag=True, help="Import Python code that the suite names. Only for suites you trust.")
 @_run_options
-def run(suite: str, *, cached: str | None, allow_code: bool, **shared: Any) -> None:
+def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     """Run the suite file SUITE: read, grade, gate, report."""
-    from gradestack.python_api import load_suite  # noqa: PLC0415
+    from gradestack.python_api import read_suite  # noqa: PLC0415
 
-    def make(common: dict[str, Any]) -> Suite:
-        return load_suite(suite, cached=cached, allow_code=allow_code, **common)
-
-    _execute(make, **shared)
+    _execute(lambda options: read_suite(suite, options, cached), shared)
 
 
 @cli.command()
 @click.argument("files", nargs=-1, required=True)
+@click.option(
+    "--grader", "graders", multiple=True, metavar="NAME", help="Grader, or FILE.py:NAME; in place of a stack."
+)
 @click.option("--stack", metavar="NAME", help="Metric stack [default: the format's own].")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
@@ -160,33 +151,24 @@ def run(suite: str, *, cached: str | None, allow_code: bool, **shared: Any) -> N
     "--profile", type=click.Choice(["documented", "upstream"]), help="What the document defines, or the program does."
 )
 @_run_options
-def grade(
-    files: tuple[str, ...],
-    *,
-    stack: str | None,
-    reader: str | None,
-    dataset: str | None,
-    profile: Any,
-    **shared: Any,
-) -> None:
+def grade(files: tuple[str, ...], *, graders: tuple[str, ...], **shared: Any) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    def make(common: dict[str, Any]) -> Suite:
-        return files_suite(files, stack=stack, reader=reader, dataset=dataset, profile=profile, **common)
-
-    _execute(make, **shared)
+    given = {key: shared.pop(key) for key in ("stack", "reader", "dataset", "profile")}
+    _execute(lambda options: files_suite(files, options, graders=graders, **given), shared)
 
 
 @cli.command()
 @click.argument("suite")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
+@click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it.")
 @debug_option
-def validate(suite: str, *, overrides: tuple[str, ...]) -> None:
+def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> None:
     """Check the suite file SUITE without running it."""
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
-    found = load_suite(suite, overrides=overrides)
+    found = load_suite(suite, overrides=overrides, allow_code=allow_code)
     click.echo(f"{suite}: valid")
     click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
@@ -297,7 +279,7 @@ def main(arguments: list[str] | None = None) -> None:
         if getattr(stream, "errors", None) == "strict":  # a name or a mark the terminal cannot show is not a crash
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        cli.main(args=given, prog_name="gradestack", standalone_mode=False)
+        cli.main(args=given, prog_name="gradestack", standalone_mode=False, obj="debug" if "--debug" in given else None)
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradestack.cli.progress_line import shown
 from gradestack.errors import printable
-from gradestack.grading.progress import Watcher
+from gradestack.grading.progress import ProgressCallback
 from gradestack.report import Report
 
 _BAR = 40
@@ -34,7 +34,7 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def progress(name: str, *, quiet: bool) -> Iterator[Watcher]:
+def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
     """Say what is run and show that work goes on; yield the function to call with the run's progress."""
     if quiet:
         yield lambda _: None

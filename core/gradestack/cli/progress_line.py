@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from gradestack.grading.progress import Progress, Watcher
+from gradestack.grading.progress import Progress, ProgressCallback
 
 _WIDTH = 40
 _PLAIN_EVERY = 10.0
@@ -54,8 +54,8 @@ class Meter:
 
     def line(self, progress: Progress) -> str:
         """Return how far the run is: ``12,800 samples graded, 6,400/s, about 20 s left; 3 failed; 1 bad record``."""
-        if progress.stage != "grading":
-            return f"{progress.samples:,} samples graded; writing {progress.stage}"
+        if progress.phase != "grading":
+            return f"{progress.samples:,} samples graded; writing {progress.phase}"
         seconds = time.monotonic() - self._begun
         fresh = progress.samples - progress.resumed
         parts = [f"{progress.samples:,} samples graded"]
@@ -71,7 +71,7 @@ class Meter:
 
 
 @contextmanager
-def shown() -> Iterator[Watcher]:
+def shown() -> Iterator[ProgressCallback]:
     """Show that work goes on; yield the function to call with the run's progress.
 
     A live line on a terminal, a plain line every ten seconds elsewhere, both on standard error.
@@ -93,7 +93,7 @@ def shown() -> Iterator[Watcher]:
 
         def live(progress: Progress) -> None:
             meter.note(progress)
-            if progress.stage != "grading" or time.monotonic() - state["said"] > _LIVE_EVERY:
+            if progress.phase != "grading" or time.monotonic() - state["said"] > _LIVE_EVERY:
                 state["said"] = time.monotonic()
                 share = progress.share
                 bar.update(task, total=share and 1.0, completed=share or 0.0, description=meter.line(progress))

@@ -1,15 +1,14 @@
-"""Gates: a rule over the metrics that decides pass or fail, and the per-sample rule that goes with it."""
+"""Gates as rules: what each form compares, which samples pass by it, and how people read it."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from typing import Literal, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import attrs
 
-from gradestack.api import Profile
-from gradestack.model import JSON
+from gradestack.grading.counts import SampleRule
 
 Op = Literal["gt", "gte", "lt", "lte", "eq"]
 OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
@@ -19,6 +18,15 @@ OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "lte": ("<=", operator.le),
     "eq": ("==", operator.eq),
 }
+Aggregation = Literal["avg_score", "accuracy", "pass_rate", "min", "max", "median", "p50", "p95", "p99"]
+PERCENT = ("accuracy", "pass_rate")
+"""Aggregations from 0 to 100."""
+OnNoData = Literal["fail", "pass"]
+
+
+def _comparison(name: str, gate: Threshold) -> str:
+    how = "" if gate.aggregation == "avg_score" else f" {gate.aggregation}"
+    return f"{name}{how} {OPERATORS[gate.op][0]} {gate.value:g}{'%' if gate.aggregation in PERCENT else ''}"
 
 
 @attrs.frozen(kw_only=True)
@@ -26,22 +34,27 @@ class GateSpec:
     """A flat gate, as letta-evals suites write it.
 
     Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is
-    the percentage of graded samples that pass, 0 to 100.
+    the percentage of graded samples that pass, 0 to 100; ``upstream``: of the recorded runs that did not fail.
     """
 
     op: Op
     value: float
     metric_key: str | None = None
-    """Grader key; default the first grader."""
+    """Grader key; default the first grader. A resolved gate has it."""
     metric: Literal["avg_score", "accuracy"] = "avg_score"
     pass_op: Op | None = None
     """Per-sample rule; default: the gate's own ``op``."""
     pass_value: float | None = None
     """Per-sample rule; default: the gate's own ``value``."""
-    on_no_data: Literal["fail", "pass"] = "fail"
+    on_no_data: OnNoData = "fail"
     """What an empty series decides in the documented profile; upstream compares 0.0."""
     per: str | None = None
     """``model``, or the name of a facet: the gate must hold in every group."""
+
+    @property
+    def aggregation(self) -> Aggregation:
+        """``metric``, by the name the other forms have for it."""
+        return self.metric
 
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes.
@@ -54,44 +67,129 @@ class GateSpec:
         threshold = self.value if self.pass_value is None else self.pass_value
         return OPERATORS[self.pass_op or self.op][1](score, threshold)
 
-    def text(self, key: str) -> str:
-        """Return the rule as people read it: ``quality >= 0.75``."""
-        name = f"{key} accuracy" if self.metric == "accuracy" else key
-        return f"{name} {OPERATORS[self.op][0]} {self.value:g}{'%' if self.metric == 'accuracy' else ''}"
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``quality >= 0.75``."""
+        return _comparison(self.metric_key or "", self)
 
 
-class SampleRule(Protocol):
-    """What decides whether one score passes."""
+@attrs.frozen(kw_only=True)
+class SimpleGate:
+    """One metric, aggregated, against a threshold.
+
+    ``accuracy`` (also spelled ``pass_rate``) is the percentage of graded scores >= ``pass_threshold``.
+    """
+
+    metric_key: str
+    op: Op
+    value: float
+    kind: Literal["simple"] = "simple"
+    aggregation: Aggregation = "avg_score"
+    pass_threshold: float = 1.0
+    on_no_data: OnNoData = "fail"
+    per: str | None = None
+    """``model``, or the name of a facet: the gate must hold in every group."""
 
     def sample_passes(self, score: float) -> bool:
-        """Return whether one score passes."""
+        """Return whether one score passes: score >= ``pass_threshold``."""
+        return score >= self.pass_threshold
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``quality p95 >= 0.75``."""
+        return _comparison(self.metric_key, self)
 
 
-def passes(gate: SampleRule | None, score: float) -> bool:
-    """Return whether one score passes by the gate's per-sample rule; without a gate, score >= 1.0."""
-    return score >= 1.0 if gate is None else gate.sample_passes(score)
+@attrs.frozen(kw_only=True)
+class WeightedGate:
+    """Each metric is aggregated first; the gate compares sum(weight x figure) / sum(weights)."""
+
+    weights: dict[str, float]
+    aggregation: Aggregation
+    op: Op
+    value: float
+    kind: Literal["weighted_average"] = "weighted_average"
+    on_no_data: OnNoData = "fail"
+    per: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if not self.weights:
+            msg = "weights: at least one is needed"
+            raise ValueError(msg)
+        negative = [key for key, weight in self.weights.items() if weight < 0]
+        if negative or not any(self.weights.values()):
+            msg = f"weights must not be negative and not all zero, got {self.weights}"
+            raise ValueError(msg)
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes: score >= 1.0."""
+        return score >= 1.0
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``weighted average of 3 quality + 1 speed >= 0.75``."""
+        names = " + ".join(f"{weight:g} {key}" for key, weight in self.weights.items())
+        return _comparison(f"weighted average of {names}", self)
 
 
-def evaluate(gate: GateSpec, key: str, figures: dict[str, JSON], profile: Profile) -> dict[str, JSON]:
-    """Return the gate's verdict over one grader's figures.
+@attrs.frozen(kw_only=True)
+class LogicalSpec:
+    """A logical gate as written: its conditions are not resolved yet."""
 
-    Args:
-        gate: The rule.
-        key: Key of the grader it is about.
-        figures: ``{"avg_score": float | None, "pass_rate": percent | None}`` of that grader, None without data.
-        profile: ``upstream`` compares 0.0 where there is no data; ``documented`` calls that ``no_data``.
+    operator: Literal["and", "or"]
+    conditions: tuple[dict[str, Any], ...]
+    kind: Literal["logical"] = "logical"
+    on_no_data: OnNoData = "fail"
+    """Taken over by conditions that say nothing of their own."""
+    per: str | None = None
 
-    Returns:
-        ``{"metric_key", "metric", "op", "value", "text", "actual", "passed", "outcome"}``, outcome one of ``passed``,
-        ``failed``, ``no_data``.
+    def __attrs_post_init__(self) -> None:
+        if not self.conditions:
+            msg = "conditions: at least one is needed"
+            raise ValueError(msg)
+
+
+@attrs.frozen(kw_only=True)
+class LogicalGate:
+    """All (``and``) or any (``or``) of several conditions, each a simple or again a logical gate."""
+
+    operator: Literal["and", "or"]
+    conditions: tuple[Gate, ...]
+    on_no_data: OnNoData = "fail"
+    per: str | None = None
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes: score >= 1.0."""
+        return score >= 1.0
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``(quality >= 0.75) and (speed >= 0.5)``."""
+        return f" {self.operator} ".join(f"({part.text})" for part in self.conditions)
+
+
+Threshold = GateSpec | SimpleGate | WeightedGate
+"""A gate that compares one figure."""
+Gate = Threshold | LogicalGate
+
+
+def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield (place below the gate, grader key) for every grader a gate names."""
+    if isinstance(gate, LogicalGate):
+        for position, part in enumerate(gate.conditions):
+            for place, key in keys_of(part):
+                yield ("conditions", position, *place), key
+    elif isinstance(gate, WeightedGate):
+        for key in gate.weights:
+            yield ("weights", key), key
+    elif gate.metric_key:
+        yield ("metric_key",), gate.metric_key
+
+
+def needs_scores(gate: Gate, rule: SampleRule | None) -> bool:
+    """Return whether a gate needs the scores of all rows.
+
+    A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.
     """
-    actual = figures["avg_score"] if gate.metric == "avg_score" else figures["pass_rate"]
-    if actual is None and profile == "upstream":
-        actual = 0.0
-    if actual is None:
-        passed, outcome = gate.on_no_data == "pass", "no_data"
-    else:
-        passed = OPERATORS[gate.op][1](actual, gate.value)
-        outcome = "passed" if passed else "failed"
-    rule = {"metric_key": key, "metric": gate.metric, "op": gate.op, "value": gate.value, "text": gate.text(key)}
-    return {**rule, "actual": actual, "passed": passed, "outcome": outcome}
+    counted = isinstance(gate, GateSpec) and (gate.metric == "avg_score" or gate is rule)
+    return not counted or gate.per is not None

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from gradestack.api import Aggregator, Profile
 from gradestack.exact import Partials, exact_mean, merge_exact
 from gradestack.exact import add_times as add_exact_times
-from gradestack.gates.rules import SampleRule, passes
 from gradestack.model import JSON, Grade, Key, Outcome
+
+
+class SampleRule(Protocol):
+    """What decides whether one score passes."""
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes."""
+
+
+def passes(gate: SampleRule | None, score: float) -> bool:
+    """Return whether one score passes by the gate's per-sample rule; without a gate, score >= 1.0."""
+    return score >= 1.0 if gate is None else gate.sample_passes(score)
 
 
 class Count(TypedDict):

@@ -12,7 +12,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import attrs
@@ -20,8 +19,7 @@ import attrs
 from gradestack.api import Reader, Shard
 from gradestack.errors import GradestackError
 from gradestack.grading.reading import records_of
-from gradestack.jsonio.values import loads
-from gradestack.model import Sample, Source, Status
+from gradestack.model import Sample, Status
 
 DIGEST = 8
 """Bytes of one digest."""
@@ -126,22 +124,6 @@ def _later_ones(digests: Sequence[int], positions: Sequence[int], most: int) -> 
     return found
 
 
-def places_in_rows(path: Path, wanted: Mapping[Span, Sequence[int]]) -> list[str]:
-    """Return the places of samples, by shard and position in it, from the rows written so far."""
-    found: list[str] = []
-    with path.open("rb") as file:
-        for span, positions in wanted.items():
-            file.seek(span.offset)
-            rows = (loads(line) for line in islice(file, span.samples))
-            found += _picked((_row_place(row) for row in rows if row["status"] != Status.MISSING), positions)
-    return found
-
-
-def _row_place(row: Mapping[str, Any]) -> str:
-    source = row["source"]
-    return f"{Source(**source)}" if source is not None else f"{row['sample']['id']}"
-
-
 class _Takes(Protocol):
     def takes(self, sample: Sample, place: tuple[int, int]) -> bool: ...
 
@@ -172,13 +154,13 @@ def places_in_input(
             and sample.status is not Status.MISSING
         )
         try:
-            found += _picked(kept, positions)
+            found += picked(kept, positions)
         except (GradestackError, OSError):  # the input is gone by now; the count stands, only the list ends here
             break
     return found
 
 
-def _picked(places: Iterator[str], positions: Sequence[int]) -> list[str]:
+def picked(places: Iterator[str], positions: Sequence[int]) -> list[str]:
     """Return the entries at some positions of an iterator, reading no further than the last of them."""
     chosen = set(positions)
     return [place for at, place in enumerate(islice(places, max(positions) + 1)) if at in chosen]

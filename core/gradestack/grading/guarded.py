@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Callable
+
 from gradestack.errors import PluginError
-from gradestack.grading.plan import GraderSlot
+from gradestack.grading.plan import Stage
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed
 from gradestack.plugin_errors import stable_text
 
+TRACEBACKS: dict[str, str] = {}
+"""Grader key -> traceback of the first error it raised on the shard at hand."""
 
-def _guarded(slot: GraderSlot, sample: Sample, *, strict: bool) -> Grade:
+
+def guarded_grade(method: Callable[[Sample], Grade], stage: Stage, sample: Sample, *, strict: bool) -> Grade:
+    """Return what a grader's method says about a sample; a failed grade that names it, whatever it raises.
+
+    Raises:
+        PluginError: It raised or broke the contract, and ``strict`` is set.
+    """
     try:
-        grade = slot.grader.grade(sample)
-        problem = check_grade(grade) if isinstance(grade, Grade) else _no_grade(grade)
+        grade = method(sample)
+        problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
-        return _raised(slot, sample, error, strict=strict)
-    return grade if problem is None else _unsound(slot, sample, problem, strict=strict)
+        return _raised(stage, sample, error, strict=strict)
+    return grade if problem is None else _unsound(stage, sample, problem, strict=strict)
 
 
-def _no_grade(returned: object) -> str:
-    return f"returned {type(returned).__name__}, not a Grade"
-
-
-def _raised(slot: GraderSlot, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
+def _raised(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
     if strict:
-        msg = f"grader {slot.key!r} ({slot.signature}) raised on {sample.source or sample.id}"
+        msg = f"grader {stage.key!r} ({stage.signature}) raised on {sample.source or sample.id}"
         raise PluginError(msg, f"{type(error).__name__}: {error}") from error
-    said = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
-    if isinstance(error, MemoryError) and not said:
-        said = "not enough memory"
+    if stage.key not in TRACEBACKS and not isinstance(error, MemoryError):
+        below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
+        TRACEBACKS[stage.key] = "".join(traceback.format_exception(type(error), error, below))
+    text = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
+    if isinstance(error, MemoryError) and not text:
+        text = "not enough memory"
     return failed(
-        Fault(category="grading", code="raised", message=said, type=type(error).__name__, component=slot.signature)
+        Fault(category="grading", code="raised", message=text, type=type(error).__name__, component=stage.signature)
     )
 
 
-def _unsound(slot: GraderSlot, sample: Sample, problem: str, *, strict: bool) -> Grade:
+def _unsound(stage: Stage, sample: Sample, problem: str, *, strict: bool) -> Grade:
     if strict:
-        msg = f"grader {slot.key!r} ({slot.signature}) broke its contract on {sample.source or sample.id}"
+        msg = f"grader {stage.key!r} ({stage.signature}) broke its contract on {sample.source or sample.id}"
         raise PluginError(msg, problem)
     return failed(
-        Fault(category="grading", code="bad_grade", message=problem, type="ContractError", component=slot.signature)
+        Fault(category="grading", code="bad_grade", message=problem, type="ContractError", component=stage.signature)
     )
 
 
-def _unhandled(sample: Sample) -> Grade:
+def unhandled(sample: Sample) -> Grade:
+    """Return the grade of a sample its grader is not asked about: a run that failed, or is missing."""
     if sample.status is Status.MISSING:
         fault = Fault(category="data", code="missing", message="the recording has no run of this dataset row")
         return Grade(outcome=Outcome.MISSING, fault=fault, rationale=fault.message)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -12,10 +12,9 @@ import attrs
 from gradestack.api import Aggregator
 from gradestack.grading.counts import Tally, merge_tallies
 from gradestack.grading.duplicates import Identities
+from gradestack.grading.plan import Plan
 from gradestack.grading.result import ShardResult
-from gradestack.jsonio.values import dumps
 from gradestack.plugin_errors import error_text
-from gradestack.suites.spec import Suite
 
 LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
@@ -31,7 +30,6 @@ class Merged:
     by_input: dict[str, dict[str, Any]] = attrs.field(factory=dict)
     """Input name -> states, for exporters."""
     tally_by_input: dict[str, Tally] = attrs.field(factory=dict)
-    native: dict[tuple[str, str], list[Path]] = attrs.field(factory=dict)
     bad: int = 0
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     duplicates: int = 0
@@ -40,6 +38,8 @@ class Merged:
     broken: dict[str, str] = attrs.field(factory=dict)
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds over all shards."""
+    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    """Grader key -> traceback of the first error it raised."""
     interrupted: bool = False
 
 
@@ -51,21 +51,18 @@ class Merging:
         identities: Digests of all samples so far.
     """
 
-    def __init__(self, suite: Suite) -> None:
-        self.suite, self.merged, self.identities = suite, Merged(), Identities()
-        self.metrics: Mapping[str, Aggregator[Any]] = {
-            f"{metric.of}/{metric.stage.key}": metric.stage.component for metric in suite.metrics
-        }
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.merged, self.identities = plan, Merged(), Identities()
+        self.metrics: Mapping[str, Aggregator[Any]] = {metric.name: metric.stage.component for metric in plan.metrics}
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
         merged = self.merged
-        for artefact, path in result.native.items():
-            merged.native.setdefault((result.input, artefact), []).append(path)
         merged.broken = {**result.broken, **merged.broken}
+        merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         self._states(merged.states, result.states)
         merge_tallies(merged.tally, result.tally)
-        if self.suite.exporters:
+        if self.plan.exporters:
             # Merging may have taken pieces of the states over, so these need their own.
             self._states(merged.by_input.setdefault(result.input, {}), copy.deepcopy(result.states))
             merge_tallies(merged.tally_by_input.setdefault(result.input, {}), result.tally)
@@ -92,14 +89,14 @@ class Merging:
 
     def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so."""
-        done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.suite.graders}
-        for metric in self.suite.metrics:
-            name = f"{metric.of}/{metric.stage.key}"
+        done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
+        for metric in self.plan.metrics:
+            name = metric.name
             try:
                 if name not in self.merged.broken:
                     state = states[name] if name in states else metric.stage.component.start()
                     finished = dict(metric.stage.component.finish(state))
-                    dumps(finished)
+                    json.dumps(finished, sort_keys=True)  # it has to be JSON
                     done[metric.of][metric.stage.key] = finished
                     continue
             except (Exception, SystemExit) as error:  # noqa: BLE001 - as above

@@ -1,36 +1,101 @@
-"""What is applied to every shard: data that travels to workers."""
+"""The plan: what is graded, by what, and by which rules, as data that travels to workers."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import attrs
 
-from gradestack.api import Aggregator, Extractor, Grader, Profile
+from gradestack.api import Inputs, Kind, Profile
+from gradestack.grading.counts import SampleRule
+from gradestack.grading.recording import Pieces
+from gradestack.grading.selection import Selection
+from gradestack.model import Sample
+
+Duplicates = Literal["keep", "last", "error"]
 
 
 @attrs.frozen(kw_only=True)
-class GraderSlot:
-    """A grader, its key in the suite, and the name and version failures are signed with."""
+class Stage:
+    """One configured component."""
 
+    kind: Kind
     key: str
-    component: str
-    grader: Grader
-    extractor: Extractor | None = None
-    """Where its submission comes from; None for graders that judge the sample itself."""
+    name: str
+    component: Any
+    options: Mapping[str, Any]
+    """As written, plus the inherited profile."""
+    version: str
+    distribution: str
     profile: Profile = "documented"
-    """The grader's own, or the suite's."""
+    """The component's own, or the suite's."""
+    extractor: Stage | None = None
+    """For graders that judge one text: where it comes from."""
 
     @property
     def signature(self) -> str:
-        """Name and version."""
-        return f"{self.component} {self.grader.version}"
+        """Name and version: what failures are signed with."""
+        return f"{self.name} {self.version}"
 
 
 @attrs.frozen(kw_only=True)
-class MetricSlot:
-    """An aggregator, its key, and the key of the grader it reads."""
+class Metric:
+    """One configured aggregator and the key of the grader it reads."""
 
-    key: str
     of: str
-    aggregator: Aggregator[Any]
+    stage: Stage
+
+    @property
+    def name(self) -> str:
+        """``grader/metric``: how states and failures are filed."""
+        return f"{self.of}/{self.stage.key}"
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """All that grading needs to know."""
+
+    files: object = None
+    """The user's own code. First, so that it is loaded before what is of its classes is unpickled."""
+    name: str
+    inputs: Inputs
+    reader: Stage
+    dataset_reader: Stage | None = None
+    """Reads the dataset when the reader does not join it itself."""
+    graders: tuple[Stage, ...]
+    metrics: tuple[Metric, ...] = ()
+    exporters: tuple[Stage, ...] = ()
+    headline: str
+    """Key of the grader whose state and score stand for the sample."""
+    rule: SampleRule | None = None
+    """What decides whether one score passes; None: score >= 1.0."""
+    duplicates: Duplicates = "keep"
+    num_runs: int | None = None
+    max_samples: int = 0
+    sample_tags: frozenset[str] = frozenset()
+    same_inputs: bool = False
+    """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
+
+    def bare(self) -> Plan:
+        """Return the plan alone, without what a subclass adds: workers need no more."""
+        return Plan(**{field.name: getattr(self, field.name) for field in attrs.fields(Plan)})
+
+
+@attrs.frozen(kw_only=True)
+class Assignment:
+    """All that a worker needs to know to grade a shard."""
+
+    plan: Plan
+    index: Any
+    """What the reader made of side files."""
+    pieces: Pieces
+    strict: bool = False
+    """Raise at the first bad record or broken component."""
+    dataset: Mapping[str, Sample] | None = None
+    """Dataset rows by id, to be joined."""
+    selection: Selection | None = None
+    noting: bool = False
+    """Note the position of every record before it is graded, so that the one that kills the process can be named."""
+    poison: frozenset[tuple[int, int]] = frozenset()
+    """(shard, position) of records that kill a process: reported as failed, not graded."""

@@ -10,14 +10,14 @@ import attrs
 from gradestack.api import Shard
 from gradestack.grading.merging import Merged
 
-Stage = Literal["grading", "native files", "pages"]
+Phase = Literal["grading", "native files", "pages"]
 
 
 @attrs.frozen(kw_only=True)
 class Progress:
     """How far a run is."""
 
-    stage: Stage = "grading"
+    phase: Phase = "grading"
     samples: int = 0
     """Samples graded so far, those of ranges under way included where the engine works in this process."""
     resumed: int = 0
@@ -30,55 +30,54 @@ class Progress:
     """Share of the input in finished ranges, by bytes; None while nothing is known of it."""
 
 
-Watcher = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
 
-class Told:
-    """Keeps count, and tells: ``tick`` the samples done since the last call, ``watch`` the whole."""
+class ProgressCount:
+    """Keeps count, and calls back with the whole.
 
-    def __init__(self, tick: Callable[[int], None] | None, watch: Watcher | None, headline: str) -> None:
-        self._tick, self._watch, self._headline = tick, watch, headline
-        self._ticked = 0
+    Args:
+        callback: Who wants to know; None for nobody.
+        headline: Key of the grader whose states are counted.
+    """
+
+    def __init__(self, callback: ProgressCallback | None, headline: str) -> None:
+        self._callback, self._headline = callback, headline
+        self._under_way = 0
         self._done, self._all = 0, 1
         self.state = Progress()
 
     @property
     def wanted(self) -> bool:
-        """Whether anybody listens."""
-        return self._tick is not None or self._watch is not None
+        """Whether anybody wants to know."""
+        return self._callback is not None
 
     def plan(self, shards: Sequence[Shard]) -> None:
         """Take note of what there is to do."""
         self._all = sum(shard.size() for shard in shards) or 1
 
-    def tick(self, samples: int) -> None:
+    def add(self, samples: int) -> None:
         """Count samples of the range under way."""
-        self._ticked += samples
-        if self._tick is not None:
-            self._tick(samples)
-        self._tell(samples=max(self.state.samples, self._ticked))
+        self._under_way += samples
+        self._change(samples=max(self.state.samples, self._under_way))
 
     def merged(self, shard: Shard, merged: Merged, *, resumed: bool = False) -> None:
-        """Count a finished range; its samples are told now if they were not while it was under way."""
+        """Count a finished range; its samples count now if they did not while it was under way."""
         self._done += shard.size()
-        rest = merged.samples - self._ticked
-        if rest > 0:
-            self._ticked += rest
-            if self._tick is not None:
-                self._tick(rest)
+        self._under_way = max(self._under_way, merged.samples)
         states: dict[str, int] = {}
         for counts in merged.tally.values():
             for state, number in counts[self._headline]["states"].items():
                 states[str(state)] = states.get(str(state), 0) + number
         share = self._done / self._all
         before = merged.samples if resumed else self.state.resumed
-        self._tell(samples=self._ticked, states=states, bad=merged.bad, share=share, resumed=before)
+        self._change(samples=self._under_way, states=states, bad=merged.bad, share=share, resumed=before)
 
-    def stage(self, stage: Stage) -> None:
-        """Say that the next stage begins."""
-        self._tell(stage=stage)
+    def phase(self, phase: Phase) -> None:
+        """Say that the next phase begins."""
+        self._change(phase=phase)
 
-    def _tell(self, **changes: Any) -> None:
+    def _change(self, **changes: Any) -> None:
         self.state = attrs.evolve(self.state, **changes)
-        if self._watch is not None:
-            self._watch(self.state)
+        if self._callback is not None:
+            self._callback(self.state)

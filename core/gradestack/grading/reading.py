@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from gradestack.api import Reader, Shard
@@ -38,7 +38,7 @@ def _checked(record: Any, reader: Reader) -> Sample | BadRecord:
     raise PluginError(msg)
 
 
-def records_of(reader: Reader, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+def records_of(reader: Reader, shard: Shard, index: Any) -> Generator[Sample | BadRecord]:
     """Yield the records of one shard.
 
     Raises:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,8 +16,8 @@ class ShardResult:
     ordinal: int
     input: str
     samples: int = 0
-    rows: Path | None = None
-    native: dict[str, Path] = attrs.field(factory=dict)
+    parts: Any = None
+    """What its piece was closed with, for the recorder: where rows and native chunks are."""
     states: dict[str, Any] = attrs.field(factory=dict)
     """``grader/metric`` -> aggregator state."""
     tally: Tally = attrs.field(factory=dict)
@@ -34,4 +33,6 @@ class ShardResult:
     """Aggregators (``grader/metric``) and exporters (name) that raised, with what they said."""
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds."""
+    tracebacks: dict[str, str] = attrs.field(factory=dict)
+    """Grader key -> traceback of the first error it raised."""
     interrupted: bool = False

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import attrs
-
 from gradestack.errors import PluginError
-from gradestack.grading.guarded import _guarded, _unhandled
-from gradestack.grading.plan import GraderSlot
-from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, failed
+from gradestack.grading.guarded import guarded_grade, unhandled
+from gradestack.grading.plan import Stage
+from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, failed, replace
 from gradestack.plugin_errors import stable_text
 
 
-def grade_sample(slot: GraderSlot, sample: Sample, *, strict: bool = False) -> tuple[Grade, str | None]:
+def grade_sample(stage: Stage, sample: Sample, *, strict: bool = False) -> tuple[Grade, str | None]:
     """Return a grader's grade and the submission it judged (None for graders that take none).
 
     Whatever a component raises becomes a failed grade that names it. A sample whose reference is a list of texts is
@@ -21,37 +19,37 @@ def grade_sample(slot: GraderSlot, sample: Sample, *, strict: bool = False) -> t
     Raises:
         PluginError: A component raised or broke the contract, and ``strict`` is set.
     """
-    regrade = slot.extractor is not None and slot.profile == "upstream" and sample.status is Status.FAILED
-    if sample.status not in slot.grader.handles and not regrade:
-        return _unhandled(sample), None
-    if slot.extractor is None:
-        return _guarded(slot, sample, strict=strict), None
-    if isinstance(sample.expected.text, tuple) and not slot.grader.alternatives:
-        return _per_turn(slot, sample, sample.expected.text, strict=strict)
-    return _submitted(slot, sample, strict=strict)
+    regrade = stage.extractor is not None and stage.profile == "upstream" and sample.status is Status.FAILED
+    if sample.status not in stage.component.handles and not regrade:
+        return unhandled(sample), None
+    if stage.extractor is None:
+        return guarded_grade(stage.component.grade, stage, sample, strict=strict), None
+    if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
+        return _per_turn(stage, sample, sample.expected.text, strict=strict)
+    return _submitted(stage, sample, strict=strict)
 
 
-def _submitted(slot: GraderSlot, sample: Sample, *, strict: bool) -> tuple[Grade, str]:
+def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, str]:
     """Extract the submission and grade it.
 
     An empty one is a failed extraction in ``documented``; ``upstream`` grades it like any other text.
     """
     try:
-        text = slot.extractor.extract(sample) if slot.extractor is not None else ""
+        text = stage.extractor.component.extract(sample) if stage.extractor is not None else ""
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         if strict:
-            msg = f"the extractor of {slot.key!r} raised on {sample.source or sample.id}"
+            msg = f"the extractor of {stage.key!r} raised on {sample.source or sample.id}"
             raise PluginError(msg, f"{type(error).__name__}: {error}") from error
         said = stable_text(error)
         return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
-    if not text and slot.profile == "documented":
+    if not text and stage.profile == "documented":
         return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty")), ""
-    return _guarded(slot, attrs.evolve(sample, text=text), strict=strict), text
+    return guarded_grade(stage.component.grade, stage, replace(sample, text=text), strict=strict), text
 
 
-def _per_turn(slot: GraderSlot, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:
+def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:
     """Grade every turn alone: score = sum of the turns' scores / number of references, an absent turn counting 0.
 
     A list of references needs an input of as many turns. ``turns_passed`` counts scores >= 1.0.
@@ -64,15 +62,15 @@ def _per_turn(slot: GraderSlot, sample: Sample, truths: tuple[str, ...], *, stri
     total, passed = 0.0, 0
     for number, truth in enumerate(truths):
         turn = sample.turns[number : number + 1]
-        alone = attrs.evolve(
+        alone = replace(
             sample,
             input=sample.input[number],
             turns=turn,
             calls=tuple(call for messages in turn for message in messages for call in message.tool_calls),
             text=None,
-            expected=attrs.evolve(sample.expected, text=truth),
+            expected=replace(sample.expected, text=truth),
         )
-        grade, text = _submitted(slot, alone, strict=strict) if turn else (_absent_turn(slot), "")
+        grade, text = _submitted(stage, alone, strict=strict) if turn else (_absent_turn(stage), "")
         score = grade.score or 0.0
         total += score
         passed += score >= 1.0
@@ -95,9 +93,9 @@ def _per_turn(slot: GraderSlot, sample: Sample, truths: tuple[str, ...], *, stri
     return Grade(score=total / len(truths), items=tuple(items), counts=counts, metadata=counts), submission
 
 
-def _absent_turn(slot: GraderSlot) -> Grade:
+def _absent_turn(stage: Stage) -> Grade:
     """Return the grade of a turn the recording lacks: a failure, in upstream a score of 0; no grader is asked."""
     message = "the recording lacks this turn"
-    if slot.profile == "upstream":
+    if stage.profile == "upstream":
         return Grade(score=0.0, rationale=message)
     return failed(Fault(category="extraction", code="missing_turn", message=message))

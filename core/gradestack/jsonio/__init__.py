@@ -1,23 +1,27 @@
-"""JSON files of others: values as the standard library reads them, lines and lists without loading the files."""
+"""JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
 
-from gradestack.jsonio.lines import LINE_SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
-from gradestack.jsonio.lists import LIST_SHARD_BYTES, Range, iter_list, list_ranges
+from gradestack.jsonio.lines import SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
+from gradestack.jsonio.lists import Range, iter_list, list_ranges
+from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import JsonProblem, compact, dumps, loads
 
 __all__ = [
-    "LINE_SHARD_BYTES",
-    "LIST_SHARD_BYTES",
+    "SHARD_BYTES",
     "Element",
     "JsonProblem",
+    "Layout",
     "Line",
     "Range",
     "compact",
     "dumps",
+    "first_records",
     "iter_lines",
     "iter_list",
+    "iter_records",
     "line_ranges",
     "list_ranges",
     "loads",
     "numbered_lines",
+    "record_ranges",
 ]

@@ -10,8 +10,8 @@ import attrs
 
 from gradestack.errors import DataError
 
-LINE_SHARD_BYTES = 8 * 1024 * 1024
-"""Size of a shard of a line-oriented file. Fixed, so that results never depend on the number of workers."""
+SHARD_BYTES = 8 * 1024 * 1024
+"""Size of a shard. Fixed, so that results never depend on the number of workers."""
 
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE = 0x0A
@@ -28,7 +28,7 @@ class Line:
     data: bytes
 
 
-def line_ranges(path: Path, size: int = LINE_SHARD_BYTES) -> Iterator[tuple[int, int, int]]:
+def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int, int]]:
     """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about ``size`` bytes.
 
     An empty file yields nothing.

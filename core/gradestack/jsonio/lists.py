@@ -22,17 +22,15 @@ import attrs
 
 from gradestack.errors import DataError
 from gradestack.jsonio.boundaries import OPENING, cuts, lengths
+from gradestack.jsonio.lines import SHARD_BYTES
 from gradestack.jsonio.tolerant import Element, Window, elements, open_list
 from gradestack.jsonio.values import JsonProblem, loads
 
-__all__ = ["LIST_SHARD_BYTES", "Element", "Range", "iter_list", "list_ranges"]
-
-LIST_SHARD_BYTES = 8 * 1024 * 1024
-"""Size of a shard of a list. Fixed, so that results never depend on the number of workers."""
+__all__ = ["Element", "Range", "iter_list", "list_ranges"]
 
 _PIECE = 1024 * 1024
 """A whole file is read in ranges of this size."""
-_AT_ONCE = 2 * LIST_SHARD_BYTES
+_AT_ONCE = 2 * SHARD_BYTES
 """A range without an end that is longer than this is not loaded, but read over the sliding window."""
 _COMMA = re.compile(rb"[ \t\n\r]*,[ \t\n\r]*")
 
@@ -69,7 +67,7 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
         yield from _range(path, each)
 
 
-def list_ranges(path: Path, size: int = LIST_SHARD_BYTES) -> Iterator[Range]:
+def list_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[Range]:
     """Yield ranges of whole elements, each of about ``size`` bytes; a file of at most that size is one range.
 
     A list is cut only in front of an object or a list, and only where all elements before are objects or lists whose

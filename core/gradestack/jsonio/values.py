@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import attrs
 import msgspec
 
 
@@ -48,20 +50,50 @@ def _loads_slowly(text: str | bytes) -> Any:
         raise JsonProblem(str(error)) from error
 
 
-def _no_nan(value: Any) -> Any:
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):  # noqa: PLR0124
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"  # noqa: PLR0124
+_AS_IS = frozenset({str, int, float, bool, type(None)})
+
+
+def _refused(value: Any) -> Any:
+    msg = f"Object of type {type(value).__name__} is not JSON serializable"
+    raise TypeError(msg)
+
+
+def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
+    """Return a value as JSON data: objects become mappings without their absent fields, enums their values.
+
+    Args:
+        value: JSON data, structs, attrs objects, enums, mappings, lists and tuples of such.
+        other: Returns the data for what has no JSON form, such as a path or a set; by default it is refused.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+        TypeError: It has no JSON form.
+    """
+    kind = type(value)
+    if kind in _AS_IS:
+        return value
     if isinstance(value, Mapping):
-        return {key: _no_nan(item) for key, item in value.items()}
+        return {str(key): json_data(item, other) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_no_nan(item) for item in value]
-    return value
+        return [json_data(item, other) for item in value]
+    if isinstance(value, enum.Enum):
+        return json_data(value.value, other)
+    if isinstance(value, msgspec.Struct) or attrs.has(kind):
+        names = value.__struct_fields__ if isinstance(value, msgspec.Struct) else attrs.fields_dict(kind)
+        fields = ((name, getattr(value, name)) for name in names)
+        return {name: json_data(item, other) for name, item in fields if item is not msgspec.UNSET}
+    if isinstance(value, str | int | float):  # of a class of its own
+        return value
+    return other(value)
 
 
 @cache
 def _encoder(indent: int | None, *, escaped: bool) -> json.JSONEncoder:
     separators = (",", ":") if indent is None else (",", ": ")
     return json.JSONEncoder(ensure_ascii=escaped, sort_keys=True, indent=indent, separators=separators, allow_nan=False)
+
+
+_compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def dumps(value: Any, *, indent: int | None = None) -> str:
@@ -75,16 +107,13 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
     try:
         text = encoder.encode(value)
     except ValueError:
-        value = _no_nan(value)
+        value = json.loads(_compact(value), parse_constant=str)
         text = encoder.encode(value)
     try:
         text.encode()
     except UnicodeEncodeError:
         text = _encoder(indent, escaped=True).encode(value)
     return text
-
-
-_compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def compact(value: Any) -> str:

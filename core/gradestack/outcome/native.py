@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -11,21 +12,25 @@ from gradestack.errors import storage_failed
 from gradestack.grading.counts import overall
 from gradestack.grading.merging import Merging
 from gradestack.plugin_errors import error_text
+from gradestack.suites.spec import Suite
 
 _CHUNK = 1 << 20
+Chunks = Mapping[tuple[str, str], list[Path]]
 
 
-def write_native(run: Merging, place: Path) -> None:
+def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> None:
     """Join native parts and let every exporter finish, once per input.
 
     Args:
+        suite: What was run.
         run: What all shards came to.
+        chunks: (input, ``exporter/artefact``) -> files of its chunks, in shard order.
         place: The run directory.
 
     Raises:
         OSError: The disk is full or broken; the parts are still there.
     """
-    suite, merged = run.suite, run.merged
+    merged = run.merged
     several = len(suite.inputs.data) > 1
     for stage in suite.exporters:
         exporter: Exporter = stage.component
@@ -34,23 +39,23 @@ def write_native(run: Merging, place: Path) -> None:
                 continue
             out = place / "native" / (given.name if several else "")
             try:
-                _write(run, stage.name, exporter, given, out)
+                _write(suite, run, chunks, stage.name, exporter, given, out)
             except (Exception, SystemExit) as error:  # a native file is a convenience; the run is not lost for it
                 if storage_failed(error):
                     raise
                 merged.broken.setdefault(stage.name, error_text(error).replace(f"{place}/", ""))
 
 
-def _write(run: Merging, name: str, exporter: Exporter, given: Input, out: Path) -> None:
+def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Exporter, given: Input, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     aggregates = run.finish_states(run.merged.by_input[given.name])
-    counts = overall(run.merged.tally_by_input[given.name], [stage.key for stage in run.suite.graders])
+    counts = overall(run.merged.tally_by_input[given.name], [stage.key for stage in suite.graders])
     summary = ExportSummary(
         input=given,
-        reader=run.suite.reader.component,
-        profile=run.suite.profile,
-        dataset=run.suite.inputs.dataset,
-        max_samples=run.suite.max_samples or None,
+        reader=suite.reader.component,
+        profile=suite.profile,
+        dataset=suite.inputs.dataset,
+        max_samples=suite.max_samples or None,
         graders={
             stage.name: GraderSummary(
                 key=stage.key,
@@ -58,10 +63,10 @@ def _write(run: Merging, name: str, exporter: Exporter, given: Input, out: Path)
                 states=counts[stage.key]["states"],
                 aggregates=aggregates[stage.key],
             )
-            for stage in reversed(run.suite.graders)
+            for stage in reversed(suite.graders)
         },
     )
-    for (owner, artefact), parts in sorted(run.merged.native.items()):
+    for (owner, artefact), parts in sorted(chunks.items()):
         exporter_name, _, file_name = artefact.partition("/")
         if (owner, exporter_name) == (given.name, name):
             head, tail = exporter.frame(file_name, summary)

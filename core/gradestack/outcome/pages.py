@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
+from gradestack.grading.plan import Stage
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.report import Report
-from gradestack.suites.spec import Stage
 from gradestack.suites.strict import Problems, structure
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
@@ -28,8 +28,8 @@ class Pages:
     interrupted: bool = False
 
 
-def write_pages(stages: Iterable[Stage], report: Report) -> Pages:
-    """Let every reporter write into the report's directory; a failure costs its page, never the results.
+def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
+    """Let every reporter write into the run directory ``out``; a failure costs its page, never the results.
 
     Raises:
         OSError: The disk is full or broken.
@@ -37,14 +37,14 @@ def write_pages(stages: Iterable[Stage], report: Report) -> Pages:
     pages = Pages()
     for stage in stages:
         try:
-            pages.written += [page.relative_to(report.path) for page in stage.component.write(report, report.path)]
+            pages.written += [page.relative_to(out) for page in stage.component.write(report, out)]
         except KeyboardInterrupt:
             pages.interrupted = True
             break
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
-            pages.broken[f"reporter {stage.name}"] = error_text(error).replace(f"{report.path}/", "")
+            pages.broken[f"reporter {stage.name}"] = error_text(error).replace(f"{out}/", "")
     return pages
 
 

@@ -5,24 +5,30 @@ Everything here works on results.jsonl alone: rows are read back, split by run, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gradestack.errors import DataError
 from gradestack.exact import Moments
-from gradestack.gates.scores import RowSeries, iter_rows
+from gradestack.gates.scores import RowSeries
 from gradestack.grading.counts import count_grades
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import Status
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
-from gradestack.rows.read import Row, grade_from_json, key_from_row
+from gradestack.rows.read import Row, grade_from_json, iter_rows, key_from_row
 from gradestack.rundir.staging import Staging
+from gradestack.suites.spec import Suite
 
 AGGREGATE = "aggregate_stats.json"
 _LONG = 1000
 """Digits no run number has; the interpreter refuses to read some thousands of them."""
+
+
+def _rows(path: Path) -> Iterator[Row]:
+    return (row for _, row in iter_rows(path))
 
 
 def _order(run: Any) -> tuple[int, int, str]:
@@ -62,7 +68,7 @@ def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
     return everything
 
 
-def _split(run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
+def _split(suite: Suite, run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
     """Write every run's rows into its folder and fold them again."""
     merged = {each: Merged() for each in runs}
     files = []
@@ -75,19 +81,19 @@ def _split(run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[
         for ordinal, (line, row) in enumerate(iter_rows(path)):
             for each in [row["run"]] if row["run"] in places else runs:  # missing from all of them
                 places[each].write(line)
-                _add(run, merged[each], row, ordinal)
+                _add(suite, run, merged[each], row, ordinal)
     finally:
         for file in files:
             file.close()
     return list(merged.values())
 
 
-def _add(run: Merging, into: Merged, row: Row, ordinal: int) -> None:
+def _add(suite: Suite, run: Merging, into: Merged, row: Row, ordinal: int) -> None:
     grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
-    count_grades(into.tally, row["model_name"] or "", grades, run.suite.rule, ran=row["status"] == Status.OK)
+    count_grades(into.tally, row["model_name"] or "", grades, suite.rule, ran=row["status"] == Status.OK)
     key = key_from_row(row, ordinal)
-    for metric in run.suite.metrics:
-        name, aggregator = f"{metric.of}/{metric.stage.key}", metric.stage.component
+    for metric in suite.metrics:
+        name, aggregator = metric.name, metric.stage.component
         if name not in run.merged.broken:
             state = into.states[name] if name in into.states else aggregator.start()
             into.states[name] = aggregator.add(state, key, grades[metric.of])
@@ -139,7 +145,9 @@ def enough(rule: str | int, passed: int, runs: int) -> bool:
     return passed >= int(needed)
 
 
-def write_runs(run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]) -> dict[str, Any]:
+def write_runs(
+    suite: Suite, run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]
+) -> dict[str, Any]:
     """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
 
     One run asked for writes no folder; it only checks that there is one.
@@ -147,14 +155,14 @@ def write_runs(run: Merging, staging: Staging, header: Mapping[str, Any], summar
     Raises:
         DataError: The recording does not hold as many runs as asked for.
     """
-    path, suite = staging.path / ROWS, run.suite
+    path = staging.path / ROWS
     runs = _check(_found_runs(path), suite.num_runs or 1)
     if len(runs) == 1:
         return summary
     verdicts: list[bool | None] = []
     figures: list[Mapping[str, Any]] = []
-    for number, (each, merged) in enumerate(zip(runs, _split(run, path, runs, staging), strict=True), 1):
-        content = summarise(run, merged, RowSeries(path, each))
+    for number, (each, merged) in enumerate(zip(runs, _split(suite, run, path, runs, staging), strict=True), 1):
+        content = summarise(suite, run, merged, RowSeries(partial(_rows, path), each))
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.gates.rules import GateSpec, evaluate
-from gradestack.gates.scores import RowSeries
-from gradestack.gates.verdicts import Gate, judge_groups, needs_series
-from gradestack.grading.counts import grader_figures, overall
+from gradestack.gates.rules import needs_scores
+from gradestack.gates.scores import Counted, RowSeries
+from gradestack.gates.verdicts import verdict
+from gradestack.grading.counts import Count, grader_figures, overall
 from gradestack.grading.merging import Merged, Merging
-from gradestack.model import Outcome
+from gradestack.model import JSON, Outcome
 from gradestack.suites.spec import Suite
-
-
-def _reads_rows(suite: Suite, gate: Gate) -> bool:
-    """Return whether a gate needs the scores of all rows: any form beyond the flat one, and a rule of its own."""
-    own_rule = gate is not suite.rule and getattr(gate, "metric", "") == "accuracy"
-    return needs_series([gate]) or own_rule
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -30,7 +24,7 @@ def check_without_rows(suite: Suite) -> None:
         f"gate {number}: computed from rows, like every gate with an aggregation, `per` or conditions, and an accuracy "
         "after the first gate"
         for number, gate in enumerate(suite.gates, 1)
-        if _reads_rows(suite, gate)
+        if needs_scores(gate, suite.rule)
     ]
     if suite.num_runs is not None:
         problems.append("num_runs: runs are told apart by their rows")
@@ -39,37 +33,34 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError(msg, *problems)
 
 
-def _gates(suite: Suite, figures: dict[str, dict[str, Any]], series: RowSeries) -> list[dict[str, Any]]:
-    """Return every gate's verdict."""
-    found = []
-    for gate in suite.gates:
-        if _reads_rows(suite, gate):
-            found.append(judge_groups(gate, series.groups, series.everything, suite.headline, suite.profile))
-            continue
-        key = getattr(gate, "metric_key", None) or suite.headline
-        compared = {
-            "avg_score": figures[key]["avg_score_attempted"],
-            "pass_rate": figures[key]["pass_rate"],
-        }
-        found.append(evaluate(cast(GateSpec, gate), key, compared, suite.profile))
-    return found
+def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries) -> list[dict[str, JSON]]:
+    """Return every gate's verdict; rows are read only for gates that need their scores."""
+    return [
+        verdict(
+            gate,
+            series.everything if needs_scores(gate, suite.rule) else Counted(counts),
+            series.groups,
+            suite.profile,
+        )
+        for gate in suite.gates
+    ]
 
 
-def summary(merging: Merging, merged: Merged, series: RowSeries) -> dict[str, Any]:
+def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several.
 
     Args:
-        merging: The run; its suite and what is broken in it.
+        suite: What was run.
+        merging: The run, and what is broken in it.
         merged: The counts and states to report.
         series: Scores of the rows, read when a gate needs them.
     """
-    suite = merging.suite
     keys = [stage.key for stage in suite.graders]
     counts = overall(merged.tally, keys)
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.headline]
     aggregates = merging.finish_states(merged.states)
-    gates = _gates(suite, figures, series)
+    gates = _gates(suite, counts, series)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     named = any(merged.tally)
     content: dict[str, Any] = {

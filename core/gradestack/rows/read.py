@@ -1,43 +1,16 @@
-"""Rows of results.jsonl read back, and what of ours is JSON data."""
+"""Rows of results.jsonl read back."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Mapping
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import attrs
-
-from gradestack.model import ABSENT, JSON, Fault, Grade, Item, Key, Outcome, Reason
+from gradestack.jsonio.lines import iter_lines
+from gradestack.jsonio.values import loads
+from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason
 
 Row = dict[str, Any]
-
-
-_AS_IS = frozenset({str, int, float, bool, type(None)})
-
-
-def plain(value: Any) -> JSON:
-    """Return a value as JSON data: attrs objects become mappings without their absent fields.
-
-    Raises:
-        TypeError: It has no JSON form.
-    """
-    kind = type(value)
-    if kind in _AS_IS:
-        return value
-    if kind is dict or isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, enum.Enum):
-        return value.value
-    if attrs.has(kind):
-        fields = ((field.name, getattr(value, field.name)) for field in attrs.fields(kind))
-        return {name: plain(item) for name, item in fields if item is not ABSENT}
-    if isinstance(value, str | int | float):  # of a class of its own
-        return value
-    msg = f"Object of type {kind.__name__} is not JSON serializable"
-    raise TypeError(msg)
 
 
 def _fault_from(row: Row | None) -> Fault | None:
@@ -77,6 +50,12 @@ def grade_from_json(row: Row) -> Grade:
         metadata=row["metadata"],
         **_graded_from(row),
     )
+
+
+def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
+    """Yield the lines of a results file with their rows."""
+    for line in iter_lines(path):
+        yield line.data, loads(line.data)
 
 
 def key_from_row(row: Row, ordinal: int) -> Key:

@@ -1,59 +1,53 @@
 """One line of results.jsonl, as bytes.
 
-Usually msgspec writes it. It writes NaN as null without a word and refuses lone surrogates: what it cannot write
-faithfully goes through :func:`gradestack.jsonio.values.dumps`, which has a form for both.
+Usually msgspec writes it, keys sorted. It writes NaN as null without a word and refuses lone surrogates: what it cannot
+write faithfully goes through :func:`gradestack.jsonio.values.dumps`, which has a form for both.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import UNSET, Raw
+import msgspec
+from msgspec import UNSET
 
-from gradestack.jsonio.values import dumps
-from gradestack.model import (
-    ABSENT,
-    Expectation,
-    Grade,
-    Item,
-    Message,
-    Outcome,
-    Reason,
-    Sample,
-    Source,
-    Status,
-    ToolCall,
-)
-from gradestack.rows.forms import (
-    CallForm,
-    ChatCallForm,
-    ExpectedForm,
-    FunctionForm,
-    GradeForm,
-    ItemForm,
-    MessageForm,
-    ReasonForm,
-    RowForm,
-    RowPart,
-    SourceForm,
-    TaskForm,
-    foreign,
-    own,
-    write,
-)
-from gradestack.rows.read import Row, plain
+from gradestack.jsonio.values import dumps, json_data
+from gradestack.model import ABSENT, Expectation, Grade, Item, Message, Outcome, Reason, Sample, Status, ToolCall
+from gradestack.rows.encoding import Once, checked, write
+from gradestack.rows.read import Row
 
 Piece = Callable[[Any], Any]
 """Turns data of others into something the row can hold."""
 _GRADED, _OK = Outcome.GRADED, Status.OK
-_MOST_HELD, _LARGEST_HELD = 4096, 2048
-"""Encoded objects kept, and bytes of each at most."""
+
+
+def _form(keys: str) -> Callable[..., Any]:
+    """Return a part of a row: written key by key in this order, which is that of their names; UNSET ones left out."""
+    names = map(sys.intern, keys.split())  # keywords are looked for by identity first
+    return msgspec.defstruct("Part", [(name, Any, UNSET) for name in names], gc=False)
+
+
+_CALL = _form("arguments error name raw_arguments")
+_CHAT_CALL = _form("function id type")
+_CONTENT = _form("calls label plan text")
+_FUNCTION = _form("arguments name")
+_GRADE = _form("counts fault gold items label metadata parts passed rationale reasons score state")
+_ITEM = _form("counts fault gold id label metadata outcome parts reasons score")
+_MESSAGE = _form("content name role tool_call_id tool_calls")
+_REASON = _form("actual code expected message pointer subject")
+_SOURCE = _form("file line ordinal")
+_TASK = _form("ground_truth id input")
+_ROW = _form(
+    "agent_id agent_usage error expected facets grade grades model_name passed predicted recorded run sample source "
+    "state status submission submissions tools trajectory"
+)
 
 
 def _reasons(reasons: tuple[Reason, ...], piece: Piece) -> Any:
     return [
-        ReasonForm(
+        _REASON(
             UNSET if each.actual is ABSENT else piece(each.actual),
             each.code,
             UNSET if each.expected is ABSENT else piece(each.expected),
@@ -65,14 +59,14 @@ def _reasons(reasons: tuple[Reason, ...], piece: Piece) -> Any:
     ]
 
 
-def _item(item: Item, piece: Piece, own: Piece) -> ItemForm:
-    return ItemForm(
+def _item(item: Item, piece: Piece) -> Any:
+    return _ITEM(
         piece(item.counts) if item.counts else UNSET,
-        UNSET if item.fault is None else plain(item.fault),
+        UNSET if item.fault is None else json_data(item.fault),
         UNSET if item.gold is None else item.gold,
         item.id,
         UNSET if item.label is None else item.label,
-        own(item.metadata) if item.metadata else UNSET,
+        piece(item.metadata) if item.metadata else UNSET,
         "graded" if item.outcome is _GRADED else str(item.outcome),
         piece(item.parts) if item.parts else UNSET,
         _reasons(item.reasons, piece) if item.reasons else UNSET,
@@ -80,18 +74,17 @@ def _item(item: Item, piece: Piece, own: Piece) -> ItemForm:
     )
 
 
-def _grade(grade: Grade, piece: Piece, own: Piece) -> GradeForm:
-    fault = grade.fault
-    metadata: Any = grade.metadata
+def _grade(grade: Grade, piece: Piece) -> Any:
+    fault, metadata = grade.fault, piece(grade.metadata)
     if fault is not None:
-        metadata = {"error": fault.message, "error_type": fault.type or fault.code, **plain(metadata)}
-    return GradeForm(
+        metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
+    return _GRADE(
         piece(grade.counts) if grade.counts else UNSET,
-        UNSET if fault is None else plain(fault),
+        UNSET if fault is None else json_data(fault),
         UNSET if grade.gold is None else grade.gold,
-        [_item(item, piece, own) for item in grade.items] if grade.items else UNSET,
+        [_item(item, piece) for item in grade.items] if grade.items else UNSET,
         UNSET if grade.label is None else grade.label,
-        own(metadata),
+        metadata,
         piece(grade.parts) if grade.parts else UNSET,
         UNSET if grade.passed is None else grade.passed,
         grade.rationale,
@@ -110,46 +103,38 @@ def grade_to_json(grade: Grade) -> Row:
     Raises:
         TypeError: It is not JSON.
     """
-    row: Row = _builtins(_grade(grade, plain, plain))
+    row: Row = json_data(_grade(grade, json_data))
     return row
 
 
-def _calls(calls: tuple[ToolCall, ...] | None, piece: Piece) -> Any:
-    if calls is None:
-        return None
-    return [
-        CallForm(
-            piece(call.arguments),
-            UNSET if call.error is None else call.error,
-            call.name,
-            UNSET if call.arguments is not None else call.raw_arguments,
-        )
-        for call in calls
-    ]
+def _content(of: Expectation | Sample, piece: Piece) -> Any:
+    """Return what was expected, or predicted."""
+    calls = None if of.calls is None else [_call(call, piece) for call in of.calls]
+    return _CONTENT(calls, of.label, None if of.plan is None else piece(of.plan), of.text)
 
 
-def _expected(expected: Expectation, piece: Piece) -> ExpectedForm:
-    return ExpectedForm(
-        calls=_calls(expected.calls, piece),
-        label=expected.label,
-        plan=None if expected.plan is None else piece(expected.plan),
-        text=expected.text,
+def _call(call: ToolCall, piece: Piece) -> Any:
+    return _CALL(
+        piece(call.arguments),
+        UNSET if call.error is None else call.error,
+        call.name,
+        UNSET if call.arguments is not None else call.raw_arguments,
     )
 
 
-def _message(message: Message, piece: Piece) -> MessageForm:
-    return MessageForm(
-        content=message.content if type(message.content) is str else piece(message.content),
-        name=UNSET if message.name is None else message.name,
-        role=message.role,
-        tool_call_id=UNSET if message.tool_call_id is None else message.tool_call_id,
-        tool_calls=[_chat_call(call, piece) for call in message.tool_calls] if message.tool_calls else UNSET,
+def _message(message: Message, piece: Piece) -> Any:
+    return _MESSAGE(
+        message.content if type(message.content) is str else piece(message.content),
+        UNSET if message.name is None else message.name,
+        message.role,
+        UNSET if message.tool_call_id is None else message.tool_call_id,
+        [_chat_call(call, piece) for call in message.tool_calls] if message.tool_calls else UNSET,
     )
 
 
-def _chat_call(call: ToolCall, piece: Piece) -> ChatCallForm:
+def _chat_call(call: ToolCall, piece: Piece) -> Any:
     arguments = call.raw_arguments if call.raw_arguments is not None else piece(call.arguments)
-    return ChatCallForm(id=call.id, function=FunctionForm(name=call.name, arguments=arguments))
+    return _CHAT_CALL(_FUNCTION(arguments, call.name), call.id, "function")
 
 
 def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
@@ -159,49 +144,35 @@ def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -
     return ""
 
 
-def _source(source: Source | None) -> SourceForm | None:
-    return None if source is None else SourceForm(source.file, source.line, source.ordinal)
-
-
 def _row(
     sample: Sample,
-    grades: Mapping[str, Grade],
+    grades: Mapping[str, Any],
     headline: str,
     *,
+    state: Outcome,
     passed: bool | None,
     submissions: Mapping[str, str],
+    expected: Any,
     piece: Piece,
-    judged: Callable[[Grade], Any],
-    reference: Callable[[Expectation], Any],
-) -> RowForm:
-    """Return a sample's row; the callables say how data of others, grades and references are put into it."""
-    expected = sample.expected
-    written = {key: judged(grade) for key, grade in grades.items()}
-    return RowForm(
+) -> Any:
+    """Return a sample's row, given its grades and what was expected as they are written."""
+    truth, source = sample.expected.text, sample.source
+    return _ROW(
         agent_id=sample.agent_id,
         agent_usage=None if sample.usage is None else piece(sample.usage),
-        error=None if sample.error is None else plain(sample.error),
-        expected=reference(expected),
+        error=None if sample.error is None else json_data(sample.error),
+        expected=expected,
         facets=piece(sample.facets),
-        grade=written[headline],
-        grades=written,
+        grade=grades[headline],
+        grades=grades,
         model_name=sample.model,
         passed=passed,
-        predicted=ExpectedForm(
-            calls=_calls(sample.calls, piece),
-            label=sample.label,
-            plan=None if sample.plan is None else piece(sample.plan),
-            text=sample.text,
-        ),
+        predicted=_content(sample, piece),
         recorded=piece(sample.recorded) if sample.recorded else {},
         run=sample.run,
-        sample=TaskForm(
-            ground_truth=expected.text if expected.text is not None else expected.label,
-            id=sample.id,
-            input=sample.input,
-        ),
-        source=_source(sample.source),
-        state="graded" if grades[headline].outcome is _GRADED else str(grades[headline].outcome),
+        sample=_TASK(truth if truth is not None else sample.expected.label, sample.id, sample.input),
+        source=None if source is None else _SOURCE(source.file, source.line, source.ordinal),
+        state="graded" if state is _GRADED else str(state),
         status="ok" if sample.status is _OK else sample.status.value,
         submission=_submission(sample, submissions, headline),
         submissions=dict(submissions) if submissions else None,
@@ -227,27 +198,19 @@ def sample_row(
         passed: Whether the headline score passes the per-sample rule; None when there is no score.
         submissions: What each text grader judged, by grader key.
     """
-    row = _row(
-        sample,
-        grades,
-        headline,
-        passed=passed,
-        submissions=submissions or {},
-        piece=plain,
-        judged=grade_to_json,
-        reference=lambda expected: _expected(expected, plain),
+    row: Row = json_data(
+        _row(
+            sample,
+            {key: _grade(grade, json_data) for key, grade in grades.items()},
+            headline,
+            state=grades[headline].outcome,
+            passed=passed,
+            submissions=submissions or {},
+            expected=_content(sample.expected, json_data),
+            piece=json_data,
+        )
     )
-    plainly: Row = _builtins(row)
-    return plainly
-
-
-def _builtins(value: Any) -> Any:
-    if isinstance(value, RowPart):
-        fields = ((name, getattr(value, name)) for name in value.__struct_fields__)
-        return {name: _builtins(item) for name, item in fields if item is not UNSET}
-    if isinstance(value, list | tuple):
-        return [_builtins(item) for item in value]
-    return value
+    return row
 
 
 def row_bytes(
@@ -268,13 +231,13 @@ def row_bytes(
     try:
         row = _row(
             sample,
-            grades,
+            {key: _encoded_grade(grade) for key, grade in grades.items()},
             headline,
+            state=grades[headline].outcome,
             passed=passed,
             submissions=submissions,
-            piece=foreign,
-            judged=_judged,
-            reference=_reference,
+            expected=_encoded_expected(sample.expected),
+            piece=checked,
         )
         return write(row) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
@@ -282,42 +245,11 @@ def row_bytes(
     return dumps(sample_row(sample, grades, headline, passed=passed, submissions=submissions)).encode() + b"\n"
 
 
-class _Once:
-    """Encodes objects that come again and again once: the grade of all runs without fault, the reference of a task.
-
-    They are told by their identity; an entry holds its object, so that no other can take the identity over.
-    """
-
-    def __init__(self, encode: Callable[[Any], bytes]) -> None:
-        self._encode = encode
-        self._held: dict[int, tuple[Any, Raw]] = {}
-
-    def __call__(self, value: Any) -> Raw:
-        """Return an object as JSON.
-
-        Raises:
-            TypeError: It is not JSON.
-            ValueError: The same.
-        """
-        held = self._held.get(id(value))
-        if held is not None and held[0] is value:
-            return held[1]
-        text = self._encode(value)
-        made = Raw(text)
-        if len(text) <= _LARGEST_HELD:
-            if len(self._held) >= _MOST_HELD:
-                self._held.clear()
-            self._held[id(value)] = (value, made)
-        return made
+_usual_grade = Once(lambda grade: write(_grade(grade, checked)))
+_encoded_expected = Once(lambda expected: write(_content(expected, checked)))
 
 
-def _encoded(grade: Grade) -> bytes:
-    return write(_grade(grade, foreign, own))
-
-
-_plain_grade = _Once(_encoded)
-_reference = _Once(lambda expected: write(_expected(expected, foreign)))
-
-
-def _judged(grade: Grade) -> Raw:
-    return Raw(_encoded(grade)) if grade.reasons or grade.metadata else _plain_grade(grade)
+def _encoded_grade(grade: Grade) -> msgspec.Raw:
+    if grade.reasons or grade.metadata:
+        return msgspec.Raw(write(_grade(grade, checked)))
+    return _usual_grade(grade)

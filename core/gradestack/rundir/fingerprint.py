@@ -13,8 +13,9 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.api import Input, Shard
+from gradestack.grading.plan import Stage
 from gradestack.suites.published import jsonable
-from gradestack.suites.spec import Stage, Suite
+from gradestack.suites.spec import Suite
 
 _SAMPLE = 64 * 1024
 """Bytes at either end of a range that its checksum covers."""
@@ -77,6 +78,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
         "suite's name": suite.name,
         "options": {**more, "headline": suite.headline, "same_inputs": suite.same_inputs},
         **{name: _component(stage) for name, stage in stages.items()},
+        **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
         **{f"input {each.shown}": _stamps(each.path) for each in given},
     }
     return json.loads(json.dumps(found))  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from gradestack.grading.result import ShardResult
 from gradestack.plugin_errors import error_text
 from gradestack.report import HEADER, ROWS, is_run
 from gradestack.rundir.fingerprint import differences, range_mark
+from gradestack.rundir.pieces import Parts
 from gradestack.rundir.place import synchronise
 from gradestack.rundir.rows_file import RowsFile
 from gradestack.rundir.staging import Staging
@@ -44,7 +45,7 @@ def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
     found = {name: getattr(result, name) for name in _PLAIN}
     found["keys"] = base64.b64encode(bytes(result.keys)).decode("ascii")
     found["seen"] = sorted(map(list, result.seen))
-    found["native"] = {name: path.relative_to(base).as_posix() for name, path in result.native.items()}
+    found["native"] = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
     return found
 
 
@@ -53,7 +54,7 @@ def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
     found = {name: data[name] for name in _PLAIN}
     found["keys"] = bytearray(base64.b64decode(data["keys"]))
     found["seen"] = {(model, identifier, run) for model, identifier, run in data["seen"]}
-    found["native"] = {name: base / path for name, path in data["native"].items()}
+    found["parts"] = Parts(None, {name: base / path for name, path in data["native"].items()})
     return ShardResult(**found)
 
 
@@ -83,12 +84,11 @@ class Journal:
         self._written = time.monotonic()
         self._size = 0
 
-    def take_up(self, shards: Sequence[Shard], add: Callable[[ShardResult, Shard, int], None]) -> None:
-        """Merge what an earlier attempt has on record; what it says of anything else is forgotten.
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
+        """Yield what an earlier attempt has on record, and where its rows start; the record of more is forgotten.
 
         Args:
             shards: All shards of this run.
-            add: Called with every recorded result, its shard and where its rows start in results.jsonl.
 
         Raises:
             ConfigError: Something the results depend on has changed since.
@@ -107,12 +107,12 @@ class Journal:
                     if entry is None or self.rows + entry["rows"] > room:
                         break
                     result = from_json(entry, base)
-                    if not all(path.is_file() for path in result.native.values()):
+                    if not all(path.is_file() for path in result.parts.native.values()):
                         break
                     if entry["mark"] != range_mark(shard):
                         msg = f"{self._staging.place}: cannot be continued, {shard.input.shown} has changed"
                         raise ConfigError(msg, _ANEW)
-                    add(result, shard, self.rows)
+                    yield result, self.rows
                     self.recorded, self.rows, size = self.recorded + 1, self.rows + entry["rows"], lines.tell()
         os.ftruncate(self._to, size)
         os.lseek(self._to, size, os.SEEK_SET)
@@ -128,7 +128,7 @@ class Journal:
         place = self._staging.place
         if (path := self._staging.path / ROWS).is_file():
             return path
-        if place is None or not is_run(place):
+        if not is_run(place):
             return None
         committed = json.loads((place / HEADER).read_bytes()).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
@@ -173,7 +173,7 @@ class Journal:
         except (TypeError, ValueError, RecursionError):
             _leave_out(result)
             line = _line({**to_json(result, self._staging.base), **more})
-        self._waiting.append(_Entry(line, list(result.native.values())))
+        self._waiting.append(_Entry(line, list(result.parts.native.values())))
         self._raise()
         if time.monotonic() - self._written > PAUSE and (self._thread is None or not self._thread.is_alive()):
             self._start()

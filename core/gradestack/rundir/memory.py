@@ -9,8 +9,8 @@ from typing import Any
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
+from gradestack.grading.plan import Plan
 from gradestack.grading.result import ShardResult
-from gradestack.suites.spec import Suite
 
 _SHARE = 0.8
 """Of the memory that is free, what metrics may take: the rest is for pages, workers and their shards."""
@@ -78,16 +78,14 @@ def free_memory() -> int | None:
     return min(found, default=None)
 
 
-class Watch:
+class MemoryGuard:
     """Looks at the states of metrics that hold every sample, and extrapolates."""
 
-    def __init__(self, suite: Suite, shards: Sequence[Shard]) -> None:
+    def __init__(self, plan: Plan, shards: Sequence[Shard]) -> None:
         self._holding = {
-            f"{metric.of}/{metric.stage.key}": metric.stage.name
-            for metric in suite.metrics
-            if metric.stage.component.memory == "per_sample"
+            metric.name: metric.stage.name for metric in plan.metrics if metric.stage.component.memory == "per_sample"
         }
-        self._copies = 2 if suite.exporters else 1  # exporters need the states of every input beside
+        self._copies = 2 if plan.exporters else 1  # exporters need the states of every input beside
         self._all = sum(shard.size() for shard in shards) if self._holding and len(shards) > 1 else 0
         self._done = self._samples = self._due = 0
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from gradestack.report import is_run
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
 """Seconds to wait for a directory another process has: workers of a killed run end within a second after it."""
-_UNFINISHED, _PARTS, _OLD = ".unfinished", "parts-", "old"
+_UNFINISHED = ".unfinished"
 
 
 def _safe(name: str) -> str:
@@ -108,13 +107,6 @@ def newest_unfinished(name: str, patience: float) -> Path | None:
 def _age(name: str) -> tuple[str, int]:
     time, _, number = name.partition("-")
     return time, int(number) if number.isdecimal() else 1
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
 
 
 def synchronise(path: Path) -> None:

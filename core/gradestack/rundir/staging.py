@@ -12,7 +12,9 @@ from typing import Any
 from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.jsonio.values import dumps
 from gradestack.report import ROWS
-from gradestack.rundir.place import _OLD, _PARTS, JOURNAL, _remove, check_place, lock, synchronise, unfinished
+from gradestack.rundir.place import JOURNAL, check_place, lock, synchronise, unfinished
+
+_PARTS, _OLD = "parts-", "old"
 
 
 class Staging:
@@ -27,27 +29,23 @@ class Staging:
         replaced: True when what an unfinished run had left was removed.
     """
 
-    def __init__(self, place: Path | None, *, resume: bool = False) -> None:
-        self.place, self.replaced = place, False
+    def __init__(self, place: Path, *, resume: bool = False) -> None:
+        self.replaced = False
         self._lock: int | None = None
         try:
-            if place is None:
-                self.base = self.path = Path(tempfile.mkdtemp(prefix="gradestack-"))
-            else:
-                check_place(place)
-                if place.is_symlink():  # to a directory: what it leads to is replaced, not the link
-                    self.place = place = place.resolve()
-                place.absolute().parent.mkdir(parents=True, exist_ok=True)
-                self.base = unfinished(place)
-                self.path = self.base / "run"
-                try:
-                    self._enter(resume=resume)
-                except BaseException:
-                    self.leave()
-                    raise
+            check_place(place)
+            self.place = place.resolve() if place.is_symlink() else place  # what a link leads to is replaced, not it
+            self.place.absolute().parent.mkdir(parents=True, exist_ok=True)
+            self.base = unfinished(self.place)
+            self.path = self.base / "run"
+            try:
+                self._enter(resume=resume)
+            except BaseException:
+                self.leave()
+                raise
             self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
         except OSError as error:
-            msg = f"{place or tempfile.gettempdir()}: cannot be written: {error.strerror or error}"
+            msg = f"{place}: cannot be written: {error.strerror or error}"
             raise (DataError if storage_failed(error) else ConfigError)(msg) from error
 
     def _enter(self, *, resume: bool) -> None:
@@ -58,7 +56,7 @@ class Staging:
             msg = f"{self.place}: another run is writing it ({self.base})"
             raise ConfigError(msg)
         old = self.base / _OLD
-        if old.is_dir() and self.place is not None and not self.place.exists():  # killed while it was being replaced
+        if old.is_dir() and not self.place.exists():  # killed while it was being replaced
             old.rename(self.place)
         kept = (JOURNAL, _PARTS, "run") if resume and (self.base / JOURNAL).is_file() else ()
         for path in self.base.iterdir():
@@ -90,9 +88,6 @@ class Staging:
             durable: Have everything on the disk before.
             keep: Keep the journal and the pieces, so that the rest can be graded later.
         """
-        if self.place is None:
-            shutil.rmtree(self.parts, ignore_errors=True)
-            return self.path
         place, old = self.place, self.base / _OLD
         if durable:
             for path in [*self.path.rglob("*"), self.path]:
@@ -122,3 +117,10 @@ class Staging:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

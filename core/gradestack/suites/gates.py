@@ -1,18 +1,18 @@
-"""From the gates a suite writes to gates ready to judge, every mistake told with its place."""
+"""Gates of a suite: from what is written to resolved rules, every mistake reported with its place."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
+
 from gradestack.errors import suggest
-from gradestack.gates.rules import GateSpec
-from gradestack.gates.verdicts import Gate, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of
+from gradestack.gates.rules import PERCENT, Gate, GateSpec, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of
+from gradestack.grading.plan import Stage
 from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Stage, SuiteSpec
-
-_PERCENT = ("accuracy", "pass_rate")
+from gradestack.suites.spec import SuiteSpec
 
 
 def _gate(resolver: Resolver, written: Mapping[str, Any], place: Place) -> Gate | None:
@@ -48,11 +48,10 @@ def resolve_gates(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
     written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(spec.gates)]
     if spec.gate is not None:
         written.insert(0, (("gate",), spec.gate))
-    headline = next(iter(graders), next(iter(spec.graders), ""))
     found: list[Gate] = []
     for place, each in written:
         gate = _gate(resolver, each, place)
-        names = keys_of(gate, headline) if gate is not None else [(("metric_key",), each.get("metric_key"))]
+        names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
         for below, key in names:
             if isinstance(key, str) and key not in spec.graders:
                 hint = suggest(key, spec.graders) or f"; there are: {', '.join(spec.graders)}"
@@ -60,10 +59,17 @@ def resolve_gates(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
         if gate is None:
             continue
         found.append(gate)
-        percent = getattr(gate, "metric", None) == "accuracy" or getattr(gate, "aggregation", "") in _PERCENT
-        if percent and not isinstance(gate, LogicalGate) and 0 < gate.value <= 1:
+        if not isinstance(gate, LogicalGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
             said = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
             resolver.warnings.append(f"{resolver.document.where((*place, 'value'))}: {said}")
     first = found[0] if found else None
     named = first.metric_key if isinstance(first, GateSpec | SimpleGate) else None
-    return tuple(found), named or headline
+    headline = named or next(iter(graders), next(iter(spec.graders), ""))
+    return tuple(_about(gate, headline) for gate in found), headline
+
+
+def _about(gate: Gate, headline: str) -> Gate:
+    """Return a gate that names its grader: a flat one without ``metric_key`` is about the headline's."""
+    if isinstance(gate, GateSpec) and not gate.metric_key:
+        return attrs.evolve(gate, metric_key=headline)
+    return gate

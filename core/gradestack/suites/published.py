@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import enum
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,37 +10,33 @@ from typing import Any
 import attrs
 
 from gradestack.api import Inputs
+from gradestack.grading.plan import Metric, Stage
+from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
-from gradestack.suites.spec import Metric, Stage
+from gradestack.suites.code import short
 
 
 def jsonable(value: Any) -> JSON:
     """Return an option's value as JSON data; what has no JSON form is named by its type, paths by their last part."""
-    if isinstance(value, enum.Enum):
-        return jsonable(value.value)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
+    return json_data(value, _named)
+
+
+def _named(value: Any) -> JSON:
     if isinstance(value, Path):
         return value.name
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [jsonable(item) for item in value]
     if isinstance(value, set | frozenset):
-        return sorted((jsonable(item) for item in value), key=str)
-    if attrs.has(type(value)):
-        return {field.name: jsonable(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        return sorted(map(jsonable, value), key=str)
     name = getattr(value, "__qualname__", None)
     return name if isinstance(name, str) else f"({type(value).__qualname__})"
 
 
 def _entry(written: Any, stage: Stage) -> Any:
-    """Return a component reference with its path options cut to their last part."""
+    """Return a component reference with files and path options cut to their last part."""
+    entry = short(written)
     if not isinstance(written, Mapping) or not attrs.has(type(stage.component)):
-        return written
-    entry = dict(written)
+        return entry
     for field in attrs.fields(type(stage.component)):
         value = getattr(stage.component, field.name)
         several = isinstance(value, tuple) and any(isinstance(each, Path) for each in value)
@@ -77,5 +72,9 @@ def published(
             }
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
+    if isinstance(written := config.get("reports"), list):
+        config["reports"] = [short(each) for each in written]
+    if "plugins" in config:
+        config["plugins"] = [Path(each).name for each in config["plugins"]]
     config.pop("engine", None)
     return jsonable(config)  # type: ignore[no-any-return]

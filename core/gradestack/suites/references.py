@@ -2,37 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import attrs
 
 from gradestack.api import Kind, Profile
 from gradestack.errors import ConfigError, PluginError
-from gradestack.plugin_errors import guarded
+from gradestack.grading.plan import Stage
 from gradestack.registry import Registry
+from gradestack.suites.code import InFile, file_plugin, from_file
 from gradestack.suites.document import Document, Place
-from gradestack.suites.spec import Stage
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")
 
 
-class Resolver:
-    """Resolves component references, collecting problems instead of stopping at the first."""
+def profile_of(component: Any, inherited: Profile) -> Profile:
+    """Return the profile a component is given, which may be another than the suite's."""
+    own: Any = getattr(component, "profile", None)
+    found: Profile = own if own in get_args(Profile) else inherited
+    return found
 
-    def __init__(self, document: Document, registry: Registry, base: Path | None) -> None:
-        self.document, self.registry, self.base = document, registry, base
+
+class Resolver:
+    """Resolves component references, collecting problems instead of stopping at the first.
+
+    Args:
+        document: The configuration.
+        registry: Where components come from; those of files the configuration names are added.
+        base: Directory that relative paths are taken from.
+        allow_code: Whether code it names may be imported.
+    """
+
+    def __init__(self, document: Document, registry: Registry, base: Path | None, *, allow_code: bool) -> None:
+        registry.require_sound()
+        self.document, self.registry, self.base, self.allow_code = document, registry, base, allow_code
         self.problems: list[str] = []
         self.broken: list[str] = []
         self.warnings: list[str] = []
         self.profile: Profile = "documented"
-        self.allow_code = False
+        self.code: dict[Path, None] = {}
+        """Files of the user's own that are in use, in the order they were met."""
+        self._local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = {}
+        self._cause: Exception | None = None
 
-    def say(self, place: Place, message: str) -> None:
+    def say(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
-        self.problems.append(f"{self.document.where(place)}: {message}")
+        text = f"{self.document.where(place)}: {message}"
+        if text not in self.problems:
+            self.problems.append(text)
+        if isinstance(message, Exception):
+            self._cause = self._cause or message
 
     def told(self) -> list[str]:
         """Return the warnings for summary.json, which must not depend on where the suite lies."""
@@ -65,6 +87,62 @@ class Resolver:
                     self.finish()
                 data = {key: value for key, value in data.items() if key not in whole}
 
+    def load_plugins(self) -> None:
+        """Add what the files under ``plugins`` offer; where that fails nothing else can be told.
+
+        Raises:
+            ConfigError: Code is not allowed, or a file cannot be loaded.
+            PluginError: A file's component has the name of another.
+        """
+        written = self.document.data.get("plugins")
+        for number, file in enumerate(written if isinstance(written, list) else []):
+            if not isinstance(file, str) or not self._allowed(f"{file} is Python code", ("plugins", number)):
+                continue
+            try:
+                self.registry = self.registry.extended(file_plugin(self._path(file)))
+            except ConfigError as error:
+                self.say(("plugins", number), error)
+        if self.problems:
+            self.finish()
+        self.registry.require_sound()
+
+    def _path(self, file: str) -> Path:
+        """Return a file of code, and count it as in use."""
+        path = Path(file).expanduser()
+        path = self.base / path if self.base is not None else path
+        self.code[path.resolve()] = None
+        return path
+
+    def _allowed(self, why: str, place: Place) -> bool:
+        if not self.allow_code:
+            self.say(place, f"{why}; pass --allow-code if you trust this suite")
+        return self.allow_code
+
+    def registered(self, kind: Kind, name: str, place: Place) -> str | None:
+        """Return a component's name in the registry; for ``FILE.py:NAME`` it is put there first.
+
+        None when that cannot be done, with the problem recorded.
+        """
+        reference = InFile.parse(name)
+        if reference is None:
+            return name
+        if not self._allowed(f"{name} is Python code", place):
+            return None
+        path, shown = self._path(reference.file), reference.shown
+        known, _ = self._local.get((kind, shown), (None, None))
+        if known is not None and known != path.resolve():
+            self.say(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")
+            return None
+        if known is None:
+            try:
+                plugin, options = from_file(reference, kind, path, self.registry)
+            except ConfigError as error:
+                self.say(place, error)
+                return None
+            self.registry = self.registry.extended(plugin)
+            self._local[kind, shown] = path.resolve(), options
+        return shown
+
     def stage(
         self, kind: Kind, key: str, reference: str | Mapping[str, Any], place: Place, reserved: tuple[str, ...] = ()
     ) -> Stage | None:
@@ -75,6 +153,9 @@ class Resolver:
             problem = "kind is missing" if name is None else f"kind must be text, got {name!r}"
             self.say(place, f"{problem}; there are: {', '.join(self.registry.names(kind))}")
             return None
+        name = self.registered(kind, name, (*place, "kind") if isinstance(reference, Mapping) else place)
+        if name is None:
+            return None
         try:
             target = self.registry.load(kind, name)
             _, plugin = self.registry.find(kind, name)
@@ -84,15 +165,21 @@ class Resolver:
         except ConfigError as error:
             self.say((*place, "kind") if isinstance(reference, Mapping) else place, str(error))
             return None
-        if getattr(target, "runs_code", False) and not self.allow_code:
-            self.say(place, f"{name} imports Python code the suite names; pass --allow-code if you trust this suite")
+        code = getattr(target, "runs_code", False)
+        if code and not self._allowed(f"{name} imports Python code the suite names", place):
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
+        _, function = self._local.get((kind, name), (None, {}))
+        if function and options:
+            self.say((*place, next(iter(options))), "unknown key; a function has no options")
+            return None
         if "profile" not in options and any(field.name == "profile" for field in attrs.fields(target)):
             options["profile"] = self.profile
-        component = self.structure(options, target, place)
+        component = self.structure({**options, **function}, target, place)
         if component is None:
             return None
+        if code and isinstance(file := getattr(component, "file", None), Path):
+            self.code[file.resolve()] = None
         return Stage(
             kind=kind,
             key=key,
@@ -101,6 +188,7 @@ class Resolver:
             options=options,
             version=target.version,
             distribution=f"{plugin.distribution} {plugin.version}",
+            profile=profile_of(component, self.profile),
         )
 
     def finish(self) -> None:
@@ -108,78 +196,7 @@ class Resolver:
         if self.problems:
             count = len(self.problems)
             msg = f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
-            raise ConfigError(msg, *self.problems, *self.broken)
+            raise ConfigError(msg, *self.problems, *self.broken) from self._cause
         if self.broken:
             msg = f"{self.document.origin}: a plugin it uses is broken"
             raise PluginError(msg, *self.broken)
-
-
-def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:
-    """Return the engine, with the number of workers asked for beside the suite; not every engine has workers.
-
-    Options without a kind are those of the default engine.
-    """
-    if not isinstance(reference, str) and reference and "kind" not in reference:
-        reference = {"kind": "auto", **reference}
-    if workers is not None:
-        options = {"kind": reference} if isinstance(reference, str) else dict(reference)
-        able = [name for name in resolver.registry.names("engine") if _has_workers(resolver.registry, name)]
-        if options.get("kind") in resolver.registry.names("engine") and options["kind"] not in able:
-            told = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
-            resolver.problems.append(f"workers: {told}")
-        else:
-            reference = {**options, "workers": workers}
-    return resolver.stage("engine", "engine", reference, ("engine",))
-
-
-def _has_workers(registry: Registry, name: str) -> bool:
-    try:
-        target = registry.load("engine", name)
-    except PluginError:
-        return False
-    return any(field.name == "workers" for field in attrs.fields(target))
-
-
-def made_stage(kind: Kind, key: str, component: Any) -> Stage:
-    """Return the stage of a component object made by the caller."""
-    options = {
-        field.name: getattr(component, field.name)
-        for field in (attrs.fields(type(component)) if attrs.has(type(component)) else ())
-        if field.repr
-    }
-    return Stage(
-        kind=kind,
-        key=key,
-        name=type(component).__name__,
-        component=component,
-        options=options,
-        version=component.version,
-        distribution="local",
-    )
-
-
-def exporters_for(registry: Registry, reader: Stage, graders: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Return the exporters whose reader and graders are all in use."""
-    used = {stage.name for stage in graders}
-    found: list[Stage] = []
-    for name in registry.names("exporter"):
-        _, plugin = registry.find("exporter", name)
-        try:
-            target = registry.load("exporter", name)
-        except PluginError:  # matters only to a suite that would use it, which cannot be known
-            continue
-        if target.reader == reader.name and set(target.graders) <= used:
-            with guarded(f"exporter {name}"):
-                exporter = target()
-            found.append(
-                Stage(
-                    kind="exporter",
-                    key=name,
-                    name=name,
-                    component=exporter,
-                    options={},
-                    version=target.version,
-                    distribution=f"{plugin.distribution} {plugin.version}",
-                )
-            )
-    return tuple(found)

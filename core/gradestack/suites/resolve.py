@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import attrs
+from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Input, Inputs, Reader
-from gradestack.errors import ConfigError, GradestackError, suggest
-from gradestack.registry import Registry
+from gradestack.errors import ConfigError, GradestackError
+from gradestack.gates.rules import Gate
+from gradestack.grading.plan import Metric, Stage
+from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise
+from gradestack.suites.local_files import LocalFiles
+from gradestack.suites.options import RunOptions
 from gradestack.suites.published import jsonable, published
-from gradestack.suites.references import Resolver, engine_stage, exporters_for, made_stage
-from gradestack.suites.spec import Metric, Stage, Suite, SuiteSpec
+from gradestack.suites.references import Resolver
+from gradestack.suites.spec import Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -48,90 +50,181 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
-_EARLY = ("reader", "target", "stack", "profile", "dataset", "name")
+_EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 
 
 def resolve(
-    document: Document,
-    registry: Registry,
-    *,
-    base: Path | None = None,
-    overrides: Iterable[str] = (),
-    allow_code: bool = False,
-    workers: int | None = None,
+    document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:
     """Return the suite a document describes.
 
     Args:
-        document: Parsed configuration; changed in place by overrides and stack.
-        registry: Where components come from.
+        document: Parsed configuration; changed in place by options and stack.
+        options: What is asked for beside it.
         base: Directory that relative paths are taken from.
-        overrides: ``PATH=VALUE`` assignments.
-        allow_code: Let graders import Python code that the suite names.
-        workers: Number of workers for the engine, whatever the document says.
+        made: Grader objects by key, for entries of the document's graders.
 
     Raises:
         ConfigError: Everything that is wrong with the configuration, each with its place.
         DataError: An input does not exist or is not recognised.
         PluginError: A plugin the suite uses is broken.
     """
-    registry.require_sound()
-    assignments = list(overrides)
-    _override(document, assignments, early=True)
-    resolver = Resolver(document, registry, base)
-    resolver.allow_code = allow_code
+    resolver = _resolver(document, options, base)
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
-    chosen = reference.get("kind") if isinstance(reference, Mapping) else reference
-    sniffed, late = _recognised(resolver, chosen)
-    chosen = sniffed.reader if sniffed is not None else chosen
-    _lay_stack(resolver, chosen)
-    _override(document, assignments, early=False)
+    named = reference.get("kind") if isinstance(reference, Mapping) else reference
+    sniffed, late = _recognised(resolver, named, reader_place)
+    _lay_stack(resolver, sniffed.reader if sniffed is not None else named)
+    _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
     if not spec.target.paths and not any(problem for problem in resolver.problems if "target" in problem):
         resolver.say(("target",), "paths is missing: name the result files to grade")
-    reader_options = dict(reference) if isinstance(reference, Mapping) else {}
-    reader_named = {**reader_options, "kind": chosen} if chosen is not None else None
-    reader = resolver.stage("reader", "reader", reader_named, reader_place) if reader_named else None
-    graders = _graders(resolver, spec)
-    metrics = _metrics(resolver, spec, graders)
-    gates, headline = resolve_gates(resolver, spec, graders)
-    _check_numbers(resolver, spec)
-    reports = [
-        resolver.stage("reporter", str(place), entry, ("reports", place)) for place, entry in enumerate(spec.reports)
-    ]
-    engine = engine_stage(resolver, spec.engine, workers)
-    dataset, dataset_reader = _dataset(resolver, spec, reader, base)
+    kind = sniffed.reader if named is None and sniffed is not None else named
+    reader_options = reference if isinstance(reference, Mapping) else {}
+    reader = resolver.stage("reader", "reader", {**reader_options, "kind": kind}, reader_place) if kind else None
+    graders = grader_stages(resolver, spec, made or {})
+    if not spec.graders and not document.data.get("graders"):
+        resolver.say(("graders",), "at least one grader is needed, or a stack")
+    parts = _parts(resolver, spec, graders, options.workers)
+    dataset, dataset_reader = _dataset(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
     resolver.finish()
     if late is not None:
         raise late
-    if reader is None or engine is None or sniffed is None:
+    if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    ignored = [f"{path}: not recognised, left out" for path in sniffed.ignored]
+    return _suite(
+        resolver,
+        spec,
+        parts,
+        name=Path(document.origin).stem,
+        inputs=inputs,
+        reader=reader,
+        dataset_reader=dataset_reader,
+        exporters=exporters_for(resolver.registry, reader, graders.values()),
+        config=published(document.data, inputs, reader, graders, parts.metrics),
+        ignored=sniffed.ignored,
+    )
+
+
+def resolve_samples(
+    document: Document,
+    options: RunOptions,
+    samples: Reader,
+    graders: Mapping[str, Grader | str | Mapping[str, Any]],
+) -> Suite:
+    """Return a suite over samples in memory.
+
+    Args:
+        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
+        options: What is asked for beside it.
+        samples: A reader that yields the samples.
+        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
+
+    Raises:
+        ConfigError: Everything that is wrong, each with its place.
+        PluginError: A plugin in use is broken.
+    """
+    resolver = _resolver(document, options, None)
+    made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
+    document.data.setdefault("engine", "serial")
+    document.data["graders"] = {key: {} if key in made else each for key, each in graders.items()}
+    spec = resolver.sections(SuiteSpec)
+    resolver.profile = spec.profile
+    stages = grader_stages(resolver, spec, made)
+    if not graders:
+        resolver.say(("graders",), "at least one grader is needed")
+    parts = _parts(resolver, spec, stages, options.workers)
+    resolver.finish()
+    config = {key: value for key, value in document.data.items() if key != "engine"}
+    config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
+    return _suite(
+        resolver,
+        spec,
+        parts,
+        name="samples",
+        inputs=Inputs(data=()),
+        reader=made_stage("reader", "reader", samples, spec.profile),
+        config=jsonable(config),
+    )
+
+
+def _resolver(document: Document, options: RunOptions, base: Path | None) -> Resolver:
+    """Return the resolver of a document, with the engine, early assignments and plugins asked for."""
+    written = document.data.get("engine")
+    engine = written.get("kind") if isinstance(written, Mapping) else written
+    other = options.engine if options.engine != engine else None
+    if other is not None:  # options of the same one stay
+        document.data["engine"] = {"kind": other}
+    _override(document, options.overrides, early=True)
+    resolver = Resolver(document, options.registry, base, allow_code=options.allow_code)
+    resolver.load_plugins()
+    if other is not None:
+        resolver.registry.find("engine", other)
+    return resolver
+
+
+class _Parts(NamedTuple):
+    """The parts of a suite that do not depend on where its samples come from."""
+
+    graders: tuple[Stage, ...]
+    metrics: tuple[Metric, ...]
+    gates: tuple[Gate, ...]
+    headline: str
+    reports: tuple[Stage, ...]
+    engine: Stage | None
+
+
+def _parts(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], workers: int | None) -> _Parts:
+    metrics = metric_stages(resolver, spec, graders)
+    gates, headline = resolve_gates(resolver, spec, graders)
+    _check_numbers(resolver, spec)
+    reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
+    engine = engine_stage(resolver, spec.engine, workers)
+    made = tuple(stage for stage in reports if stage is not None)
+    return _Parts(tuple(graders.values()), tuple(metrics), gates, headline, made, engine)
+
+
+def _suite(
+    resolver: Resolver,
+    spec: SuiteSpec,
+    parts: _Parts,
+    *,
+    name: str,
+    inputs: Inputs,
+    reader: Stage,
+    config: Mapping[str, Any],
+    dataset_reader: Stage | None = None,
+    exporters: tuple[Stage, ...] = (),
+    ignored: Sequence[str] = (),
+) -> Suite:
+    if parts.engine is None:
+        raise AssertionError  # finish() has raised its problem
     return Suite(
-        name=spec.name or Path(document.origin).stem,
+        files=LocalFiles.load(resolver.code),
+        name=spec.name or name,
         description=spec.description,
         profile=spec.profile,
         inputs=inputs,
         reader=reader,
         dataset_reader=dataset_reader,
-        graders=tuple(graders.values()),
-        metrics=tuple(metrics),
-        exporters=exporters_for(registry, reader, graders.values()),
-        gates=gates,
+        graders=parts.graders,
+        metrics=parts.metrics,
+        exporters=exporters,
+        gates=parts.gates,
+        rule=parts.gates[0] if parts.gates else None,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,
         sample_tags=frozenset(spec.sample_tags),
-        headline=headline,
-        reports=tuple(report for report in reports if report is not None),
-        engine=engine,
+        headline=parts.headline,
+        reports=parts.reports,
+        engine=parts.engine,
         duplicates=spec.duplicates or reader.component.duplicates,
-        config=published(document.data, inputs, reader, graders, metrics),
-        warnings=(*ignored, *resolver.told()),
+        config=config,
+        warnings=(*(f"{path}: not recognised, left out" for path in ignored), *resolver.told()),
     )
 
 
@@ -142,8 +235,9 @@ def _override(document: Document, assignments: Iterable[str], *, early: bool) ->
             apply_override(document, assignment)
 
 
-def _recognised(resolver: Resolver, chosen: object) -> tuple[Recognised | None, GradestackError | None]:
+def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recognised | None, GradestackError | None]:
     """Return what the target's paths hold, or why they hold nothing: mistakes in the suite itself are told first."""
+    chosen = resolver.registered("reader", named, (*place, "kind")) if isinstance(named, str) else named
     data, registry = resolver.document.data, resolver.registry
     target = data.get("target")
     if isinstance(target, dict) and isinstance(target.get("paths"), str):
@@ -152,7 +246,7 @@ def _recognised(resolver: Resolver, chosen: object) -> tuple[Recognised | None, 
     known = isinstance(chosen, str) and chosen in registry.names("reader")
     if not isinstance(given, list) or not given or not all(isinstance(path, str) for path in given):
         return None, None
-    if chosen is not None and not known:
+    if named is not None and not known:
         return None, None
     try:
         return recognise(expand(given, resolver.base), registry, str(chosen) if known else None), None
@@ -160,76 +254,6 @@ def _recognised(resolver: Resolver, chosen: object) -> tuple[Recognised | None, 
         if not data.get("graders"):
             raise
         return None, error
-
-
-def resolve_samples(
-    document: Document,
-    registry: Registry,
-    samples: Reader,
-    graders: Mapping[str, Grader | str | Mapping[str, Any]],
-) -> Suite:
-    """Return a suite over samples in memory.
-
-    Args:
-        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
-        registry: Where named components come from.
-        samples: A reader that yields the samples.
-        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
-
-    Raises:
-        ConfigError: Everything that is wrong, each with its place.
-        PluginError: A plugin in use is broken.
-    """
-    registry.require_sound()
-    resolver = Resolver(document, registry, None)
-    ready = {key: made_stage("grader", key, each) for key, each in graders.items() if isinstance(each, Grader)}
-    named = {key: each for key, each in graders.items() if not isinstance(each, Grader)}
-    document.data.setdefault("engine", "serial")
-    document.data["graders"] = {key: dict(each) if isinstance(each, Mapping) else each for key, each in named.items()}
-    spec = resolver.sections(SuiteSpec)
-    resolver.profile = spec.profile
-    found = {
-        key: resolver.stage("grader", key, each, ("graders", key), reserved=_TEXT_KEYS)
-        for key, each in spec.graders.items()
-    }
-    chosen = {key: stage for key in graders if (stage := ready.get(key) or found.get(key)) is not None}
-    written = {key: each if isinstance(each, Mapping) else {} for key, each in graders.items()}
-    stages = {key: _with_extractor(resolver, stage, written[key]) for key, stage in chosen.items()}
-    full = attrs.evolve(spec, graders={key: {} for key in graders})
-    metrics = _metrics(resolver, full, stages)
-    gates, headline = resolve_gates(resolver, full, stages)
-    _check_numbers(resolver, spec)
-    reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
-    engine = resolver.stage("engine", "engine", spec.engine, ("engine",))
-    if not graders:
-        resolver.say(("graders",), "at least one grader is needed")
-    resolver.finish()
-    if engine is None:
-        raise AssertionError
-    config = {key: value for key, value in document.data.items() if key != "engine"}
-    config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
-    return Suite(
-        name=spec.name or "samples",
-        description=spec.description,
-        profile=spec.profile,
-        inputs=Inputs(data=()),
-        reader=made_stage("reader", "reader", samples),
-        dataset_reader=None,
-        graders=tuple(stages.values()),
-        metrics=tuple(metrics),
-        exporters=(),
-        gates=gates,
-        num_runs=spec.num_runs,
-        runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
-        max_samples=spec.max_samples or 0,
-        sample_tags=frozenset(spec.sample_tags),
-        headline=headline,
-        reports=tuple(report for report in reports if report is not None),
-        engine=engine,
-        duplicates=spec.duplicates or "keep",
-        config=jsonable(config),
-        warnings=tuple(resolver.told()),
-    )
 
 
 def _lay_stack(resolver: Resolver, reader: object) -> None:
@@ -249,32 +273,6 @@ def _lay_stack(resolver: Resolver, reader: object) -> None:
             resolver.say(("stack",), str(error))
 
 
-_TEXT_KEYS = ("extractor", "extractor_config", "display_name")
-
-
-def _graders(resolver: Resolver, spec: SuiteSpec) -> dict[str, Stage]:
-    found: dict[str, Stage] = {}
-    for key, reference in spec.graders.items():
-        stage = resolver.stage("grader", key, _code_reference(reference), ("graders", key), reserved=_TEXT_KEYS)
-        if stage is not None:
-            found[key] = _with_extractor(resolver, stage, reference if isinstance(reference, Mapping) else {})
-    if not spec.graders and not resolver.document.data.get("graders"):
-        resolver.say(("graders",), "at least one grader is needed, or a stack")
-    return found
-
-
-def _code_reference(reference: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
-    """Return ``{kind: tool, function: "file.py:name"}`` as the grader that imports code; anything else unchanged."""
-    function = reference.get("function") if isinstance(reference, Mapping) else None
-    if not isinstance(reference, Mapping) or reference.get("kind") != "tool" or not isinstance(function, str):
-        return reference
-    place, colon, name = function.rpartition(":")
-    if not colon:
-        return reference
-    rest = {key: value for key, value in reference.items() if key not in ("kind", "function")}
-    return {"kind": "python_function", "file" if place.endswith(".py") else "module": place, "name": name, **rest}
-
-
 def _refuse_live_target(resolver: Resolver) -> None:
     """Say that a letta-evals suite's live target cannot be honoured, and what to do instead."""
     target = resolver.document.data.get("target")
@@ -283,54 +281,6 @@ def _refuse_live_target(resolver: Resolver) -> None:
         advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
         resolver.say(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
         resolver.document.data["target"] = {}
-
-
-def _with_extractor(resolver: Resolver, stage: Stage, reference: Mapping[str, Any]) -> Stage:
-    """Give a text grader its extractor; refuse one on a grader that judges no text."""
-    place: Place = ("graders", stage.key)
-    named, config = reference.get("extractor"), reference.get("extractor_config")
-    if not stage.component.submission:
-        for option in ("extractor", "extractor_config"):
-            if option in reference:
-                resolver.say((*place, option), f"{stage.name} judges the whole sample; it takes no {option}")
-        return stage
-    if config is not None and not isinstance(config, Mapping):
-        resolver.say((*place, "extractor_config"), "expected a mapping of the extractor's options")
-        return stage
-    options = dict(config or {})
-    wanted = (
-        {**options, "kind": "last_assistant" if named is None else named} if not isinstance(named, Mapping) else named
-    )
-    extractor = resolver.stage("extractor", stage.key, wanted, (*place, "extractor"))
-    return attrs.evolve(stage, extractor=extractor)
-
-
-def _metrics(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> list[Metric]:
-    """Return the default aggregators of every grader and the suite's own; an own one replaces a default of its name."""
-    own: dict[tuple[str, str], Metric] = {}
-    for key, reference in spec.metrics.items():
-        place: Place = ("metrics", key)
-        entry: dict[str, Any] = {"kind": reference} if isinstance(reference, str) else dict(reference)
-        if "kind" not in entry and key in resolver.registry.names("aggregator"):
-            entry["kind"] = key
-        of = entry.get("of")
-        if of is None:
-            by_default = [name for name, stage in graders.items() if entry.get("kind") in stage.component.aggregators]
-            of = next(iter([*by_default, *graders, *spec.graders]), "")
-        elif not isinstance(of, str) or of not in spec.graders:
-            resolver.say((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
-            of = ""
-        stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
-        if stage is not None:
-            own[of, key] = Metric(of=of, stage=stage)
-    found: list[Metric] = []
-    for key, grader in graders.items():
-        for name in grader.component.aggregators:
-            if (key, name) in own:
-                found.append(own.pop((key, name)))
-            elif stage := resolver.stage("aggregator", name, name, ("graders", key)):
-                found.append(Metric(of=key, stage=stage))
-    return [*found, *own.values()]
 
 
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
@@ -346,13 +296,11 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
             resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")
 
 
-def _dataset(
-    resolver: Resolver, spec: SuiteSpec, reader: Stage | None, base: Path | None
-) -> tuple[Input | None, Stage | None]:
+def _dataset(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
     """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
     if spec.dataset is None:
         return None, None
-    (path,) = expand([spec.dataset], base)[:1]
+    (path,) = expand([spec.dataset], resolver.base)[:1]
     dataset = name_inputs([path])[0]
     if reader is None or reader.component.takes_dataset:
         return dataset, None

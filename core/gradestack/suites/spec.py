@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.api import Inputs, Kind, Profile
-from gradestack.gates.verdicts import Gate
-
-Duplicates = Literal["keep", "last", "error"]
+from gradestack.api import Profile
+from gradestack.gates.rules import Gate
+from gradestack.grading.plan import Duplicates, Plan, Stage
+from gradestack.suites.local_files import LocalFiles
 
 
 @attrs.frozen(kw_only=True)
@@ -38,6 +38,8 @@ class SuiteSpec:
     """Named metric stack to start from; the suite's own entries add to it or override it."""
     dataset: str | None = None
     """File with expectations, joined by id."""
+    plugins: tuple[str, ...] = ()
+    """Python files whose components are used as if they were installed; only with ``--allow-code``."""
     target: TargetSpec = attrs.field(factory=TargetSpec)
     reader: str | dict[str, Any] | None = None
     """The same as ``target.reader``."""
@@ -67,60 +69,19 @@ class SuiteSpec:
 
 
 @attrs.frozen(kw_only=True)
-class Stage:
-    """One configured component."""
-
-    kind: Kind
-    key: str
-    name: str
-    component: Any
-    options: Mapping[str, Any]
-    """As written, plus the inherited profile."""
-    version: str
-    distribution: str
-    extractor: Stage | None = None
-    """For graders that judge one text: where it comes from."""
-
-
-@attrs.frozen(kw_only=True)
-class Metric:
-    """One configured aggregator and the grader it reads."""
-
-    of: str
-    stage: Stage
-
-
-@attrs.frozen(kw_only=True)
-class Suite:
+class Suite(Plan):
     """Everything a run needs, resolved."""
 
-    name: str
-    description: str
-    profile: Profile
-    inputs: Inputs
-    reader: Stage
-    dataset_reader: Stage | None
-    graders: tuple[Stage, ...]
-    metrics: tuple[Metric, ...]
-    exporters: tuple[Stage, ...]
-    gates: tuple[Gate, ...]
-    headline: str
-    reports: tuple[Stage, ...]
+    files: LocalFiles = attrs.field(factory=LocalFiles)
+    description: str = ""
+    profile: Profile = "documented"
+    gates: tuple[Gate, ...] = ()
+    """The per-sample rule of the first decides which samples pass."""
+    reports: tuple[Stage, ...] = ()
     engine: Stage
-    duplicates: Duplicates
-    num_runs: int | None = None
     runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
-    max_samples: int = 0
-    sample_tags: frozenset[str] = frozenset()
-    same_inputs: bool = False
-    """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
-    config: Mapping[str, Any]
+    config: Mapping[str, Any] = attrs.field(factory=dict)
     """The suite as written, overrides and stack included, input paths by their short names."""
     warnings: tuple[str, ...] = ()
     origin: Path | None = None
     """The suite file, when there is one."""
-
-    @property
-    def rule(self) -> Gate | None:
-        """The gate whose per-sample rule decides which samples pass: the first."""
-        return self.gates[0] if self.gates else None

@@ -14,13 +14,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import attrs
-
 from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
 from gradestack.jsonio.values import dumps
-from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
-from gradestack.registry import discover, keeps
+from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade, replace
+from gradestack.registry import discover, flaw
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
@@ -39,7 +37,8 @@ def check_component(component: Component) -> None:
     module, _, attribute = component.target.partition(":")
     target = getattr(importlib.import_module(module), attribute)
     assert target.__doc__, f"{component.target}: a docstring is missing"
-    assert keeps(target, component.kind), f"{component.target}: not of kind {component.kind}"
+    problem = flaw(target, component.kind)
+    assert problem is None, f"{component.target} {problem}"
     if component.kind == "stack":
         assert isinstance(target(), dict), f"{component.target}: a stack returns a mapping"
         return
@@ -61,7 +60,7 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         grader: The grader, with its options.
         samples: Samples typical of it, in addition to :func:`nasty_samples`.
     """
-    known = {field.name for field in attrs.fields(Sample)}
+    known = set(Sample.__struct_fields__)
     assert grader.needs <= known, f"needs names no Sample field: {sorted(grader.needs - known)}"
     assert grader.requires <= grader.needs, "requires must be part of needs"
     pickle.dumps(grader)
@@ -85,12 +84,12 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
 
 def unexplained(grade: Grade) -> Grade:
     """Return a grade without what :meth:`gradestack.Grader.brief` may leave out."""
-    items = tuple(attrs.evolve(item, reasons=()) for item in grade.items)
-    return attrs.evolve(grade, reasons=(), rationale="", items=items)
+    items = tuple(replace(item, reasons=()) for item in grade.items)
+    return replace(grade, reasons=(), rationale="", items=items)
 
 
 def _fingerprint(sample: Sample) -> str:
-    return repr({f.name: getattr(sample, f.name) for f in attrs.fields(Sample) if f.name != "native"})
+    return repr({name: getattr(sample, name) for name in Sample.__struct_fields__ if name != "native"})
 
 
 def _text(grade: Grade) -> str:
@@ -226,7 +225,7 @@ def check_reader(reader: Reader, path: Path, *, scratch: Path) -> None:
     first, second = _read(reader, path), _read(reader, path)
     assert first, "no sample was read"
     assert first == second, "two readings differ"
-    known = {field.name for field in attrs.fields(Sample)}
+    known = set(Sample.__struct_fields__)
     assert reader.provides <= known, f"provides names no Sample field: {sorted(reader.provides - known)}"
     for number, broken in enumerate((whole[: len(whole) // 2], whole[:-1], b"", b"null", whole + b"\n{]")):
         copy_path = scratch / f"broken-{number}{path.suffix}"

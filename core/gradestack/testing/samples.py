@@ -6,8 +6,6 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
-
 from gradestack.model import (
     Expectation,
     Fault,
@@ -22,6 +20,7 @@ from gradestack.model import (
     Status,
     ToolCall,
     ToolSpec,
+    replace,
 )
 
 ALWAYS_READABLE = frozenset({"id", "status", "error"})
@@ -74,26 +73,23 @@ def nasty_samples() -> list[Sample]:
         ),
         Sample(id="failed", status=Status.FAILED, error=Fault(category="target", code="x"), expected=both),
         Sample(id="missing", status=Status.MISSING, expected=both),
-        attrs.evolve(bare, id="stranger", native=object()),
+        replace(bare, id="stranger", native=object()),
     ]
 
 
 def masked(sample: Sample, allowed: Iterable[str]) -> Sample:
     """Return a copy of a sample whose other fields raise AssertionError when read."""
-    names = {field.name for field in attrs.fields(Sample)}
+    names = frozenset(Sample.__struct_fields__)
     readable = ALWAYS_READABLE | set(allowed)
 
-    class Masked(Sample):
+    class Masked(Sample, frozen=True, kw_only=True, eq=False):
         def __getattribute__(self, name: str) -> Any:
             if name in names and name not in readable:
                 msg = f"the grader read Sample.{name}, which its `needs` does not declare"
                 raise AssertionError(msg)
             return super().__getattribute__(name)
 
-    copied = object.__new__(Masked)
-    for name in names:
-        object.__setattr__(copied, name, getattr(sample, name))
-    return copied
+    return Masked(**{name: getattr(sample, name) for name in names})
 
 
 def random_grades(seed: int = 0, count: int = 60) -> list[tuple[Key, Grade]]:

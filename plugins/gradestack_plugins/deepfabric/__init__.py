@@ -39,7 +39,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="aggregator",
             name="deepfabric",
-            target=f"{_PACKAGE}.aggregator:DeepFabricMetrics",
+            target=f"{_PACKAGE}.aggregators:DeepFabricMetrics",
             summary="DeepFabric's eight figures over total and attempted, with score bands and advice",
         ),
         Component(
@@ -51,7 +51,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="stack",
             name="deepfabric",
-            target=f"{_PACKAGE}.stack:stack",
+            target=f"{_PACKAGE}.stacks:deepfabric",
             summary="DeepFabric's weighted tool metrics under the grader key `tools`",
         ),
     )

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Key, Outcome, Profile, Sample, Source, Status
-from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import document, native_config, native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.joining import NO_ROW, Join

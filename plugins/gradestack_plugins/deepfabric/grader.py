@@ -7,10 +7,10 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, ToolCall, skipped
-from gradestack.quick import maker
-from gradestack_plugins.deepfabric.aggregator import NO_SCORE
+from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
 from gradestack_plugins.deepfabric.schemas import Signature, conversion_problem, find
@@ -21,9 +21,8 @@ Verdict = tuple[bool, bool, bool]
 
 WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
-_MOST_PLAIN: Final = 4096
+_MOST_KEPT: Final = 4096
 _OK: Final = Status.OK
-_new_grade = maker(Grade)
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -116,7 +115,7 @@ class DeepFabric(Grader):
         return self._strict.any
 
     @cached_property
-    def _plain(self) -> dict[tuple[Verdict, str | None, str | None], Grade]:
+    def _without_reasons(self) -> dict[tuple[Verdict, str | None, str | None], Grade]:
         """Grades without reasons, by what they depend on."""
         return {}
 
@@ -126,15 +125,15 @@ class DeepFabric(Grader):
         verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
         return {verdict: _figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample; never raises on odd data."""
-        return self._judged(sample, explain=True)
+        return self._evaluate(sample, explain=True)
 
+    @override
     def brief(self, sample: Sample) -> Grade:
-        """Return the grade without reasons where they take time."""
-        return self._judged(sample, explain=False)
+        return self._evaluate(sample, explain=False)
 
-    def _judged(self, sample: Sample, *, explain: bool) -> Grade:
+    def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:
         expected = sample.expected.calls
         upstream = self.profile == "upstream"
         error = sample.error
@@ -238,11 +237,11 @@ class DeepFabric(Grader):
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
         if reasons:
             return self._with_reasons(verdict, label, gold, reasons)
-        found = self._plain.get((verdict, label, gold))
+        found = self._without_reasons.get((verdict, label, gold))
         if found is None:
-            if len(self._plain) >= _MOST_PLAIN:
-                self._plain.clear()
-            found = self._plain[verdict, label, gold] = self._with_reasons(verdict, label, gold, ())
+            if len(self._without_reasons) >= _MOST_KEPT:
+                self._without_reasons.clear()
+            found = self._without_reasons[verdict, label, gold] = self._with_reasons(verdict, label, gold, ())
         return found
 
     def _with_reasons(
@@ -255,7 +254,7 @@ class DeepFabric(Grader):
             return Grade(
                 outcome=Outcome.FAILED, parts=parts, counts=counts, label=label, gold=gold, fault=fault, reasons=reasons
             )
-        return _new_grade(
+        return Grade(
             score=score, passed=verdict[2], parts=parts, counts=counts, label=label, gold=gold, reasons=reasons
         )
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 
 from gradestack import JSON, Grade, Outcome, Sample, Status
-from gradestack_plugins.deepfabric.aggregator import NO_SCORE
+from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
 
 

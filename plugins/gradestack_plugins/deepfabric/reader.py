@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 import attrs
+from typing_extensions import override
 
-from gradestack import ABSENT, BadRecord, Input, Inputs, Profile, Reader, Sample, Shard, Source
-from gradestack.jsonio import JsonProblem, Line, iter_lines, line_ranges, loads
+from gradestack import (
+    ABSENT,
+    BadRecord,
+    Input,
+    Inputs,
+    Profile,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    read_records,
+)
+from gradestack.jsonio import Element, JsonProblem, Layout, Range, first_records, loads
 from gradestack_plugins.deepfabric.joining import Join, Joined, join, lines_at, require_file
-from gradestack_plugins.deepfabric.recognition import certainty
+from gradestack_plugins.deepfabric.recognition import begins_like, looks_like
 from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import Entry, Validation, build, split_entry, with_reply
 from gradestack_plugins.deepfabric.tables import table
 
 
 @attrs.frozen(kw_only=True)
-class DeepFabricReader(Reader):
+class DeepFabricReader(RecordReader):
     """Reads DeepFabric dataset records and the replies recorded to them, one sample per reply.
 
     Without a dataset, every line holds both: ``{"id"?, "sample": RECORD, "recorded": REPLY}``, or a record that carries
@@ -46,105 +60,86 @@ class DeepFabricReader(Reader):
         {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "facets", "status", "error", "native"}
     )
     stack: ClassVar[str | None] = "deepfabric"
+    layout: ClassVar[Layout] = "lines"
     takes_dataset: ClassVar[bool] = True
 
-    @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise joined lines (0.95), records with (0.9) or without (0.7) a reply, and replies (up to 0.6)."""
-        return certainty(path, head)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
+    @classmethod
+    def recognised(cls, path: Path, head: bytes) -> float | None:
+        """Take a ``.jsonl`` file of texts for replies, with a certainty of 0.1."""
+        found = super().recognised(path, head)
+        if found is None and path.suffix == ".jsonl":
+            records = first_records(head, cls.sniffed, cls.layout)
+            return 0.1 if any(isinstance(record.value, str) for record, _ in records) else None
+        return found
+
+    @override
     def index(self, inputs: Inputs) -> Joined | None:
-        """Return where the replies to each dataset row are, or None without a dataset."""
         if inputs.dataset is None:
             return None
         return join(inputs, inputs.dataset, self.join, self.profile)
 
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
-        """Cut the lines that hold the records into ranges; a last shard per input reports replies without a row."""
-        ordinal = position = 0
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        """Yield the file that holds the records, once per input, each followed by its replies without a row."""
         for given in inputs.data:
             model = given.name if len(inputs.data) > 1 else None
             replies = index.replies[given.name] if isinstance(index, Joined) else None
             records = index.dataset if isinstance(index, Joined) else given
             require_file(records)
-            factor = replies.most if replies is not None else 1
-            end = 0
-            for start, end, line in line_ranges(records.path):
-                yield Shard(
-                    ordinal=ordinal,
-                    input=given,
-                    start=start,
-                    end=end,
-                    first_line=line,
-                    first_row=line - 1,
-                    position=position + start * factor,
-                    extra={"model": model, "orphans": False},
-                )
-                ordinal += 1
-            position += end * factor
+            most = replies.most if replies is not None else 1
+            yield RecordFile(input=given, file=records, most=most, extra={"model": model, "orphans": False})
             if replies is not None and replies.orphans:
-                extra = {"model": model, "orphans": True}
-                yield Shard(ordinal=ordinal, input=given, end=0, position=position, extra=extra)
-                ordinal += 1
-                position += given.path.stat().st_size
+                yield RecordFile(input=given, ranges=(Range(end=0),), extra={"model": model, "orphans": True})
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per reply (or one missing sample per row without any) in the order of the records."""
+        model = shard.extra["model"]
         if not isinstance(index, Joined):
-            yield from self._read_joined(shard)
-            return
-        if shard.extra["orphans"]:
+            yield from self.samples(shard, partial(self._joined, model))
+        elif shard.extra["orphans"]:
             for orphan in index.replies[shard.input.name].orphans:
                 yield BadRecord(source=_source(shard.input, orphan.place.line), reason=orphan.reason)
-            return
-        with shard.input.path.open("rb") as replies:
-            for line in iter_lines(index.dataset.path, shard.start, shard.end, shard.first_line):
-                yield from self._read_row(line, shard, index, replies)
+        else:
+            with shard.input.path.open("rb") as replies:
+                yield from self.samples(shard, partial(self._row, shard, index, replies), index.dataset)
 
-    def _read_joined(self, shard: Shard) -> Iterator[Sample | BadRecord]:
-        decode = table(self.profile).decode
-        model = shard.extra["model"]
-        for line in iter_lines(shard.input.path, shard.start, shard.end, shard.first_line):
-            source = _source(shard.input, line.number)
-            try:
-                value = decode(line.data)
-            except JsonProblem as error:
-                yield BadRecord(source=source, reason=str(error))
-                continue
-            entry = split_entry(value)
-            if entry.reply is ABSENT and not (isinstance(value, dict) and ("messages" in value or "sample" in value)):
-                what = "a reply without its dataset record: name the dataset with --dataset"
-                reply = isinstance(value, str) or (isinstance(value, dict) and kind_of(value) is not None)
-                reason = what if reply else "neither a dataset record nor a joined line"
-                yield BadRecord(source=source, reason=reason, native=value)
-                continue
-            yield self._build(entry, line.number - 1, source, model)
+    def elements(self, file: Input, part: Range) -> Iterator[Element]:
+        """Yield the records of a range; lists of tools met before are shared."""
+        return read_records(file, part, self.layout, table(self.profile).decode)
 
-    def _read_row(self, line: Line, shard: Shard, index: Joined, file: BinaryIO) -> Iterator[Sample | BadRecord]:
-        model = shard.extra["model"]
-        at_row = _source(index.dataset, line.number)
-        try:
-            entry = split_entry(table(self.profile).decode(line.data))
-        except JsonProblem as error:
-            yield BadRecord(source=at_row, reason=str(error))
-            return
-        if line.number in index.repeated:
+    def _joined(self, model: str | None, value: Any, source: Source) -> Iterator[Sample]:
+        entry = split_entry(value)
+        if entry.reply is ABSENT and not (isinstance(value, dict) and ("messages" in value or "sample" in value)):
+            reply = isinstance(value, str) or (isinstance(value, dict) and kind_of(value) is not None)
+            what = "a reply without its dataset record: name the dataset with --dataset"
+            raise ValueError(what if reply else "neither a dataset record nor a joined line")
+        yield self._build(entry, source, source, model)
+
+    def _row(
+        self, shard: Shard, index: Joined, file: BinaryIO, value: Any, at_row: Source
+    ) -> Iterator[Sample | BadRecord]:
+        entry, line = split_entry(value), at_row.ordinal + 1
+        if line in index.repeated:
             reason = f"id {entry.id!r} is taken by an earlier row of the dataset (join by line, or make ids unique)"
             yield BadRecord(source=at_row, reason=reason)
             return
-        places = index.replies[shard.input.name].of(entry.id, line.number)
+        model = shard.extra["model"]
+        places = index.replies[shard.input.name].of(entry.id, line)
         for found in lines_at(file, places):
-            source = _source(shard.input, found.number)
             try:
                 replied = with_reply(entry, loads(found.data))
             except JsonProblem as error:
                 replied = entry._replace(reply={"kind": "exception", "message": f"the recorded reply is {error}"})
-            yield self._build(replied, line.number - 1, source, model)
+            yield self._build(replied, at_row, _source(shard.input, found.number), model)
         if not places:
-            yield self._build(entry._replace(reply=ABSENT), line.number - 1, at_row, model)
+            yield self._build(entry._replace(reply=ABSENT), at_row, at_row, model)
 
-    def _build(self, entry: Entry, row: int, source: Source, model: str | None) -> Sample:
-        return build(entry, row=row, source=source, profile=self.profile, validation=self.validation, model=model)
+    def _build(self, entry: Entry, row: Source, source: Source, model: str | None) -> Sample:
+        return build(
+            entry, row=row.ordinal, source=source, profile=self.profile, validation=self.validation, model=model
+        )
 
 
 def _source(given: Input, line: int) -> Source:

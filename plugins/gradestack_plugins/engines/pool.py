@@ -125,8 +125,8 @@ def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | N
     gc.freeze()  # what was there before is there to stay
     _follow(forker)
     be_expendable()
-    if getattr(work, "tick", None) is not None:
-        work = attrs.evolve(work, tick=None)  # progress is told by the parent
+    if getattr(work, "progress", None) is not None:
+        work = attrs.evolve(work, progress=None)  # the parent counts
     most = None
     if memory is not None:
         limit_memory(memory)

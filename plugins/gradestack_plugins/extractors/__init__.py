@@ -1,4 +1,4 @@
-"""Extractors: which text of a recorded conversation is the submission that text graders judge."""
+"""Extractors: which text of a recorded conversation is the submission that text graders are given."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import text_of
 
 
-def said(message: Message) -> str | None:
+def assistant_text(message: Message) -> str | None:
     """Return what an assistant message says: "" for an empty one, None when it is no speech of the assistant.
 
     Content given as parts is joined with spaces. A message that only carries tool calls says nothing.
@@ -25,12 +25,12 @@ def assistant_texts(sample: Sample) -> list[str]:
     messages = [message for turn in sample.turns for message in turn]
     if not messages:
         return [] if sample.text is None else [sample.text]
-    return [text for message in messages if (text := said(message)) is not None]
+    return [text for message in messages if (text := assistant_text(message)) is not None]
 
 
 def turn_texts(turn: Iterable[Message]) -> list[str]:
     """Return what the assistant said in one turn."""
-    return [text for message in turn if (text := said(message)) is not None]
+    return [text for message in turn if (text := assistant_text(message)) is not None]
 
 
 def calls_in_turns(sample: Sample) -> Iterator[tuple[ToolCall, Message, list[Message]]]:

@@ -26,13 +26,13 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="grader",
             name="recorded",
-            target=f"{_HERE}.recorded:Recorded",
+            target=f"{_HERE}.grader:Recorded",
             summary="The grade the recording already holds, for aggregation, gates and comparison",
         ),
         Component(
             kind="stack",
             name="letta",
-            target=f"{_HERE}.stack:letta",
+            target=f"{_HERE}.stacks:letta",
             summary="The recorded gate grades, with error bars",
         ),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, Message, ToolCall
+from gradestack import JSON, Message, ToolCall, replace
 from gradestack.jsonio import compact
 from gradestack_plugins.readers import chat
 
@@ -80,7 +80,7 @@ class _Pairing:
         if place is not None:
             self._open.remove(place)
             error = _as_text(returned.value) if returned.failed else None
-            self.calls[place] = attrs.evolve(self.calls[place], result=returned.value, error=error)
+            self.calls[place] = replace(self.calls[place], result=returned.value, error=error)
 
     @staticmethod
     def _answers(returned: Return, call: ToolCall) -> bool:
@@ -131,7 +131,7 @@ def _chat(raw: Mapping[str, Any]) -> Iterator[tuple[Message, Return | None]]:
         return
     silent = message.role == "assistant" and not message.tool_calls and not chat.text_of(message.content)
     if silent and raw.get("tool_calls"):
-        message = attrs.evolve(message, role="tool_call", content=raw["tool_calls"])
+        message = replace(message, role="tool_call", content=raw["tool_calls"])
     returned = None
     if message.role == "tool":
         failed = raw.get("status") == "error"

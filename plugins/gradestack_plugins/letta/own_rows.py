@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
-from gradestack import JSON, Expectation, Fault, Status, ToolCall, ToolSpec
+from gradestack import JSON, Expectation, Fault, Status, ToolCall, ToolSpec, replace
 from gradestack.jsonio import compact
 from gradestack_plugins.letta.references import truth_of
 from gradestack_plugins.readers import chat
 
-_FAULT = tuple(field.name for field in attrs.fields(Fault))
+_FAULT = Fault.__struct_fields__
 
 
 def is_own(record: Mapping[str, Any]) -> bool:
@@ -51,7 +49,7 @@ def made_calls(record: Mapping[str, Any], paired: tuple[ToolCall, ...]) -> tuple
     if listed is None or [call.name for call in listed] != [call.name for call in paired]:
         return listed
     return tuple(
-        attrs.evolve(
+        replace(
             call,
             id=other.id,
             result=other.result,

@@ -7,11 +7,25 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
-from gradestack import ABSENT, BadRecord, DataError, Input, Inputs, Profile, Reader, Sample, Shard, Source
-from gradestack.jsonio import JsonProblem, Line, iter_lines, line_ranges, loads
+from gradestack import (
+    ABSENT,
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    Profile,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    read_records,
+)
+from gradestack.jsonio import Layout
 from gradestack_plugins.letta.layout import ResultFile, result_files, suite_samples, unwrapped
-from gradestack_plugins.letta.recognition import certainty, directory_certainty
+from gradestack_plugins.letta.recognition import begins_like, directory_certainty, looks_like
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
 
 
@@ -26,7 +40,7 @@ class LettaIndex:
 
 
 @attrs.frozen(kw_only=True)
-class Letta(Reader):
+class Letta(RecordReader):
     """Reads letta-evals output directories (or their ``results.jsonl``), one sample per result line.
 
     Directories: ``results.jsonl``; ``run_N/results.jsonl`` (runs in numeric order); and, of later versions,
@@ -74,17 +88,22 @@ class Letta(Reader):
         }
     )
     stack: ClassVar[str | None] = "letta"
+    layout: ClassVar[Layout] = "lines"
+    sniffed: ClassVar[int] = 100
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
 
     profile: Profile = "documented"
 
-    @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise result lines by their shape, and a directory by its layout and any file of them."""
-        return directory_certainty(path) if path.is_dir() else certainty(path, head)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
+    @classmethod
+    @override
+    def sniff(cls, path: Path, head: bytes) -> float:
+        return directory_certainty(path, cls.recognised) if path.is_dir() else super().sniff(path, head)
+
+    @override
     def index(self, inputs: Inputs) -> LettaIndex:
-        """Read ``suite.json`` where there is one, and find out whether inputs repeat each other's runs."""
         samples = {each.name: suite_samples(each.path) for each in inputs.data}
         return LettaIndex(samples=samples, apart=len(inputs.data) > 1 and self._repeats(inputs))
 
@@ -94,11 +113,8 @@ class Letta(Reader):
             own: set[int] = set()
             for file in _files(given):
                 context = Context(run=file.run, model=file.model)
-                for line in _lines(file.path):
-                    try:
-                        result = unwrapped(loads(line.data))
-                    except JsonProblem:
-                        continue
+                for found in read_records(_place(given, file.relative), layout=self.layout):
+                    result = unwrapped(found.value)
                     if identity(result) is not None:
                         own.add(hash((identity(result), model_of(result, context), run_of(result, context))))
             if seen & own:
@@ -106,34 +122,18 @@ class Letta(Reader):
             seen |= own
         return False
 
-    def plan(self, inputs: Inputs, index: LettaIndex) -> Iterator[Shard]:
-        """Cut every file into ranges of whole lines, runs in numeric order.
+    def files(self, inputs: Inputs, index: LettaIndex) -> Iterator[RecordFile]:
+        """Yield every file of results, runs in numeric order.
 
         Raises:
-            DataError: An input holds no result file, or one cannot be read.
+            DataError: An input holds no result file.
         """
-        ordinal = position = 0
         for given in inputs.data:
             for file in _files(given):
-                extra = {"path": str(file.path), "relative": file.relative, "run": file.run, "model": file.model}
-                try:
-                    size = file.path.stat().st_size
-                    for start, end, line in line_ranges(file.path):
-                        yield Shard(
-                            ordinal=ordinal,
-                            input=given,
-                            start=start,
-                            end=end,
-                            first_line=line,
-                            first_row=line - 1,
-                            position=position + start,
-                            extra=extra,
-                        )
-                        ordinal += 1
-                except OSError as error:
-                    raise DataError(f"{file.path}: cannot be read: {error.strerror or error}") from error
-                position += size
+                extra = {"relative": file.relative, "run": file.run, "model": file.model}
+                yield RecordFile(input=given, file=_place(given, file.relative), extra=extra)
 
+    @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
         """Yield one sample per result line.
 
@@ -141,7 +141,6 @@ class Letta(Reader):
             DataError: The file cannot be read.
         """
         given, extra = shard.input, shard.extra
-        shown = f"{given.shown}/{extra['relative']}" if extra["relative"] else given.shown
         context = Context(
             run=extra["run"],
             apart=given.name if index.apart else None,
@@ -149,16 +148,13 @@ class Letta(Reader):
             samples=index.samples.get(given.name, {}),
             profile=self.profile,
         )
-        for line in _lines(Path(extra["path"]), shard.start, shard.end, shard.first_line):
-            source = Source(file=shown, ordinal=line.number - 1, line=line.number)
-            try:
-                record = loads(line.data)
-            except JsonProblem as problem:
-                yield BadRecord(source=source, reason=str(problem))
-                continue
+
+        def samples_of(record: Any, source: Source) -> Iterator[Sample | BadRecord]:
             result = unwrapped(record)
             if result is not ABSENT:
                 yield sample_of(result, source, context)
+
+        return self.samples(shard, samples_of, _place(given, extra["relative"]))
 
 
 def _files(given: Input) -> list[ResultFile]:
@@ -168,8 +164,7 @@ def _files(given: Input) -> list[ResultFile]:
     return found
 
 
-def _lines(path: Path, start: int = 0, end: int | None = None, first: int = 1) -> Iterator[Line]:
-    try:
-        yield from iter_lines(path, start, end, first)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+def _place(given: Input, relative: str) -> Input:
+    if not relative:
+        return given
+    return Input(path=given.path / relative, name=given.name, shown=f"{given.shown}/{relative}")

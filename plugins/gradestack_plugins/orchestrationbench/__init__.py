@@ -20,7 +20,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="reader",
             name="orchestrationbench_scenario",
-            target=f"{_PACKAGE}.scenario:ScenarioReader",
+            target=f"{_PACKAGE}.scenario_reader:ScenarioReader",
             summary="OrchestrationBench scenario YAML: gold calls and plans as a dataset",
         ),
         Component(
@@ -80,7 +80,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="stack",
             name="orchestrationbench",
-            target=f"{_PACKAGE}.stack:orchestrationbench",
+            target=f"{_PACKAGE}.stacks:orchestrationbench",
             summary="all graders of OrchestrationBench",
         ),
     )

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
-from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, skipped
-from gradestack_plugins.orchestrationbench.arguments import Arguments, arguments_of, calls_of, fault_of
-from gradestack_plugins.orchestrationbench.calls import CallFigures
-from gradestack_plugins.orchestrationbench.ged import BUDGET
-from gradestack_plugins.orchestrationbench.ged_problem import Weights
+from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
+from gradestack_plugins.orchestrationbench.calls.arguments import Arguments, arguments_of, calls_of, fault_of
+from gradestack_plugins.orchestrationbench.calls.f1 import CallFigures
+from gradestack_plugins.orchestrationbench.graphs.ged import BUDGET
+from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.items import call_items, decision_items, plan_item
-from gradestack_plugins.orchestrationbench.planning import PlanFigures, plan_figures, sample_plans
-from gradestack_plugins.orchestrationbench.plans import PlanRules, Solver
-from gradestack_plugins.orchestrationbench.records import Trial
+from gradestack_plugins.orchestrationbench.plans.similarity import PlanRules, Solver
+from gradestack_plugins.orchestrationbench.plans.steps import PlanFigures, plan_figures, sample_plans
+from gradestack_plugins.orchestrationbench.recorded.trial import Trial
 
 ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
 AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
@@ -29,7 +30,7 @@ class OrchestrationDecision(Grader):
     ``FAILED``), gold the expected one (with ``GENERAL_REJECTION``). A step is right when call meets call or rejection
     meets rejection; another type of rejection is right but counted as ``rejection_type_mismatch``.
 
-    score = right steps / (judged steps + steps the prediction lacks), in [0, 1].
+    score = right steps / (graded steps + steps the prediction lacks), in [0, 1].
 
     documented and upstream differ:
 
@@ -48,8 +49,8 @@ class OrchestrationDecision(Grader):
 
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the decisions of one trial, or of one sample of another reader."""
         found = _arguments(sample, self.profile)
         return found if isinstance(found, Grade) else _decision_grade(found)
 
@@ -83,8 +84,8 @@ class OrchestrationCall(Grader):
 
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the calls of one trial, or of one sample of another reader."""
         found = _arguments(sample, self.profile)
         if isinstance(found, Grade):
             return found
@@ -146,8 +147,8 @@ class OrchestrationPlan(_PlanOptions):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the plans of one trial, or of one sample of another reader."""
         broken = fault_of(sample)
         if broken is not None:
             return failed(broken)
@@ -174,8 +175,8 @@ class OrchestrationBench(_PlanOptions):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return all figures of one trial, or of one sample of another reader."""
         broken = fault_of(sample)
         if broken is not None:
             return failed(broken)
@@ -189,10 +190,10 @@ class OrchestrationBench(_PlanOptions):
             grades.append(_call_grade(calls_of(sample, found, self.profile), self.profile))
         merged = _merged(grades)
         if isinstance(found, Fault):
-            return attrs.evolve(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
+            return replace(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
         if merged.outcome is Outcome.SKIPPED:
             reason = Reason(code="nothing_to_grade", message="no step, call or plan with a reference")
-            return attrs.evolve(merged, reasons=(reason,))
+            return replace(merged, reasons=(reason,))
         return merged
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gradestack import JSON, Item, Outcome, Reason
-from gradestack_plugins.orchestrationbench.arguments import Arguments
-from gradestack_plugins.orchestrationbench.calls import Pair
-from gradestack_plugins.orchestrationbench.decisions import Step
-from gradestack_plugins.orchestrationbench.planning import PlanStep
-from gradestack_plugins.orchestrationbench.plans import Comparison
-from gradestack_plugins.orchestrationbench.records import CALL, FAILED
+from gradestack_plugins.orchestrationbench.calls.arguments import Arguments
+from gradestack_plugins.orchestrationbench.calls.decisions import Step
+from gradestack_plugins.orchestrationbench.calls.f1 import Pair
+from gradestack_plugins.orchestrationbench.plans.similarity import Comparison
+from gradestack_plugins.orchestrationbench.plans.steps import PlanStep
+from gradestack_plugins.orchestrationbench.recorded.trial import CALL, FAILED
 
 _LONGEST = 2_000
 """Characters of a text kept for people."""

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Expectation, Fault, Sample, Status, ToolCall, ToolSpec
-from gradestack_plugins.orchestrationbench.decisions import documented_steps, gold_decision, gold_steps
-from gradestack_plugins.orchestrationbench.planning import gold_plans, step_number
-from gradestack_plugins.orchestrationbench.records import CALL, Trial
+from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, gold_decision, gold_steps
+from gradestack_plugins.orchestrationbench.plans.steps import gold_plans, step_number
+from gradestack_plugins.orchestrationbench.recorded.trial import CALL, Trial
 from gradestack_plugins.readers.chat import messages, text_of, tool_calls
 
 

@@ -10,8 +10,8 @@ import yaml
 
 from gradestack import ConfigError, DataError, ToolSpec
 from gradestack.jsonio import JsonProblem, loads
-from gradestack_plugins.orchestrationbench.ged_problem import Weights
-from gradestack_plugins.orchestrationbench.records import Setting
+from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
+from gradestack_plugins.orchestrationbench.recorded.trial import Setting
 from gradestack_plugins.readers.chat import tool_spec
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
@@ -17,7 +17,8 @@ from gradestack import (
     Fault,
     Inputs,
     Message,
-    Reader,
+    RecordFile,
+    RecordReader,
     Sample,
     Shard,
     Source,
@@ -26,14 +27,11 @@ from gradestack import (
     ToolSpec,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, iter_lines, line_ranges, loads, numbered_lines
-from gradestack.quick import maker
+from gradestack.jsonio import JsonProblem, iter_lines, loads, numbered_lines
 from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION, SAMPLE_SCHEMA
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
-_LINES_SNIFFED = 10
-_source = maker(Source)
 _SIDE_KEYS = ("calls", "label", "text", "plan")
 
 
@@ -171,17 +169,8 @@ def _version_problem(record: Any) -> str | None:
     )
 
 
-def _first_lines(path: Path, head: bytes) -> Iterator[bytes]:
-    """Yield the first lines of a file; a first one longer than its head (a long conversation) is read whole."""
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
-    lines = start.split(b"\n", _LINES_SNIFFED)
-    if len(lines) == 1 and start.startswith(b"{") and len(head) < path.stat().st_size:
-        yield from (line.data for line in itertools.islice(iter_lines(path), 1))
-    yield from lines[:_LINES_SNIFFED]
-
-
 @attrs.frozen(kw_only=True)
-class JsonLines(Reader):
+class JsonLines(RecordReader):
     """One JSON object per line: ``id``, ``expected``, ``predicted``, and whatever else is known of the run.
 
     ``expected`` and ``predicted`` are a list of calls, a text (taken as label and as answer text), or an object with
@@ -209,46 +198,31 @@ class JsonLines(Reader):
         }
     )
     stack = "jsonl"
+    layout = "lines"
+    behind_others = 0.0
 
     @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Return 0.5 when the first line that holds an object has ``id``, own keys of this form, and no other key."""
-        for line in _first_lines(path, head):
-            try:
-                record = loads(line)
-            except JsonProblem:
-                continue
-            if isinstance(record, Mapping):
-                own = {"expected", "predicted", "messages", "turns"} & set(record)
-                return 0.5 if "id" in record and own and not set(record) - _KEYS else 0.0
-        return 0.0
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        if not isinstance(record, Mapping):
+            return None
+        own = {"expected", "predicted", "messages", "turns"} & set(record)
+        return 0.5 if "id" in record and own and not set(record) - _KEYS else 0.0
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
         """Return the JSON Schema of one line."""
         return SAMPLE_SCHEMA
 
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
-        """Cut every file into ranges of whole lines.
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        """Yield the inputs.
 
         Raises:
             DataError: A file says it is of another version of the form.
         """
-        ordinal = position = 0
         for given in inputs.data:
             self._check_version(given.path)
-            for start, end, line in line_ranges(given.path):
-                yield Shard(
-                    ordinal=ordinal,
-                    input=given,
-                    start=start,
-                    end=end,
-                    first_line=line,
-                    first_row=line - 1,
-                    position=position + start,
-                )
-                ordinal += 1
-            position += given.path.stat().st_size
+            yield RecordFile(input=given)
 
     @staticmethod
     def _check_version(path: Path) -> None:
@@ -262,11 +236,11 @@ class JsonLines(Reader):
                 raise DataError(msg)
             return
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per non-blank line."""
         shown, sample_of = shard.input.shown, jsonl_fast.sample_of
         for number, data in numbered_lines(shard.input.path, shard.start, shard.end, shard.first_line):
-            source = _source(shown, number - 1, number)
+            source = Source(file=shown, ordinal=number - 1, line=number)
             try:
                 record: Sample | BadRecord = sample_of(data, source)
             except (ValueError, RecursionError, jsonl_fast.Unusual):

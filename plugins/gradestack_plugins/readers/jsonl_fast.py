@@ -15,7 +15,6 @@ from msgspec import UNSET, Raw, UnsetType
 
 from gradestack import Expectation, Message, Sample, Source, Status, ToolCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack.quick import maker
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import FORM_VERSION
 
@@ -23,7 +22,6 @@ _MOST_TOOLS = 4096
 _LARGEST_TOOL = 32 * 1024
 _NOTHING: dict[str, Any] = {}
 _OK = Status.OK
-_sample, _call, _expectation = maker(Sample), maker(ToolCall), maker(Expectation)
 _MOST_EXPECTATIONS = 4096
 _LARGEST_EXPECTATION = 4096
 _expectations: dict[bytes, Expectation] = {}
@@ -106,7 +104,7 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
         identifier, requestor = entry.id, entry.requestor
         identifier = identifier if type(identifier) is str else None
         requestor = requestor if type(requestor) is str else "assistant"
-        made.append(_call(name, arguments, text, identifier, None, None, requestor))
+        made.append(ToolCall(name=name, arguments=arguments, raw_arguments=text, id=identifier, requestor=requestor))
     return tuple(made)
 
 
@@ -166,7 +164,7 @@ def _expectation_of(raw: Raw) -> Expectation:
     found = _expectations.get(text)
     if found is None:
         calls, label, answer, plan = _side(_decode_side(raw))
-        found = _expectation(calls, label, answer, plan)
+        found = Expectation(calls=calls, label=label, text=answer, plan=plan)
         if len(_expectations) >= _MOST_EXPECTATIONS:
             _expectations.clear()
         if len(text) <= _LARGEST_EXPECTATION:
@@ -209,23 +207,21 @@ def sample_of(data: bytes, source: Source) -> Sample:
     else:
         made, answer_label, answer, answer_plan = _from_messages(turns) if predicted is UNSET else _side(predicted)
     identifier, given = line.id, line.input
-    return _sample(
-        identifier if type(identifier) is str else str(identifier),
-        line.model,
-        line.run,
-        tuple(given) if type(given) is list else given,
-        turns,
-        made,
-        answer_label,
-        "\n".join(answer) if type(answer) is tuple else answer,
-        answer_plan,
-        None if line.tools is None else tool_specs(line.tools),
-        _expectation_of(line.expected),
-        _NOTHING if line.recorded is None else line.recorded,
-        _OK,
-        None,
-        line.agent_id,
-        line.usage,
-        _NOTHING if line.facets is None else line.facets,
-        source,
+    return Sample(
+        id=identifier if type(identifier) is str else str(identifier),
+        model=line.model,
+        run=line.run,
+        input=tuple(given) if isinstance(given, list) else given,
+        turns=turns,
+        calls=made,
+        label=answer_label,
+        text="\n".join(answer) if type(answer) is tuple else answer,
+        plan=answer_plan,
+        tools=None if line.tools is None else tool_specs(line.tools),
+        expected=_expectation_of(line.expected),
+        recorded=_NOTHING if line.recorded is None else line.recorded,
+        agent_id=line.agent_id,
+        usage=line.usage,
+        facets=_NOTHING if line.facets is None else line.facets,
+        source=source,
     )

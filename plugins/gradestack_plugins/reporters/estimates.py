@@ -38,7 +38,7 @@ def figure(label: str, value: Any, reason: str = "") -> Figure | None:
     uncertain = low is not None or any(key in fields for key in (*ERRORS, *INTERVALS))
     if not uncertain and not (fields[name] is None and why):
         return None
-    others = [key for key in order(fields.keys() - known) if _plain(fields[key])]
+    others = [key for key in order(fields.keys() - known) if _scalar(fields[key])]
     rest = [f"{title(key)[:1].lower()}{title(key)[1:]} {number(fields[key])}" for key in others]
     amount = as_number(fields[name])
     return Figure(
@@ -67,7 +67,7 @@ def interval(fields: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return None, None
 
 
-def _plain(value: Any) -> bool:
+def _scalar(value: Any) -> bool:
     return value is None or isinstance(value, str | bool) or is_number(value)
 
 

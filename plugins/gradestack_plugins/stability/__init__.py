@@ -26,7 +26,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="aggregator",
             name="stability",
-            target=f"{_HERE}.aggregator:Stability",
+            target=f"{_HERE}.aggregators:Stability",
             summary="Stability@k, consistency, entropy and flip rate over the runs of each task, of any grader",
         ),
         Component(
@@ -38,7 +38,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="stack",
             name="stability",
-            target=f"{_HERE}.stack:stability",
+            target=f"{_HERE}.stacks:stability",
             summary="Labels of repeated runs with the stability metrics",
         ),
     )

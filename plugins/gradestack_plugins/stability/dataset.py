@@ -6,9 +6,9 @@ from typing import Any
 
 import attrs
 
-from gradestack import BadRecord, Input, Profile, Source
-from gradestack.jsonio import compact
-from gradestack_plugins.stability.records import LABELS, Raw, iter_file, uuid_of
+from gradestack import BadRecord, Input, Profile, Source, read_records
+from gradestack.jsonio import Element, compact
+from gradestack_plugins.stability.records import LABELS, uuid_of
 
 Found = tuple[int, str | None, str | None]
 """Number of rows, gold label, question."""
@@ -35,7 +35,7 @@ def read_dataset(source: Input, profile: Profile) -> Dataset:
     """
     rows: dict[str, Found] = {}
     bad: list[BadRecord] = []
-    for raw in iter_file(source):
+    for raw in read_records(source):
         try:
             uuid, gold, question = _row(raw, profile)
         except ValueError as problem:
@@ -47,7 +47,7 @@ def read_dataset(source: Input, profile: Profile) -> Dataset:
     return Dataset(shown=source.shown, rows=rows, bad=tuple(bad))
 
 
-def _row(raw: Raw, profile: Profile) -> tuple[str, str | None, str | None]:
+def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
     """Return the identifier, gold label and question of a row.
 
     Raises:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
-from gradestack import Exporter, ExportSummary, Input
-from gradestack_plugins.stability.aggregator import PER_GOLD, RATES
+from gradestack import Exporter, ExportSummary, Input, read_records
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
 from gradestack_plugins.stability.naming import kind_of, sweep_name
-from gradestack_plugins.stability.records import iter_raw, uuid_of
+from gradestack_plugins.stability.records import uuid_of
 
 _COUNTS = ("n_items_total", "n_items_processed", "coverage")
 _ADDED = (
@@ -35,7 +36,7 @@ def metrics_block(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _first_record(source: Input) -> Mapping[str, Any]:
     """Return the first usable record of a sweep; the suite keeps one experiment per file."""
-    for raw in iter_raw(source.path):
+    for raw in read_records(source):
         if uuid_of(raw.value) is not None:
             record: Mapping[str, Any] = raw.value
             return record
@@ -65,8 +66,8 @@ class StabilityExporter(Exporter):
     reader = "stability"
     graders = ("stability_label",)
 
+    @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        """Return the artefact; none when the aggregator it is made of does not run."""
         found = summary.graders["stability_label"].aggregates.get("stability")
         if found is None:
             return {}

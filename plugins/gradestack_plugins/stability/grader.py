@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, skipped
+from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.stability.reader import StabilityRun
 from gradestack_plugins.stability.records import INVALID, LABELS
 
@@ -37,8 +38,8 @@ class StabilityLabel(Grader):
 
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one run."""
         native = sample.native if isinstance(sample.native, StabilityRun) else None
         grade = self._grade(sample, native)
         if native is None:
@@ -53,7 +54,7 @@ class StabilityLabel(Grader):
                 counts = {"dataset_rows": native.dataset_rows}
         if native.label.json is not None:
             metadata["label_json"] = native.label.json
-        return attrs.evolve(grade, metadata={**metadata, **grade.metadata}, counts=counts)
+        return replace(grade, metadata={**metadata, **grade.metadata}, counts=counts)
 
     def _grade(self, sample: Sample, native: StabilityRun | None) -> Grade:
         gold = sample.expected.label
@@ -66,11 +67,11 @@ class StabilityLabel(Grader):
         if documented and label not in LABELS:
             label = INVALID
         if gold is None:
-            return attrs.evolve(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
+            return replace(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), label=label)
         if documented and gold not in LABELS:
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
             fault = Fault(category="data", code="unknown_gold", message=message)
-            return attrs.evolve(failed(fault), label=label, gold=gold)
+            return replace(failed(fault), label=label, gold=gold)
         reason = Reason(code="wrong_label", expected=gold, actual=label)
         right = label == gold
         return Grade(

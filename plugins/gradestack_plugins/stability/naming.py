@@ -8,10 +8,10 @@ from typing import Any
 
 def kind_of(record: Mapping[str, Any]) -> str:
     """Return the evaluation method: as the record says, else by the fields it has."""
-    said = str(record.get("eval_type") or record.get("ckpt_name") or "").lower()
-    if "judge" in said or (not said and "run_judge_raw_outputs" in record):
+    named = str(record.get("eval_type") or record.get("ckpt_name") or "").lower()
+    if "judge" in named or (not named and "run_judge_raw_outputs" in record):
         return "llm_judge"
-    return "mcq_logprob" if "logprob" in said else "mcq"
+    return "mcq_logprob" if "logprob" in named else "mcq"
 
 
 def sweep_name(record: Mapping[str, Any], stem: str) -> str:

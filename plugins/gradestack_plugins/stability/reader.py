@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
-from gradestack import BadRecord, Expectation, Input, Inputs, Profile, Reader, Sample, Shard, Source, Status
-from gradestack.jsonio import Range, compact
+from gradestack import (
+    BadRecord,
+    Expectation,
+    Input,
+    Inputs,
+    Profile,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    read_records,
+    replace,
+)
+from gradestack.jsonio import Element, Range, compact
 from gradestack_plugins.stability.dataset import Dataset, read_dataset
 from gradestack_plugins.stability.naming import sweep_name
-from gradestack_plugins.stability.records import (
-    Raw,
-    RunLabel,
-    Sweep,
-    check,
-    iter_file,
-    iter_raw,
-    ranges,
-    read_sweep,
-    uuid_of,
-)
+from gradestack_plugins.stability.records import RunLabel, Sweep, check, read_sweep, uuid_of
 
 
 @attrs.frozen(kw_only=True)
@@ -44,7 +48,7 @@ class StabilityRun:
 class _Twins:
     """Records whose uuid occurs several times in one file: the last one counts, in the place of the first."""
 
-    replaced: dict[int, Raw] = attrs.field(factory=dict)
+    replaced: dict[int, Element] = attrs.field(factory=dict)
     dropped: frozenset[int] = frozenset()
     uuids: frozenset[str] = frozenset()
     """Those whose record that counts can be used."""
@@ -66,7 +70,7 @@ class StabilityIndex:
 
 
 @attrs.frozen(kw_only=True)
-class StabilityReader(Reader):
+class StabilityReader(RecordReader):
     """Reads the sweeps of the evaluation suite (JSON Lines, or one JSON list): one sample per run of every record.
 
     A record needs ``uuid`` and ``run_labels``; ``gold_label``, ``n_runs`` and ``target_model`` are used where they are
@@ -82,20 +86,21 @@ class StabilityReader(Reader):
     provides = frozenset({"label", "expected", "text", "native"})
     stack = "stability"
     takes_dataset = True
+    behind_others = 0.0
 
     profile: Profile = "documented"
 
     @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise a sweep by ``uuid`` and ``run_labels`` in its first record."""
-        text = head.decode("utf-8-sig", errors="replace").lstrip()
-        text = text[1:].lstrip() if text.startswith("[") else text
-        try:
-            record = json.JSONDecoder().raw_decode(text)[0]
-        except (ValueError, RecursionError):
-            return 0.7 if text[:1] == "{" and '"run_labels"' in text and '"uuid"' in text else 0.0
+    @override
+    def looks_like(cls, record: Any) -> float:
         return 0.95 if uuid_of(record) is not None and "run_labels" in record else 0.0
 
+    @classmethod
+    def begins_like(cls, text: bytes) -> float | None:
+        """Recognise a record that breaks off by the same names."""
+        return 0.7 if b'"run_labels"' in text and b'"uuid"' in text else None
+
+    @override
     def index(self, inputs: Inputs) -> StabilityIndex:
         """Find repeated records, and read the dataset's identifiers and gold labels.
 
@@ -107,49 +112,35 @@ class StabilityReader(Reader):
         dataset = None if inputs.dataset is None else read_dataset(inputs.dataset, profile)
         return StabilityIndex(twins=twins, dataset=dataset, experiments=_experiments(twins))
 
-    def plan(self, inputs: Inputs, index: StabilityIndex) -> Iterable[Shard]:
-        """Cut every file into ranges of records, followed by the dataset rows it has no record of."""
-        number = position = 0
-        for place, each in enumerate(inputs.data):
-            size = each.path.stat().st_size
-            for part in ranges(each.path):
-                yield Shard(
-                    ordinal=number,
-                    input=each,
-                    start=part.start,
-                    end=part.end,
-                    first_line=part.first_line,
-                    first_row=part.first_row,
-                    position=position + part.start,
-                    extra="records",
-                )
-                number += 1
-            position += size + 1
-            if index.dataset is not None and inputs.dataset is not None:
-                yield Shard(ordinal=number, input=each, position=position, extra="rows" if place else "dataset")
-                number += 1
-                position += inputs.dataset.path.stat().st_size + 1
+    def files(self, inputs: Inputs, index: StabilityIndex) -> Iterator[RecordFile]:
+        """Yield every file, followed by the dataset rows it has no record of."""
+        for place, given in enumerate(inputs.data):
+            yield RecordFile(input=given, extra="records")
+            if index.dataset is not None:
+                extra = "rows" if place else "dataset"
+                yield RecordFile(input=given, file=inputs.dataset, ranges=(Range(),), extra=extra)
 
+    @override
     def read(self, shard: Shard, index: StabilityIndex) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per run of the records of a range, or one per dataset row without a record."""
-        twins = index.twins[shard.input.name]
-        if shard.extra != "records":
-            if shard.extra == "dataset" and index.dataset is not None:
-                yield from index.dataset.bad  # once, however many files are joined with it
-            yield from _missing_rows(index, shard.input.name)
+        if shard.extra == "records":
+            yield from self.samples(shard, partial(self._runs, index, shard.input.name))
             return
-        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        for found in iter_raw(shard.input.path, part):
-            if found.ordinal in twins.dropped:
-                continue
-            raw = twins.replaced.get(found.ordinal, found)
-            place = Source(file=shard.input.shown, ordinal=raw.ordinal, line=raw.line)
-            try:
-                sweep = read_sweep(*_usable(raw), self.profile)
-            except ValueError as problem:
-                yield BadRecord(source=place, reason=str(problem), native=raw.value)
-                continue
-            yield from self._samples(sweep, place, index, sweep.experiment or index.experiments.get(shard.input.name))
+        if shard.extra == "dataset" and index.dataset is not None:
+            yield from index.dataset.bad  # once, however many files are joined with it
+        yield from _missing_rows(index, shard.input.name)
+
+    def _runs(self, index: StabilityIndex, name: str, record: Any, place: Source) -> Iterator[Sample | BadRecord]:
+        twins = index.twins[name]
+        if place.ordinal in twins.dropped:
+            return
+        if later := twins.replaced.get(place.ordinal):
+            record, place = later.value, replace(place, ordinal=later.ordinal, line=later.line)
+        try:
+            sweep = read_sweep(*_usable(record), self.profile)
+        except ValueError as problem:
+            yield BadRecord(source=place, reason=str(problem), native=record)
+        else:
+            yield from self._samples(sweep, place, index, sweep.experiment or index.experiments.get(name))
 
     def _samples(self, sweep: Sweep, place: Source, index: StabilityIndex, experiment: str | None) -> Iterator[Sample]:
         rows, gold, question = (None, None, None) if index.dataset is None else index.dataset.find(sweep.uuid)
@@ -173,20 +164,18 @@ class StabilityReader(Reader):
             )
 
 
-def _usable(raw: Raw) -> tuple[dict[str, Any], str]:
+def _usable(record: Any) -> tuple[dict[str, Any], str]:
     """Return a record and its uuid.
 
     Raises:
-        ValueError: It is broken, no object, or has none.
+        ValueError: It is no object, or has none.
     """
-    if raw.problem is not None:
-        raise ValueError(raw.problem)
-    if not isinstance(raw.value, dict):
-        raise ValueError(f"expected a stability record (an object), found {compact(raw.value)[:60]}")  # noqa: TRY004
-    uuid = uuid_of(raw.value)
+    if not isinstance(record, dict):
+        raise ValueError(f"expected a stability record (an object), found {compact(record)[:60]}")  # noqa: TRY004
+    uuid = uuid_of(record)
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
-    return raw.value, uuid
+    return record, uuid
 
 
 def _twins(source: Input, profile: Profile | None) -> _Twins:
@@ -200,12 +189,12 @@ def _twins(source: Input, profile: Profile | None) -> _Twins:
         DataError: The file cannot be read.
     """
     first: dict[str, int] = {}
-    replaced: dict[int, Raw] = {}
+    replaced: dict[int, Element] = {}
     dropped: set[int] = set()
     unusable: set[str] = set()
     name = source.name
     marks: dict[str, set[str]] = {"target_model": set(), "ckpt_name": set()}
-    for raw in iter_file(source):
+    for raw in read_records(source):
         uuid = uuid_of(raw.value)
         if uuid is None:
             continue

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from gradestack import DataError, Input, Profile
-from gradestack.jsonio import JsonProblem, Range, compact, iter_lines, iter_list, line_ranges, list_ranges, loads
+from gradestack import Profile
+from gradestack.jsonio import compact
 from gradestack_plugins.stability.measures import UPSTREAM_FLAGS, UPSTREAM_FLOATS
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
@@ -26,58 +25,6 @@ _LARGEST_UPSTREAM = 10**308
 
 _LARGEST_FIGURE = 1e100
 """Sums of many figures of this size stay finite."""
-
-
-@attrs.frozen(kw_only=True)
-class Raw:
-    """One record of a file, or what is wrong with it."""
-
-    ordinal: int
-    line: int
-    value: Any = None
-    problem: str | None = None
-
-
-def is_list(path: Path) -> bool:
-    """Return whether a file holds one JSON list rather than JSON Lines."""
-    with path.open("rb") as file:
-        head = file.read(4096)
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
-
-
-def ranges(path: Path) -> Iterator[Range]:
-    """Yield the ranges in which a JSON Lines file or a JSON list may be read."""
-    if is_list(path):
-        yield from list_ranges(path)
-        return
-    for start, end, line in line_ranges(path):
-        yield Range(start, end, line, line - 1)
-
-
-def iter_raw(path: Path, part: Range | None = None) -> Iterator[Raw]:
-    """Yield the records of a JSON Lines file or of a JSON list, or of one of its ranges."""
-    if is_list(path):
-        for element in iter_list(path, part):
-            yield Raw(ordinal=element.ordinal, line=element.line, value=element.value, problem=element.problem)
-        return
-    part = part or Range()
-    for line in iter_lines(path, part.start, part.end, part.first_line):
-        try:
-            yield Raw(ordinal=line.number - 1, line=line.number, value=loads(line.data))
-        except JsonProblem as problem:
-            yield Raw(ordinal=line.number - 1, line=line.number, problem=str(problem))
-
-
-def iter_file(source: Input) -> Iterator[Raw]:
-    """Yield the records of an input.
-
-    Raises:
-        DataError: It cannot be read.
-    """
-    try:
-        yield from iter_raw(source.path)
-    except OSError as error:
-        raise DataError(f"{source.shown}: cannot be read: {error.strerror or error}") from error
 
 
 def uuid_of(record: Any) -> str | None:

@@ -32,13 +32,13 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="aggregator",
             name="binary",
-            target=f"{_HERE}.aggregate:Binary",
+            target=f"{_HERE}.aggregators:Binary",
             summary="Success rate (score above a threshold) and average",
         ),
         Component(
             kind="aggregator",
             name="partial_statistics",
-            target=f"{_HERE}.aggregate:PartialStatistics",
+            target=f"{_HERE}.aggregators:PartialStatistics",
             summary="Average, range, histogram, interesting cases, tool selection accuracy, argument precision",
         ),
         Component(
@@ -56,13 +56,13 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="exporter",
             name="tau_bench",
-            target=f"{_HERE}.export:TauBenchExport",
+            target=f"{_HERE}.exporter:TauBenchExporter",
             summary="<input>_partial.json and tau_statistics.txt, as the partial scoring script writes them",
         ),
         Component(
             kind="stack",
             name="tau-bench",
-            target=f"{_HERE}.stack:tau_bench",
+            target=f"{_HERE}.stacks:tau_bench",
             summary="Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k",
         ),
     )

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gradestack import BadRecord, DataError, Grade, Input, Inputs, Key, Outcome, Profile
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
-from gradestack_plugins.tau_bench.export import TauBenchExport
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
+from gradestack_plugins.tau_bench.exporter import TauBenchExporter
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.layout import partial_name, statistics_block
 from gradestack_plugins.tau_bench.reader import TauBench
@@ -78,7 +78,8 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
     Raises:
         DataError: The input cannot be read to its end, or holds no record.
     """
-    reader, grader, statistics, export = TauBench(), TauPartial(profile=profile), PartialStatistics(), TauBenchExport()
+    reader, grader = TauBench(), TauPartial(profile=profile)
+    statistics, export = PartialStatistics(), TauBenchExporter()
     inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
     state = statistics.start()
     records = unscored = unusable = 0

@@ -8,10 +8,24 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
-from gradestack import ABSENT, Fault, Grade, Grader, Item, Profile, Reason, Sample, Status, ToolCall, failed, skipped
+from gradestack import (
+    ABSENT,
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    ToolCall,
+    failed,
+    replace,
+    skipped,
+)
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack.quick import maker
 from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, reward_of
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity
 
@@ -23,7 +37,6 @@ _OK = Status.OK
 Parts = dict[str, float | None]
 
 
-_call, _new_item, _new_reason, _new_grade = maker(Call), maker(Item), maker(Reason), maker(Grade)
 _MOST_KNOWN = 4096
 Named = Call | ToolCall
 """What has a name and arguments."""
@@ -95,15 +108,15 @@ class TauPartial(Grader):
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"name_weight and argument_weight must sum to 1, got {total}")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the partial score of one sample."""
-        return self._judged(sample, explain=True)
+        return self._evaluate(sample, explain=True)
 
+    @override
     def brief(self, sample: Sample) -> Grade:
-        """Return the partial score without reasons."""
-        return self._judged(sample, explain=False)
+        return self._evaluate(sample, explain=False)
 
-    def _judged(self, sample: Sample, *, explain: bool) -> Grade:
+    def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:
         reward = reward_of(sample.recorded.get("reward")) if sample.recorded else None
         parts: Parts = {} if reward is None else {"reward": reward}
         try:
@@ -119,7 +132,7 @@ class TauPartial(Grader):
         except RecursionError:
             message = "arguments are nested too deeply to be compared"
             fault = Fault(category="grading", code="too_much_work", message=message)
-        return attrs.evolve(failed(fault), parts=parts)
+        return replace(failed(fault), parts=parts)
 
     @cached_property
     def _known(self) -> dict[tuple[tuple[Match, ...], int], Grade]:
@@ -144,7 +157,7 @@ class TauPartial(Grader):
                 held = self._right.get(id(expected))
                 return held[1] if held is not None and held[0] is expected else self._all_right(expected, made)
         matches = _matches(expected, made)
-        found = self._plainly(matches, len(made))
+        found = self._without_reasons(matches, len(made))
         if explain and any(match[2] < 1.0 for match in matches):
             return self._explained(found, matches, expected, made)
         return found
@@ -154,14 +167,14 @@ class TauPartial(Grader):
 
         Otherwise an expected call may be matched by another call than its own, by its arguments.
         """
-        found = self._plainly(_matches(expected, made), len(made))
+        found = self._without_reasons(_matches(expected, made), len(made))
         if len({call.name for call in expected}) == len(expected):
             if len(self._right) >= _MOST_KNOWN:
                 self._right.clear()
             self._right[id(expected)] = (expected, found)
         return found
 
-    def _plainly(self, matches: tuple[Match, ...], made: int) -> Grade:
+    def _without_reasons(self, matches: tuple[Match, ...], made: int) -> Grade:
         """Return the grade matches come to, without reasons; the same object for the same matches."""
         key = (matches, made)
         found = self._known.get(key)
@@ -184,17 +197,17 @@ class TauPartial(Grader):
         else:
             content = Content(
                 errored=False,
-                expected=tuple(_call(call.name, _arguments(call)) for call in sample.expected.calls),
-                made=tuple(_call(call.name, _arguments(call)) for call in sample.calls),
+                expected=tuple(Call(call.name, _arguments(call)) for call in sample.expected.calls),
+                made=tuple(Call(call.name, _arguments(call)) for call in sample.calls),
             )
         if content.errored:
             message = sample.error.message if sample.error is not None else ""
-            return _plain(
+            return _without_items(
                 0.0, content, parts, [Reason(code="run_error", message=message or "the run ended in an error")]
             )
         if content.expected is None:
             message = "the record has no info.task.actions"
-            return _plain(0.0, content, parts, [Reason(code="no_expected_actions", message=message)])
+            return _without_items(0.0, content, parts, [Reason(code="no_expected_actions", message=message)])
         if not content.expected:
             return self._nothing_expected(content, parts)
         return self._graded(content.expected, content.made, parts)
@@ -204,7 +217,7 @@ class TauPartial(Grader):
             return skipped("nothing_expected", "no call is expected, and such samples are left out (no_expected: skip)")
         counted = [call for call in content.made if not (isinstance(call.name, str) and call.name in self.ignore_calls)]
         reasons = [Reason(code="unexpected_call", actual=c.arguments, subject=_subject(c)) for c in counted]
-        return _plain(0.0 if counted else 1.0, content, parts, reasons)
+        return _without_items(0.0 if counted else 1.0, content, parts, reasons)
 
     def _graded(self, expected: tuple[Call, ...], made: tuple[Call, ...], parts: Parts) -> Grade:
         matches = _matches(expected, made)
@@ -221,7 +234,7 @@ class TauPartial(Grader):
             called += place is not None
             gold = name if isinstance(name, str) else None
             items.append(
-                _new_item(
+                Item(
                     id=str(index),
                     score=score,
                     gold=gold,
@@ -230,7 +243,7 @@ class TauPartial(Grader):
                     metadata={"call": place},
                 )
             )
-        return _new_grade(
+        return Grade(
             score=total / len(matches),
             counts={"expected_calls": len(matches), "called": called, "made_calls": made},
             parts=parts,
@@ -245,7 +258,7 @@ class TauPartial(Grader):
         for match, item, call in zip(matches, grade.items, expected, strict=True):
             kept = reasons.add(_reasons(match, call, made, listing)) if match[2] < 1.0 else ()
             items.append(item if not kept else _with_reasons(item, kept))
-        return _new_grade(
+        return Grade(
             score=grade.score,
             counts=grade.counts,
             parts=grade.parts,
@@ -296,7 +309,7 @@ def _matches(expected: Sequence[Named], made: Sequence[Named]) -> tuple[Match, .
 
 
 def _with_reasons(item: Item, reasons: tuple[Reason, ...]) -> Item:
-    return _new_item(
+    return Item(
         id=item.id,
         score=item.score,
         gold=item.gold,
@@ -312,7 +325,7 @@ def _reasons(match: Match, expected: Named, made: tuple[Named, ...], budget: Bud
     _, place, _ = match
     subject = _subject(expected)
     if place is None:
-        yield _new_reason(code="missing_call", expected=_arguments(expected), subject=subject)
+        yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
         return
     try:
         yield from differences(_arguments(expected), _arguments(made[place]), subject, budget)
@@ -324,7 +337,7 @@ def _subject(call: Named) -> str:
     return call.name if isinstance(call.name, str) else compact(call.name)
 
 
-def _plain(score: float, content: Content, parts: Parts, reasons: list[Reason]) -> Grade:
+def _without_items(score: float, content: Content, parts: Parts, reasons: list[Reason]) -> Grade:
     """Return a grade without items."""
     listed = _ReasonList()
     listed.add(reasons)

@@ -4,39 +4,40 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
     DataError,
     Expectation,
     Fault,
+    Input,
     Inputs,
     Message,
-    Reader,
+    RecordFile,
+    RecordReader,
     Sample,
     Shard,
     Source,
     Status,
     ToolCall,
 )
-from gradestack.jsonio import Range, compact, iter_list, list_ranges
-from gradestack.quick import maker
+from gradestack.jsonio import Element, Layout, Range, compact
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
-from gradestack_plugins.tau_bench.sniffing import looks_like_results
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
-_new_call, _new_sample = maker(ToolCall), maker(Sample)
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
 
 
 @attrs.frozen(kw_only=True)
-class TauBench(Reader):
+class TauBench(RecordReader):
     """Reads tau-bench result files: a JSON list with one object per task and trial, in order of completion.
 
     One sample per record: ``id`` is ``task_id`` as text, ``run`` is ``trial``. ``expected.calls`` are the actions of
@@ -70,63 +71,47 @@ class TauBench(Reader):
         | {"native"}
     )
     stack: ClassVar[str | None] = "tau-bench"
+    layout: ClassVar[Layout] = "list"
+    sniffed: ClassVar[int] = 5
+    behind_others: ClassVar[float] = 1.0
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
 
     model: str | None = None
 
-    @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that a file is a tau-bench result file."""
-        return looks_like_results(head)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
-    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Cut every file into ranges of records.
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        """Yield the inputs, with the model of each.
 
         Raises:
-            DataError: A path is not a file that can be read.
+            DataError: A path is not a file.
         """
-        ordinal = position = 0
-        for source in inputs.data:
-            model = source.name if self.model is None and len(inputs.data) > 1 else self.model
-            try:
-                if not source.path.is_file():
-                    what = "is a directory" if source.path.is_dir() else "no such file"
-                    raise DataError(f"{source.shown}: {what}; a tau-bench result file is expected")
-                size = source.path.stat().st_size
-                for part in list_ranges(source.path):
-                    yield Shard(
-                        ordinal=ordinal,
-                        input=source,
-                        start=part.start,
-                        end=part.end,
-                        first_line=part.first_line,
-                        first_row=part.first_row,
-                        position=position + part.start,
-                        extra={"model": model},
-                    )
-                    ordinal += 1
-            except OSError as error:
-                raise DataError(f"{source.shown}: {error.strerror or error}") from error
-            position += size + 1
+        for given in inputs.data:
+            with suppress(OSError):  # opening it will say so
+                if not given.path.is_file():
+                    what = "is a directory" if given.path.is_dir() else "no such file"
+                    raise DataError(f"{given.shown}: {what}; a tau-bench result file is expected")
+            model = given.name if self.model is None and len(inputs.data) > 1 else self.model
+            yield RecordFile(input=given, extra={"model": model})
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order.
 
         Raises:
             DataError: The file cannot be opened, is empty or does not hold a list.
         """
-        model = shard.extra["model"] if shard.extra else self.model
-        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        try:
-            for element in iter_list(shard.input.path, part):
-                source = Source(file=shard.input.shown, ordinal=element.ordinal, line=element.line)
-                if element.problem is None:
-                    yield sample_of(element.value, source, model)
-                    continue
-                rest = "; the rest of the file could not be read" if element.fatal else ""
-                yield BadRecord(source=source, reason=f"{element.problem}{rest}")
-        except OSError as error:
-            raise DataError(f"{shard.input.shown}: {error.strerror or error}") from error
+        model = shard.extra["model"]
+        return self.samples(shard, lambda record, source: (sample_of(record, source, model),))
+
+    def elements(self, file: Input, part: Range) -> Iterator[Element]:
+        """Yield the records of a range; the last one of a broken list says what that means for the others."""
+        for found in super().elements(file, part):
+            if found.fatal:
+                yield attrs.evolve(found, problem=f"{found.problem}; the rest of the file could not be read")
+            else:
+                yield found
 
 
 def sample_of(record: Any, source: Source, model: str | None = None) -> Sample | BadRecord:
@@ -149,7 +134,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     recorded_calls = isinstance(record.get("traj"), list) and not (error is not None and not conversation)
     instruction = task.get("instruction")
     cost = info.get("user_cost")
-    return _new_sample(
+    return Sample(
         id=str(task_id),
         model=model,
         run=_run(record.get("trial")),
@@ -253,7 +238,7 @@ def _called(conversation: tuple[Message, ...]) -> tuple[ToolCall, ...]:
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     failed = isinstance(result, str) and result.startswith(_TOOL_ERROR)
-    return _new_call(
+    return ToolCall(
         name=call.name,
         arguments=call.arguments,
         raw_arguments=call.raw_arguments,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
+import msgspec
 
 from gradestack import LARGEST_SCORE, Profile
 from gradestack.jsonio import JsonProblem, loads
@@ -25,8 +26,7 @@ class TauRecord:
     record: Any
 
 
-@attrs.frozen(weakref_slot=False)
-class Call:
+class Call(msgspec.Struct, frozen=True, gc=False):
     """A call made or expected. Values are kept exactly as recorded: any JSON value may stand in either place."""
 
     name: Any

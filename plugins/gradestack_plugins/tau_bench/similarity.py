@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradestack import ABSENT, Reason
-from gradestack.quick import maker
 
 MAX_DEPTH = 200
 """Arguments that differ at a deeper nesting are not graded, so that no result depends on the interpreter's stack."""
 MAX_COMPARISONS = 10_000_000
 """Comparisons spent on one record at most; every field of an object and every pair of list items is one."""
-_reason = maker(Reason)
 
 
 class TooMuchWork(Exception):
@@ -116,7 +114,7 @@ def differences(
             if key in actual:
                 yield from differences(value, actual[key], subject, budget, place, depth + 1)
             else:
-                yield _reason("missing_argument", place, value, ABSENT, subject)
+                yield Reason(code="missing_argument", pointer=place, expected=value, actual=ABSENT, subject=subject)
     elif isinstance(expected, list) and isinstance(actual, list):
         budget.spend(len(expected) * max(1, len(actual)), depth)
         for index in range(len(expected)):
@@ -126,7 +124,7 @@ def differences(
     else:
         same = type(expected) is type(actual) or _numbers(expected, actual)
         code = "wrong_argument" if same else "wrong_type"
-        yield _reason(code, pointer, expected, actual, subject)
+        yield Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject)
 
 
 def _numbers(*values: Any) -> bool:
@@ -146,8 +144,8 @@ def _item_differences(
     stray = actual[index] if len(expected) == len(actual) else None
     budget.spend(len(expected), depth)
     if len(expected) != len(actual) or stray in expected:
-        yield _reason("missing_item", pointer, value, ABSENT, subject)
+        yield Reason(code="missing_item", pointer=pointer, expected=value, actual=ABSENT, subject=subject)
     elif isinstance(value, dict) and isinstance(stray, dict) and value and stray:
         yield from differences(value, stray, subject, budget, pointer, depth)
     else:
-        yield _reason("wrong_item", pointer, value, stray, subject)
+        yield Reason(code="wrong_item", pointer=pointer, expected=value, actual=stray, subject=subject)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Profile, Sample
 from gradestack_plugins.text_graders.verdicts import (
@@ -34,12 +35,12 @@ class _Compared(Grader):
     profile: Profile = "documented"
 
     @abc.abstractmethod
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission against a reference that is not empty."""
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
-        return against(sample, self.judge, missing_is_wrong=self.profile == "upstream")
+        return against(sample, self.compare, missing_is_wrong=self.profile == "upstream")
 
 
 @attrs.frozen(kw_only=True)
@@ -53,7 +54,7 @@ class ExactMatch(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         if text.strip() == truth.strip():
             return right("equal to the ground truth")
@@ -72,7 +73,7 @@ class Contains(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         if truth.lower() in text.lower():
             return right("contains the ground truth")
@@ -105,7 +106,7 @@ class RegexMatch(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
-    def judge(self, text: str, truth: str) -> Grade:
+    def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         pattern = _compiled(truth)
         if isinstance(pattern, str):
@@ -131,8 +132,8 @@ class AsciiPrintableOnly(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
     submission: ClassVar[bool] = True
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         if sample.text is None:
             return no_submission()
         for place, character in enumerate(sample.text):

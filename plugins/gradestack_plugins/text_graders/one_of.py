@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Sample
 from gradestack.jsonio import JsonProblem, compact, loads
@@ -57,8 +58,8 @@ class OneOf(Grader):
         if self.separator is not None and not self.separator:
             raise ValueError("separator is empty")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         if sample.text is None:
             return no_submission()
         accepted = self.values if self.values is not None else self._accepted(reference(sample))
@@ -66,14 +67,14 @@ class OneOf(Grader):
             return no_reference()
         if not accepted:
             return empty_reference()
-        if self._plain(sample.text) in map(self._plain, accepted):
+        if self._folded(sample.text) in map(self._folded, accepted):
             return right("one of the accepted texts")
         shown = " | ".join(accepted)
         return wrong(
             "not_accepted", "none of the accepted texts", expected=shortened(shown), actual=shortened(sample.text)
         )
 
-    def _plain(self, text: str) -> str:
+    def _folded(self, text: str) -> str:
         text = text.strip()
         return text.lower() if self.ignore_case else text
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
-import importlib.util
 import inspect
-import sys
 from collections.abc import Callable, Mapping
+from numbers import Real
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar
 
 import attrs
+from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Sample, failed, suggest
+from gradestack import ConfigError, Fault, Grade, Grader, Sample, failed, load_file, suggest
+
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-@attrs.frozen(kw_only=True)
-class FunctionSample(Sample):
+class FunctionSample(Sample, frozen=True, kw_only=True, eq=False):
     """What the function is handed: the sample, and its reference under the name letta-evals functions know."""
 
     @property
@@ -31,13 +31,47 @@ class FunctionSample(Sample):
 
 
 @attrs.frozen(kw_only=True)
-class PythonFunction(Grader):
-    """Grades with ``name(sample, submission)``, a function of a Python file or module.
+class Function(Grader):
+    """Grades with a function: of the sample alone, or of the sample and its submission.
 
-    It returns a number or a truth value, a mapping with ``score`` and optionally ``rationale`` and ``metadata``, an
-    object with such attributes, or a :class:`gradestack.Grade`. Scores must lie in [0, 1]; anything else is a
-    failed grade, and so is an exception. ``sample`` is a :class:`gradestack.Sample` with ``ground_truth``
-    besides; it need not carry a decorator.
+    Attributes:
+        function: What is called. Its required positional parameters decide: one is the sample, a second the text an
+            extractor took out of it.
+        submission: Whether there is a second one.
+    """
+
+    version: ClassVar[str] = "2"
+    needs: ClassVar[frozenset[str]] = frozenset(Sample.__struct_fields__)
+    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+
+    function: Callable[..., Any]
+    submission: bool = attrs.field(init=False, repr=False)  # type: ignore[misc]  # of this function, not of all
+
+    def __attrs_post_init__(self) -> None:
+        """See what the function takes.
+
+        Raises:
+            ValueError: Neither a sample nor a sample and its submission.
+        """
+        object.__setattr__(self, "submission", _parameters(self.function) == 2)
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        if not self.submission:
+            return as_grade(self.function(sample))
+        fields = {name: getattr(sample, name) for name in Sample.__struct_fields__}
+        return as_grade(self.function(FunctionSample(**fields), sample.text or ""))
+
+
+@attrs.frozen(kw_only=True)
+class PythonFunction(Function):
+    """Grades with a function of a Python file or module.
+
+    ``name(sample)`` is handed the :class:`gradestack.Sample`; ``name(sample, submission)`` besides it the text that an
+    extractor took out of it, and that sample has ``ground_truth``. It returns a number, True or False (1.0 or 0.0, and
+    the verdict), a mapping with ``score`` and optionally ``rationale`` and ``metadata``, an object with such
+    attributes, or a :class:`gradestack.Grade`. Scores must lie in [0, 1]; anything else is a failed grade, and so are
+    None and an exception. It need not carry a decorator.
 
     The code is imported when the suite is loaded, with all that it may do. So it is refused unless ``--allow-code``
     stands on the command line.
@@ -48,10 +82,6 @@ class PythonFunction(Grader):
         name: Name of the function.
     """
 
-    version: ClassVar[str] = "1"
-    needs: ClassVar[frozenset[str]] = frozenset(field.name for field in attrs.fields(Sample))
-    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
-    submission: ClassVar[bool] = True
     runs_code: ClassVar[bool] = True
 
     name: str
@@ -69,30 +99,16 @@ class PythonFunction(Grader):
             raise ValueError("name either a file or a module")
         loaded = _from_file(self.file) if self.file is not None else _from_module(str(self.module))
         object.__setattr__(self, "function", _function(loaded, self.name, self.file or self.module))
+        super().__attrs_post_init__()
 
     def __reduce__(self) -> tuple[Callable[..., PythonFunction], tuple[Path | None, str | None, str]]:
         """Pickle by where the function is; it is imported again in another process."""
         return _again, (self.file, self.module, self.name)
 
-    def grade(self, sample: Sample) -> Grade:
-        """Return what the function says about one sample."""
-        fields = {field.name: getattr(sample, field.name) for field in attrs.fields(Sample)}
-        return as_grade(self.function(FunctionSample(**fields), sample.text or ""))
-
-
-def load(path: str | Path, name: str) -> PythonFunction:
-    """Return a grader for a function.
-
-    Args:
-        path: A file ending in ``.py``, or the dotted name of a module.
-        name: The function.
-
-    Raises:
-        ValueError: It cannot be had from there.
-    """
-    if isinstance(path, Path) or path.endswith(".py"):
-        return PythonFunction(file=Path(path), name=name)
-    return PythonFunction(module=path, name=name)
+    @staticmethod
+    def of(function: Callable[..., Any]) -> Function:
+        """Return a grader for a function that is at hand."""
+        return Function(function=function)
 
 
 def _again(file: Path | None, module: str | None, name: str) -> PythonFunction:
@@ -100,20 +116,10 @@ def _again(file: Path | None, module: str | None, name: str) -> PythonFunction:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ValueError(f"{path}: no such Python file")
-    digest = hashlib.blake2b(str(path.resolve()).encode(), digest_size=6).hexdigest()
-    spec = importlib.util.spec_from_file_location(f"gradestack_user_code_{path.stem}_{digest}", path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses and pickling look a class's module up there
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        sys.modules.pop(spec.name, None)
-        raise ValueError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
-    return module
+        return load_file(path)
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
 
 
 def _from_module(name: str) -> ModuleType:
@@ -132,29 +138,54 @@ def _function(module: ModuleType, name: str, place: object) -> Callable[..., Any
     if not callable(found):
         raise ValueError(f"{name!r} of {place} is {type(found).__name__}, not a function")  # noqa: TRY004 - an option's
     if inspect.iscoroutinefunction(found):
-        raise ValueError(f"{name!r} of {place} is asynchronous; a plain function (sample, submission) is needed")
+        raise ValueError(f"{name!r} of {place} is asynchronous; a plain function is needed")
     return found  # type: ignore[no-any-return]
 
 
-def as_grade(said: Any) -> Grade:
+def _parameters(function: Callable[..., Any]) -> int:
+    """Return how many parameters a function must be given: 1 or 2."""
+    name = getattr(function, "__name__", type(function).__name__)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as error:  # some built-in ones do not say
+        raise ValueError(f"what {name!r} takes cannot be told; wrap it in a function of your own") from error
+    required = [each for each in parameters if each.default is each.empty and each.kind not in _STARRED]
+    positional = [each for each in required if each.kind is not each.KEYWORD_ONLY]
+    if len(required) > len(positional) or not 1 <= len(positional) <= 2:
+        given = ", ".join(each.name for each in required) or "none"
+        raise ValueError(
+            f"{name!r} must take one parameter, the sample, or two, the sample and its submission; "
+            f"those without a default are: {given}"
+        )
+    return len(positional)
+
+
+def as_grade(returned: Any) -> Grade:
     """Return what a function returned as a grade; a failed one when it cannot be understood."""
-    if isinstance(said, Grade):
-        return said
-    score, rationale, metadata = said, None, None
-    if isinstance(said, Mapping):
-        score, rationale, metadata = (said.get(name) for name in ("score", "rationale", "metadata"))
-    elif hasattr(said, "score"):
-        score, rationale, metadata = (getattr(said, name, None) for name in ("score", "rationale", "metadata"))
-    if not isinstance(score, bool | int | float):
-        return _bad(f"the function returned {type(said).__name__} without a number as score")
+    if isinstance(returned, Grade):
+        return returned
+    if returned is None:
+        return _bad("returned_nothing", "the function returned nothing; a number, True, False or a Grade is expected")
+    score, rationale, metadata = returned, None, None
+    if isinstance(returned, Mapping):
+        score, rationale, metadata = (returned.get(name) for name in ("score", "rationale", "metadata"))
+    elif hasattr(returned, "score"):
+        score, rationale, metadata = (getattr(returned, name, None) for name in ("score", "rationale", "metadata"))
+    if not _is_number(score):
+        return _bad("bad_return", f"the function returned {type(returned).__name__} without a number as score")
     if not 0 <= score <= 1:
-        return _bad(f"the function returned a score outside 0 to 1: {score}")
+        return _bad("bad_return", f"the function returned a score outside 0 to 1: {score}")
     return Grade(
         score=float(score),
+        passed=score if isinstance(score, bool) else None,
         rationale="" if rationale is None else str(rationale),
         metadata=dict(metadata) if isinstance(metadata, Mapping) else {},
     )
 
 
-def _bad(message: str) -> Grade:
-    return failed(Fault(category="grading", code="bad_return", message=message))
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)  # numpy's, too
+
+
+def _bad(code: str, message: str) -> Grade:
+    return failed(Fault(category="grading", code=code, message=message))

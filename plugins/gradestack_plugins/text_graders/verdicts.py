@@ -38,7 +38,7 @@ def broken_reference(code: str, message: str) -> Grade:
 
 
 def no_submission() -> Grade:
-    """Return the grade of a sample that has no text to judge."""
+    """Return the grade of a sample that has no text to grade."""
     return skipped("no_submission", "no answer text was recorded")
 
 
@@ -53,8 +53,8 @@ def empty_reference() -> Grade:
     return wrong("empty_ground_truth", "the ground truth is empty")
 
 
-def against(sample: Sample, judge: Callable[[str, str], Grade], *, missing_is_wrong: bool = False) -> Grade:
-    """Return ``judge(submission, reference)``, or the grade of a sample that lacks one of them.
+def against(sample: Sample, compare: Callable[[str, str], Grade], *, missing_is_wrong: bool = False) -> Grade:
+    """Return ``compare(submission, reference)``, or the grade of a sample that lacks one of them.
 
     An empty reference is wrong (0.0). A missing one is skipped, or wrong as well with ``missing_is_wrong``.
     """
@@ -65,4 +65,4 @@ def against(sample: Sample, judge: Callable[[str, str], Grade], *, missing_is_wr
         return no_reference(is_wrong=missing_is_wrong)
     if isinstance(truth, tuple):
         return skipped("reference_per_turn", "the reference is a list of texts, one per turn; this grader takes one")
-    return judge(sample.text, truth) if truth else empty_reference()
+    return compare(sample.text, truth) if truth else empty_reference()

@@ -50,7 +50,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="stack",
             name="when2call",
-            target=f"{_HERE}.stack:when2call",
+            target=f"{_HERE}.stacks:when2call",
             summary="Behaviour labels with classification metrics and hallucination rates",
         ),
     )

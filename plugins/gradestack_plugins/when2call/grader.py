@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import attrs
+from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, failed, skipped
+from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.when2call.labels import INVALID, LABELS, NVIDIA_DIRECT, VARIANTS
 from gradestack_plugins.when2call.reader import When2CallRecord
 from gradestack_plugins.when2call.records import SINGLE
@@ -80,8 +81,8 @@ class When2Call(Grader):
             if name in LABELS and name != label:
                 raise ValueError(f"aliases: {name} is a label of its own and cannot stand for {label}")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample; its ``label`` is what the sample counts as in the metrics."""
         native = sample.native if isinstance(sample.native, When2CallRecord) else None
         counts = dict(native.counts) if native else {}
         if native is not None:
@@ -89,23 +90,23 @@ class When2Call(Grader):
         if native is not None and not native.in_dataset:
             message = "the prediction's uuid is not in the dataset"
             found = skipped("not_in_dataset", message)
-            return attrs.evolve(found, counts={**counts, "not_in_dataset": 1})
+            return replace(found, counts={**counts, "not_in_dataset": 1})
         gold = sample.expected.label
         if gold is None:
-            return attrs.evolve(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), counts=counts)
+            return replace(skipped("no_gold_label", "no gold label: give the dataset (--dataset)"), counts=counts)
         if gold not in LABELS:
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
-            return attrs.evolve(skipped("other_labels", message), counts=counts)
+            return replace(skipped("other_labels", message), counts=counts)
         if (no_tools := _no_tools(sample, native)) is not None:
             counts["no_tools"] = int(no_tools)
         if sample.status is Status.FAILED and self._missing == "apart":
             fault = sample.error or Fault(category="target", code="target_error", message="the recorded run failed")
-            return attrs.evolve(failed(fault), gold=gold, counts=counts)
+            return replace(failed(fault), gold=gold, counts=counts)
         if native is not None and native.method == "mcq_logprob":
             return self._variants(native, gold, counts)
         predicted = self._predicted(sample, native)
         if isinstance(predicted, Reason):
-            return attrs.evolve(skipped(predicted.code, predicted.message), gold=gold, counts=counts)
+            return replace(skipped(predicted.code, predicted.message), gold=gold, counts=counts)
         return self._grade(self._verdict(predicted, gold), gold, counts, recorded=predicted)
 
     @property
@@ -173,7 +174,7 @@ class When2Call(Grader):
             for name, verdict in verdicts.items()
         )
         own = self._grade(verdicts[self.variant], gold, counts, recorded=native.labels.get(self.variant))
-        return attrs.evolve(own, items=items)
+        return replace(own, items=items)
 
     @staticmethod
     def _grade(verdict: _Verdict, gold: str, counts: dict[str, int], *, recorded: str | None) -> Grade:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from gradestack import BadRecord, DataError, Input, Source
-from gradestack.jsonio import compact
-from gradestack_plugins.when2call.records import METHODS, Form, Method, Prediction, Raw, form_of, iter_raw, uuid_of
+from gradestack import BadRecord, Input, Source, read_records
+from gradestack.jsonio import Element, compact
+from gradestack_plugins.when2call.records import METHODS, Form, Method, Prediction, form_of, uuid_of
 
 _TELLING = ("judge", "mcq", "logprob", "nvidia", "lm_eval")
 """Forms a record's keys tell for sure."""
@@ -14,7 +14,7 @@ _TELLING = ("judge", "mcq", "logprob", "nvidia", "lm_eval")
 NO_PREDICTION = "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
 
 
-def parse(raw: Raw) -> Prediction | str:
+def parse(raw: Element) -> Prediction | str:
     """Return the prediction of a record, or what is wrong with it; a ``bare`` one may still turn out to be none."""
     if raw.problem is not None:
         return raw.problem
@@ -57,19 +57,16 @@ def load(source: Input, method: Method | None) -> Loaded:
     bad: list[BadRecord] = []
     bare: list[BadRecord] = []
     told: Form | None = None
-    try:
-        for raw in iter_raw(source.path):
-            found = parse(raw)
-            if isinstance(found, str):
-                bad.append(_bad(source, raw, found))
-                continue
-            predictions[found.uuid] = found  # a key keeps its place in a dict when its value is replaced
-            if found.form == "bare":
-                bare.append(_bad(source, raw, NO_PREDICTION))
-            elif told is None and found.form in _TELLING:
-                told = found.form
-    except OSError as error:
-        raise DataError(f"{source.shown}: cannot be read: {error.strerror or error}") from error
+    for raw in read_records(source):
+        found = parse(raw)
+        if isinstance(found, str):
+            bad.append(_bad(source, raw, found))
+            continue
+        predictions[found.uuid] = found  # a key keeps its place in a dict when its value is replaced
+        if found.form == "bare":
+            bare.append(_bad(source, raw, NO_PREDICTION))
+        elif told is None and found.form in _TELLING:
+            told = found.form
     form = _form_of_file(told, method)
     if form != "logprob":  # there a record without labels is still counted, under its mode
         bad = sorted(bad + bare, key=lambda each: each.source.ordinal)
@@ -81,7 +78,7 @@ def load(source: Input, method: Method | None) -> Loaded:
     return Loaded(predictions=predictions, bad=tuple(bad), method=method or guessed, model=only)
 
 
-def _bad(source: Input, raw: Raw, reason: str) -> BadRecord:
+def _bad(source: Input, raw: Element, reason: str) -> BadRecord:
     place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
     return BadRecord(source=place, reason=reason, native=raw.value)
 

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
+from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Expectation, Input, Inputs, Profile, Reader, Sample, Shard, Source, Status
+from gradestack import (
+    BadRecord,
+    DataError,
+    Expectation,
+    Input,
+    Inputs,
+    Profile,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    read_records,
+)
 from gradestack.jsonio import Range, compact
 from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
 from gradestack_plugins.when2call.labels import LABELS
 from gradestack_plugins.when2call.predictions import Loaded, load
-from gradestack_plugins.when2call.records import METHODS, Method, Prediction, Raw, iter_raw, ranges
-from gradestack_plugins.when2call.sniff import confidence
+from gradestack_plugins.when2call.recognition import begins_like, looks_like
+from gradestack_plugins.when2call.records import METHODS, Method, Prediction
 
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
 
@@ -40,8 +56,7 @@ class When2CallIndex:
     """Prediction files by input name, and what is known of the dataset."""
 
     loaded: dict[str, Loaded]
-    joined: bool = False
-    """Whether there is a dataset."""
+    dataset: Input | None = None
     uuids: frozenset[str] = frozenset()
     """Those of the rows that can be used."""
     repeats: frozenset[int] = frozenset()
@@ -49,7 +64,7 @@ class When2CallIndex:
 
 
 @attrs.frozen(kw_only=True)
-class When2CallReader(Reader):
+class When2CallReader(RecordReader):
     """Joins a prediction file of any When2Call paradigm with the dataset: one sample per dataset row.
 
     Understood predictions, as JSON Lines or as one JSON list: ``judge_decisions``, ``mcq_predictions`` and
@@ -72,6 +87,7 @@ class When2CallReader(Reader):
     provides = frozenset({"label", "expected", "tools", "input", "text", "native"})
     stack = "when2call"
     takes_dataset = True
+    behind_others = 0.0
 
     profile: Profile = "documented"
     relabel: Relabel | None = None
@@ -81,13 +97,11 @@ class When2CallReader(Reader):
     audit: Path | None = None
     """An ``audit_fallbacks.jsonl`` to summarise in the native artefact."""
 
-    @classmethod
-    def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise a prediction file by the keys of its first record."""
-        return 0.0 if path.is_dir() else confidence(head)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
+    @override
     def index(self, inputs: Inputs) -> When2CallIndex:
-        """Load the predictions, of which the last per uuid counts, and the dataset's identifiers."""
         if self.audit is not None and not self.audit.is_file():
             raise DataError(f"{self.audit}: the audit file does not exist")
         loaded = {each.name: load(each, self.method) for each in inputs.data}
@@ -95,51 +109,33 @@ class When2CallReader(Reader):
             return When2CallIndex(loaded)
         uuids: set[str] = set()
         repeats: set[int] = set()
-        for raw in _rows(inputs.dataset):
+        for raw in read_records(inputs.dataset):
             uuid = usable_uuid(raw.value)
             if uuid in uuids:
                 repeats.add(raw.ordinal)
             elif uuid is not None:
                 uuids.add(uuid)
-        return When2CallIndex(loaded, joined=True, uuids=frozenset(uuids), repeats=frozenset(repeats))
+        return When2CallIndex(loaded, inputs.dataset, uuids=frozenset(uuids), repeats=frozenset(repeats))
 
-    def plan(self, inputs: Inputs, index: When2CallIndex) -> Iterable[Shard]:
-        """Cut the dataset into ranges, once per prediction file, each followed by what the dataset does not know."""
-        dataset = inputs.dataset
-        number = position = 0
-        for each in inputs.data:
-            size = each.path.stat().st_size
-            if dataset is not None:
-                for part in ranges(dataset.path):
-                    extra = {"dataset": str(dataset.path), "shown": dataset.shown}
-                    yield Shard(
-                        ordinal=number,
-                        input=each,
-                        start=part.start,
-                        end=part.end,
-                        first_line=part.first_line,
-                        first_row=part.first_row,
-                        position=position + part.start,
-                        extra=extra,
-                    )
-                    number += 1
-                position += dataset.path.stat().st_size + 1
-            yield Shard(ordinal=number, input=each, position=position)
-            number += 1
-            position += size + 1
+    def files(self, inputs: Inputs, index: When2CallIndex) -> Iterator[RecordFile]:
+        """Yield the dataset, once per prediction file, each followed by what the dataset does not know."""
+        for given in inputs.data:
+            if inputs.dataset is not None:
+                yield RecordFile(input=given, file=inputs.dataset, extra="dataset")
+            yield RecordFile(input=given, ranges=(Range(),))
 
+    @override
     def read(self, shard: Shard, index: When2CallIndex) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range of dataset rows, or those of the predictions no dataset row asks for."""
         loaded = index.loaded[shard.input.name]
         if shard.extra is not None:
-            yield from self._dataset_rows(shard, index, loaded)
+            yield from self.samples(shard, partial(self._row, shard, index), index.dataset)
             return
         yield from loaded.bad
         for prediction in loaded.predictions.values():
             if prediction.uuid in index.uuids:
                 continue
             place = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
-            if index.joined:
+            if index.dataset is not None:
                 yield self._sample(prediction, UNKNOWN, place, model=loaded.model, in_dataset=False)
                 continue
             try:
@@ -149,25 +145,18 @@ class When2CallReader(Reader):
                 continue
             yield self._sample(prediction, row, place, model=loaded.model)
 
-    def _dataset_rows(self, shard: Shard, index: When2CallIndex, loaded: Loaded) -> Iterator[Sample | BadRecord]:
-        path, shown = Path(shard.extra["dataset"]), shard.extra["shown"]
-        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
-        for raw in iter_raw(path, part):
-            place = Source(file=shown, ordinal=raw.ordinal, line=raw.line)
-            uuid = row_uuid(raw.value)
-            try:
-                identifier, record = _usable(raw, uuid, self.profile)
-                row = read_row(record)
-            except ValueError as problem:
-                yield BadRecord(source=place, reason=str(problem), native=raw.value)
-                continue
-            prediction = None if uuid is None else loaded.predictions.get(uuid)
-            if prediction is None:
-                yield _missing(identifier, row, place, loaded)
-                continue
-            found = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
-            counted = raw.ordinal not in index.repeats
-            yield self._sample(prediction, row, found, model=loaded.model, counted=counted)
+    def _row(self, shard: Shard, index: When2CallIndex, value: Any, place: Source) -> Iterator[Sample]:
+        loaded = index.loaded[shard.input.name]
+        uuid = row_uuid(value)
+        identifier, record = _usable(value, uuid, self.profile)
+        row = read_row(record)
+        prediction = None if uuid is None else loaded.predictions.get(uuid)
+        if prediction is None:
+            yield _missing(identifier, row, place, loaded)
+            return
+        found = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
+        counted = place.ordinal not in index.repeats
+        yield self._sample(prediction, row, found, model=loaded.model, counted=counted)
 
     def _sample(
         self,
@@ -226,28 +215,19 @@ class When2CallReader(Reader):
         }
 
 
-def _rows(dataset: Input) -> Iterator[Raw]:
-    try:
-        yield from iter_raw(dataset.path)
-    except OSError as error:
-        raise DataError(f"{dataset.shown}: cannot be read: {error.strerror or error}") from error
-
-
-def _usable(raw: Raw, uuid: str | None, profile: Profile) -> tuple[str, dict[str, object]]:
+def _usable(value: Any, uuid: str | None, profile: Profile) -> tuple[str, dict[str, object]]:
     """Return the identifier and the record of a dataset row that has one.
 
     Raises:
-        ValueError: It is broken, no object, or has none.
+        ValueError: It is no object, or has none.
     """
-    if raw.problem is not None:
-        raise ValueError(raw.problem)
-    if not isinstance(raw.value, dict):
-        raise ValueError(f"expected a dataset row (an object), found {compact(raw.value)[:60]}")  # noqa: TRY004
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")  # noqa: TRY004
     if uuid is None and profile == "upstream":
-        uuid = other_uuid(raw.value)
+        uuid = other_uuid(value)
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
-    return uuid, raw.value
+    return uuid, value
 
 
 def _own_row(prediction: Prediction) -> Row:

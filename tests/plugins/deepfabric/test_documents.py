@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from gradestack_plugins.deepfabric import evaluate
-from gradestack_plugins.deepfabric.aggregator import BANDS
+from gradestack_plugins.deepfabric.aggregators import BANDS
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import Expectation, Outcome, Sample, ToolCall
 from gradestack_plugins.deepfabric import evaluate
-from gradestack_plugins.deepfabric.aggregator import DeepFabricMetrics
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert

@@ -7,9 +7,8 @@ import pickle
 import pytest
 
 from gradestack import BadRecord, DataError, Input, Inputs, Status, testing
-from gradestack.jsonio import iter_lines, line_ranges
+from gradestack.jsonio import iter_lines
 from gradestack_plugins.deepfabric import joining
-from gradestack_plugins.deepfabric import reader as reader_module
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -217,7 +216,7 @@ def test_shards_do_not_matter(df, rows, tmp_path, monkeypatch, joined, size):
         inputs = Inputs(data=(Input(path=path, name="r", shown="r"),), dataset=Input(path=dataset, name="d", shown="d"))
     reader = DeepFabricReader()
     whole = df.read(reader, path, dataset=inputs.dataset.path if inputs.dataset else None)
-    monkeypatch.setattr(reader_module, "line_ranges", lambda path: line_ranges(path, size))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
     index = pickle.loads(pickle.dumps(reader.index(inputs)))  # noqa: S301  our own bytes
     shards = list(reader.plan(inputs, index))
     assert [shard.ordinal for shard in shards] == list(range(len(shards)))

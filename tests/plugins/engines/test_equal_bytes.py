@@ -1,14 +1,11 @@
 """Whatever the engine and the number of workers, a run comes to the same bytes."""
 
-import functools
 import json
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, Registry, discover
-from gradestack.jsonio import line_ranges
-from gradestack_plugins.readers import jsonl
 
 CALL = {"name": "book", "arguments": {"day": 1, "to": "Rome"}}
 OTHER = {"name": "book", "arguments": {"day": 2, "to": "Rome"}}
@@ -30,7 +27,7 @@ def registry():
 @pytest.fixture
 def run(tmp_path, monkeypatch, registry):
     """Return a function that runs the same file, cut into many shards, on an engine."""
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=700))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 700)
     path = tmp_path / "runs.jsonl"
     path.write_text("\n".join(LINES))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+import gradestack
 from gradestack import DataError, PluginError
 from gradestack_plugins.engines import pool
 from gradestack_plugins.engines.auto import Auto
@@ -318,3 +319,18 @@ def _runs(process):
         return _stat(process)[0] != "Z"
     except OSError:
         return False
+
+
+def test_progress_is_reported_by_the_run_alone(tmp_path):
+    """Forked workers inherit the callback and never call it: their samples count when their range is finished."""
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(300)))
+    calls = tmp_path / "calls"
+    suite = {"target": {"paths": [str(path)]}, "graders": {"q": {"kind": "contains"}}, "reports": []}
+
+    def progress(_):
+        with calls.open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+    gradestack.run(suite, output=tmp_path / "out", engine="processes", workers=2, progress=progress)
+    assert set(calls.read_text().split()) == {str(os.getpid())}

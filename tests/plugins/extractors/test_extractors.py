@@ -7,7 +7,6 @@ import pickle
 import pytest
 
 from gradestack import Extractor, Message, Sample, ToolCall, discover, testing
-from gradestack.grading.plan import GraderSlot
 from gradestack.grading.turns import grade_sample
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins import extractors
@@ -16,6 +15,7 @@ from gradestack_plugins.extractors.memory import MemoryBlock
 from gradestack_plugins.extractors.search import AfterMarker, Pattern
 from gradestack_plugins.extractors.tools import ToolArguments, ToolOutput
 from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly
+from tests.core.workers import grader_stage
 
 COMPONENTS = extractors.gradestack_components()
 ALL = [
@@ -287,7 +287,7 @@ def test_memory_block_of_a_recording_that_has_it(recorded):
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_memory_block_without_agent_state_is_a_failed_extraction(profile):
     """A recording without the agent's state fails sample by sample, and says why."""
-    slot = GraderSlot(
+    slot = grader_stage(
         key="g",
         component="ascii_printable_only",
         grader=AsciiPrintableOnly(),

@@ -10,8 +10,8 @@ import pytest
 
 import gradestack
 from gradestack_plugins.letta.dataset_rows import KEYS
+from gradestack_plugins.letta.grader import Recorded
 from gradestack_plugins.letta.messages import read_trajectory
-from gradestack_plugins.letta.recorded import Recorded
 from gradestack_plugins.text_graders.tool import BUILT_IN
 
 ROOT = Path(__file__).parents[3]

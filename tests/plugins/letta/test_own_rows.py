@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import attrs
 import pytest
 
 import gradestack
-from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover
+from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover, replace
 from gradestack.suites.inputs import recognise
-from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -30,7 +28,7 @@ SAMPLES = [
             ),
             (Message(role="assistant", content=[{"type": "text", "text": "done"}]),),
         ),
-        calls=(attrs.evolve(CALL, result="one"),),
+        calls=(replace(CALL, result="one"),),
         text="done",
         plan={"p": [1]},
         tools=(ToolSpec(name="f"), ToolSpec(name="g")),
@@ -62,9 +60,9 @@ def written(samples, out):
 
 def shared(sample):
     """Return what rows hold of a sample, for comparing."""
-    bare = attrs.evolve(sample, source=None, native=None, recorded={})
-    calls = bare.calls and tuple(attrs.evolve(call, requestor="assistant") for call in bare.calls)
-    return attrs.evolve(bare, calls=calls)
+    bare = replace(sample, source=None, native=None, recorded={})
+    calls = bare.calls and tuple(replace(call, requestor="assistant") for call in bare.calls)
+    return replace(bare, calls=calls)
 
 
 def test_samples_come_back(letta, tmp_path):
@@ -141,7 +139,7 @@ def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
     head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
     assert b'"trajectory"' not in head
     assert Letta.sniff(out / "results.jsonl", head) == 0.95
-    monkeypatch.setattr(recognition, "_FAR", 100_000)
+    monkeypatch.setattr("gradestack.records._FAR", 100_000)
     assert Letta.sniff(out / "results.jsonl", head) == 0.7
 
 

@@ -9,7 +9,6 @@ import pytest
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
 from gradestack.suites.inputs import name_inputs, recognise
 from gradestack_plugins import letta as family
-from gradestack_plugins.letta import recognition
 from gradestack_plugins.letta.reader import Letta
 
 COMPONENTS = {f"{component.kind} {component.name}": component for component in family.gradestack_components()}
@@ -136,7 +135,7 @@ def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
 @pytest.mark.parametrize(("far", "sure"), [(16 * 1024 * 1024, 0.95), (100_000, 0.7)])
 def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
     """A first line longer than the usual head is read whole; one longer than that is recognised by its keys."""
-    monkeypatch.setattr(recognition, "_FAR", far)
+    monkeypatch.setattr("gradestack.records._FAR", far)
     for record in (letta.result(1, "x" * 200_000), letta.wrapped(letta.result(1, sample={"input": "x" * 50_000}))):
         file = letta.write(tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}])
         assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == sure
@@ -263,9 +262,6 @@ def test_shards_do_not_change_what_is_read(letta, tmp_path, monkeypatch):
     """Small shards give the same samples with the same lines, in the same order."""
     file = letta.write(tmp_path / "results.jsonl", [letta.result(n) for n in range(40)])
     whole = letta.read(file)
-    from gradestack.jsonio import line_ranges
-    from gradestack_plugins.letta import reader
-
-    monkeypatch.setattr(reader, "line_ranges", lambda path: line_ranges(path, 1500))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 1500)
     assert len(recognise_and_plan(file)) > 5
     assert letta.read(file) == whole

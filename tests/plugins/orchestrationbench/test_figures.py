@@ -15,7 +15,7 @@ from gradestack_plugins.orchestrationbench.aggregators import (
     OrchestrationDecisions,
     OrchestrationPlans,
 )
-from gradestack_plugins.orchestrationbench.stack import orchestrationbench
+from gradestack_plugins.orchestrationbench.stacks import orchestrationbench
 
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"

@@ -2,10 +2,11 @@
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.calls import CallRules, grade_calls
-from gradestack_plugins.orchestrationbench.decisions import documented_steps, upstream_steps
-from gradestack_plugins.orchestrationbench.history import history_before, system_message
-from gradestack_plugins.orchestrationbench.judge import Leftover, Verdict
+from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, upstream_steps
+from gradestack_plugins.orchestrationbench.calls.f1 import CallRules, grade_calls
+from gradestack_plugins.orchestrationbench.calls.judge import Leftover
+from gradestack_plugins.orchestrationbench.recorded.history import history_before, system_message
+from gradestack_plugins.orchestrationbench.recorded.verdicts import Verdict
 
 PROFILES = ["documented", "upstream"]
 

@@ -1,6 +1,5 @@
 """gradestack's own input form: what each key becomes, and what is refused with which words."""
 
-import functools
 import itertools
 import json
 
@@ -20,8 +19,6 @@ from gradestack import (
     ToolSpec,
     testing,
 )
-from gradestack.jsonio import line_ranges
-from gradestack_plugins.readers import jsonl
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.readers.stacks import jsonl as default_stack
 
@@ -261,7 +258,7 @@ def test_shards_of_any_size_hold_the_same(read_all, monkeypatch, size):
     """Numbered through over all files, with positions that never overlap."""
     files = [[{"id": str(number)} for number in range(9)], [{"id": "x"}], [{"id": str(number)} for number in range(4)]]
     _, whole = read_all(*files)
-    monkeypatch.setattr(jsonl, "line_ranges", functools.partial(line_ranges, size=size))
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", size)
     shards, parts = read_all(*files)
     assert [shard.ordinal for shard in shards] == list(range(len(shards)))
     assert list(itertools.chain(*parts)) == list(itertools.chain(*whole))

@@ -3,12 +3,11 @@
 import copy
 import json
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import BadRecord, Input, Sample, Shard, Source, Status, discover
+from gradestack import BadRecord, Input, Sample, Shard, Source, Status, discover, replace
 from gradestack.jsonio import JsonProblem, loads
 from gradestack.suites.strict import Problems, structure
 from gradestack.testing import nasty_samples
@@ -46,7 +45,7 @@ def thorough(line, number):
 def told(record):
     """Return all fields with the types of their values."""
     assert type(record) in (Sample, BadRecord)
-    return {field.name: repr(getattr(record, field.name)) for field in attrs.fields(type(record))}
+    return {name: repr(getattr(record, name)) for name in record.__struct_fields__}
 
 
 def agrees(place, *lines):
@@ -330,7 +329,7 @@ def test_no_grader_changes_what_samples_share(place):
     }
     bare = {key: line[key] for key in ("expected", "tools")}
     found = read(place, map(encoded, ({"id": 1, **line}, {"id": 2, **bare}, {"id": 3, **line}, {"id": 4, **bare})))
-    samples = [*found, *(attrs.evolve(each, status=Status.FAILED) for each in found[:2])]
+    samples = [*found, *(replace(each, status=Status.FAILED) for each in found[:2])]
     before = copy.deepcopy(samples)
     registry = discover(limit="")
     graded = 0

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from gradestack import BadRecord, Input, Inputs, Key
-from gradestack_plugins.stability.aggregator import Stability
+from gradestack_plugins.stability.aggregators import Stability
 from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader
 

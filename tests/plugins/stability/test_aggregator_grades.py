@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import Grade, Key, Outcome, skipped, testing
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.stability.aggregator import RATES, Stability
+from gradestack_plugins.stability.aggregators import RATES, Stability
 from tests.plugins.stability.stability_records import LABELS, PROFILES, C, D, I, T, item, record
 
 

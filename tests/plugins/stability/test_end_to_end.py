@@ -11,9 +11,8 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack import Sample, grade_files, load_suite
-from gradestack.runner import run_suite
-from gradestack_plugins.stability.aggregator import PER_GOLD, RATES, Stability
+from gradestack import Sample, grade_files
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability
 from gradestack_plugins.stability.exporter import heading
 from gradestack_plugins.stability.reader import StabilityReader
 from gradestack_plugins.when2call.grader import When2Call
@@ -160,7 +159,7 @@ def test_no_task_gives_an_empty_metrics_block_upstream(tmp_path):
 
 def test_the_example_suite_runs(tmp_path):
     """The suite of the example needs nothing but its own folder."""
-    run_suite(load_suite(EXAMPLE / "suite.yaml", overrides=["reports=[]"]), tmp_path / "out")
+    gradestack.run(EXAMPLE / "suite.yaml", overrides=["reports=[]"], output=tmp_path / "out")
     assert native(tmp_path / "out")["metrics"]["stability_at_k"] == 0.4
 
 

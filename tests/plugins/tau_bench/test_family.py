@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import testing
 from gradestack_plugins import tau_bench
-from gradestack_plugins.tau_bench.aggregate import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
@@ -71,7 +71,7 @@ def test_reader_keeps_the_contract(tau, tmp_path):
 
 def test_stack():
     """The stack grades partially first, so that this is the headline, then by the reward."""
-    from gradestack_plugins.tau_bench.stack import tau_bench as stack
+    from gradestack_plugins.tau_bench.stacks import tau_bench as stack
 
     assert list(stack()["graders"].items()) == [
         ("partial", {"kind": "tau_partial"}),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
-from gradestack import Fault, Key, Outcome, Sample, Status
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack import Fault, Key, Outcome, Sample, Status, replace
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reward import TauReward
 
@@ -55,7 +54,7 @@ def test_rewards_larger_than_any_score_fail(tau, profile, reward):
     partial = TauPartial(profile=profile).grade(sample)
     assert (partial.outcome, partial.parts) == (Outcome.GRADED, {})
     statistics = PartialStatistics()
-    keys, grades = [Key(id="a"), Key(id="b")], [attrs.evolve(partial, parts={"reward": reward})] * 2
+    keys, grades = [Key(id="a"), Key(id="b")], [replace(partial, parts={"reward": reward})] * 2
     figures = statistics.finish(statistics.add_many(statistics.start(), keys, grades))
     assert (figures["n"], figures["binary"]["n"], figures["binary"]["average"]) == (2, 0, None)
 

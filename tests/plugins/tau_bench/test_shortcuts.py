@@ -3,14 +3,13 @@
 import json
 import pickle
 
-import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Grade, Key, Outcome, Sample, Status, ToolCall
+from gradestack import Expectation, Grade, Key, Outcome, Sample, Status, ToolCall, replace
 from gradestack_plugins.tau_bench import grader as module
-from gradestack_plugins.tau_bench.aggregate import PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 
 # the definition, spelled out
@@ -81,13 +80,11 @@ def agrees(grader, sample, **weights):
     assert rows_of(grade) == rows
     assert [item.label for item in grade.items] == [None if place is None else name for name, _, place, _ in rows]
     assert [item.id for item in grade.items] == [str(number) for number in range(len(rows))]
-    bare = attrs.evolve(
-        grade, reasons=(), rationale="", items=tuple(attrs.evolve(item, reasons=()) for item in grade.items)
-    )
+    bare = replace(grade, reasons=(), rationale="", items=tuple(replace(item, reasons=()) for item in grade.items))
     assert repr(grader.brief(sample)) == repr(bare)
-    rewarded = TauPartial(**weights).grade(attrs.evolve(sample, recorded={"reward": 0.5}))  # takes no short way
+    rewarded = TauPartial(**weights).grade(replace(sample, recorded={"reward": 0.5}))  # takes no short way
     assert rewarded.parts == {"reward": 0.5}
-    assert repr(attrs.evolve(rewarded, parts={})) == repr(grade)
+    assert repr(replace(rewarded, parts={})) == repr(grade)
     perfect = all(similarity == 1.0 for *_, similarity in rows)
     assert (grade.reasons == ()) is perfect
     assert [bool(item.reasons) for item in grade.items] == [similarity != 1.0 for *_, similarity in rows]
@@ -112,17 +109,17 @@ def _changed(call, data):
     kind = data.draw(st.sampled_from(["same", "copy", "extra", "less", "other", "raw", "name"]))
     arguments = dict(call.arguments or {})
     if kind == "copy":
-        return attrs.evolve(call, arguments=None if call.arguments is None else json.loads(json.dumps(arguments)))
+        return replace(call, arguments=None if call.arguments is None else json.loads(json.dumps(arguments)))
     if kind == "extra":
-        return attrs.evolve(call, arguments=arguments | {"z": 1}, raw_arguments=None)
+        return replace(call, arguments=arguments | {"z": 1}, raw_arguments=None)
     if kind == "less" and arguments:
         arguments.pop(next(iter(arguments)))
-        return attrs.evolve(call, arguments=arguments)
+        return replace(call, arguments=arguments)
     if kind == "other" and arguments:
-        return attrs.evolve(call, arguments=arguments | {next(iter(arguments)): data.draw(VALUES)})
+        return replace(call, arguments=arguments | {next(iter(arguments)): data.draw(VALUES)})
     if kind == "raw":
-        return attrs.evolve(call, arguments=None, raw_arguments=json.dumps(arguments))
-    return attrs.evolve(call, name=data.draw(NAMES)) if kind == "name" else call
+        return replace(call, arguments=None, raw_arguments=json.dumps(arguments))
+    return replace(call, name=data.draw(NAMES)) if kind == "name" else call
 
 
 @settings(max_examples=150, deadline=None)
@@ -223,7 +220,7 @@ def test_a_new_task_in_the_place_of_an_old_one_is_not_taken_for_it():
         calls = (ToolCall(name="f", arguments={"a": number}),)
         sample = Sample(id="t", expected=Expectation(calls=calls), calls=(ToolCall(name="f", arguments={"a": 7}),))
         assert warm.grade(sample).score == (1.0 if number == 7 else 0.4)
-        assert warm.grade(attrs.evolve(sample, calls=calls)).score == 1.0
+        assert warm.grade(replace(sample, calls=calls)).score == 1.0
         del calls, sample
 
 
@@ -250,9 +247,9 @@ def test_deep_arguments_fail_the_same_way_every_time(deep):
     wanted, made = ((ToolCall(name="f", arguments=side),) for side in sides)
     warm, cold = TauPartial(), TauPartial()
     sample = Sample(id="t", expected=Expectation(calls=wanted), calls=made)
-    slow = cold.grade(attrs.evolve(sample, recorded={"reward": 1}))
+    slow = cold.grade(replace(sample, recorded={"reward": 1}))
     for _ in range(2):
-        assert repr(warm.grade(sample)) == repr(attrs.evolve(slow, parts={}))
+        assert repr(warm.grade(sample)) == repr(replace(slow, parts={}))
         assert warm.brief(sample).outcome is slow.outcome
     assert slow.outcome is (Outcome.FAILED if deep == "both" else Outcome.GRADED)
     calls = (ToolCall(name="f"),)
@@ -264,10 +261,10 @@ def test_failed_runs_and_missing_references_take_no_short_way():
     warm, calls = TauPartial(), (ToolCall(name="f"),)
     sample = Sample(id="t", expected=Expectation(calls=calls), calls=calls)
     assert warm.grade(sample).score == 1.0
-    assert warm.grade(attrs.evolve(sample, status=Status.FAILED)).score == 0.0
-    assert warm.grade(attrs.evolve(sample, calls=None)).outcome is Outcome.SKIPPED
-    assert warm.grade(attrs.evolve(sample, expected=Expectation())).outcome is Outcome.SKIPPED
-    assert warm.grade(attrs.evolve(sample, expected=Expectation(calls=()))).score == 0.0
+    assert warm.grade(replace(sample, status=Status.FAILED)).score == 0.0
+    assert warm.grade(replace(sample, calls=None)).outcome is Outcome.SKIPPED
+    assert warm.grade(replace(sample, expected=Expectation())).outcome is Outcome.SKIPPED
+    assert warm.grade(replace(sample, expected=Expectation(calls=()))).score == 0.0
 
 
 # the statistics
@@ -279,7 +276,7 @@ def test_odd_parts_of_items_do_not_disturb_a_block():
     grader, calls = TauPartial(), (ToolCall(name="f", arguments={"a": 1}),)
     sound = grader.grade(Sample(id="t", expected=Expectation(calls=calls), calls=calls))
     odd = [
-        Grade(score=score, items=tuple(attrs.evolve(item, parts={"argument_similarity": part}) for item in sound.items))
+        Grade(score=score, items=tuple(replace(item, parts={"argument_similarity": part}) for item in sound.items))
         for score, part in [(1.0, 1), (1, True), (0, 0), (0.0, False), (0.5, float("nan")), (0.5, None), (0.5, 0.25)]
     ]
     grades = [sound, *odd]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 from types import SimpleNamespace
 
 import pytest
 
-from gradestack import Expectation, Grade, Sample, discover, testing
+from gradestack import Expectation, Grade, Sample, ToolCall, discover, testing
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade, load
+from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade
 from gradestack_plugins.text_graders.tool import BUILT_IN, Tool
 
 REGISTRY = discover(limit="")
@@ -100,6 +101,18 @@ def broken(sample, submission):
 async def later(sample, submission):
     return 1.0
 
+def alone(sample, least=1):
+    return len(sample.calls) >= least
+
+def nobody(*names):
+    return 1.0
+
+def three(sample, submission, more):
+    return 1.0
+
+def named(sample, *, least):
+    return 1.0
+
 VALUE = 7
 """
 
@@ -117,14 +130,14 @@ def functions(tmp_path):
 )
 def test_functions_of_a_file(functions, name, score, rationale):
     """A function's number, truth value, mapping or object becomes a grade."""
-    grade = load(functions, name).grade(sample("Oslo", "Oslo", input="where?"))
+    grade = PythonFunction(file=functions, name=name).grade(sample("Oslo", "Oslo", input="where?"))
     assert (grade.score, grade.rationale) == (score, rationale)
 
 
 def test_functions_see_the_reference_as_letta_writes_it(functions):
     """ground_truth is the text, a list of texts per turn, the label, or None."""
     seen = []
-    grader = load(str(functions), "number")
+    grader = PythonFunction(file=functions, name="number")
     object.__setattr__(grader, "function", lambda sample, _: seen.append(sample.ground_truth) or 1.0)
     for expected in (Expectation(text="a"), Expectation(text=("a", "b")), Expectation(label="l"), Expectation()):
         grader.grade(Sample(id="t", text="x", expected=expected))
@@ -133,7 +146,7 @@ def test_functions_see_the_reference_as_letta_writes_it(functions):
 
 def test_functions_survive_pickling(functions):
     """A grader sent to another process imports its function again."""
-    grader = load(functions, "truth")
+    grader = PythonFunction(file=functions, name="truth")
     again = pickle.loads(pickle.dumps(grader))  # noqa: S301
     assert again == grader
     assert again.grade(sample("a", "b")).score == 0.0
@@ -141,28 +154,64 @@ def test_functions_survive_pickling(functions):
 
 def test_functions_of_a_module():
     """A function may live in an importable module."""
-    grader = load("operator", "eq")
-    assert grader == PythonFunction(module="operator", name="eq")
+    grader = PythonFunction(module="operator", name="eq")
     assert grader.grade(sample("a")).score == 0.0
+
+
+def test_a_function_of_the_sample_alone_grades_the_sample(functions):
+    """It takes no submission, so that a run that says nothing but calls a tool is graded too; the verdict is kept."""
+    grader = PythonFunction(file=functions, name="alone")
+    assert grader.submission is False
+    graded = [grader.grade(Sample(id="t", calls=calls)) for calls in ((), (ToolCall(name="f"),))]
+    assert graded == [Grade(score=0.0, passed=False), Grade(score=1.0, passed=True)]
+    assert PythonFunction(file=functions, name="truth").submission is True
+
+
+@pytest.mark.parametrize(
+    ("name", "given"), [("nobody", "none"), ("three", "sample, submission, more"), ("named", "sample, least")]
+)
+def test_a_function_takes_one_parameter_or_two(functions, name, given):
+    """Any other number of parameters without a default is refused with their names."""
+    with pytest.raises(ValueError, match=f"{name!r} must take one parameter, .*those without a default are: {given}"):
+        PythonFunction(file=functions, name=name)
+
+
+def test_a_function_at_hand():
+    """It needs no file; one whose parameters are not known is refused."""
+    assert PythonFunction.of(lambda sample: 0.5).grade(Sample(id="t")).score == 0.5
+    with pytest.raises(ValueError, match="what 'max' takes cannot be told"):
+        PythonFunction.of(max)
 
 
 @pytest.mark.parametrize(
     ("said", "score"),
-    [(True, 1.0), (False, 0.0), (1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Grade(score=0.3), 0.3)],
+    [(1, 1.0), (0.0, 0.0), ({"score": True}, 1.0), (Fraction(1, 4), 0.25), (Grade(score=0.3), 0.3)],
 )
 def test_returns_that_are_understood(said, score):
-    """Numbers in [0, 1], truth values, mappings and grades."""
+    """Numbers in [0, 1] of any type, mappings and grades."""
     assert as_grade(said).score == score
+
+
+@pytest.mark.parametrize(("said", "score"), [(True, 1.0), (False, 0.0)])
+def test_a_truth_value_is_the_verdict_too(said, score):
+    """True is 1.0 and passed, False is 0.0 and not."""
+    assert as_grade(said) == Grade(score=score, passed=said)
 
 
 @pytest.mark.parametrize(
     "said",
-    [None, "1", [], {}, {"score": "1"}, 1.5, -0.1, 10**400, float("nan"), {"score": 2}, SimpleNamespace(score=None)],
+    ["1", [], {}, {"score": "1"}, 1.5, -0.1, 10**400, float("nan"), {"score": 2}, SimpleNamespace(score=None)],
 )
 def test_returns_that_are_not(said):
     """Anything else, and a score outside [0, 1], is a failed grade."""
     grade = as_grade(said)
     assert (grade.outcome, grade.fault.category, grade.fault.code) == ("failed", "grading", "bad_return")
+
+
+def test_a_function_that_returns_nothing_failed():
+    """It has a code of its own: a forgotten return is the usual reason."""
+    grade = as_grade(None)
+    assert (grade.outcome, grade.score, grade.fault.code) == ("failed", None, "returned_nothing")
 
 
 @pytest.mark.parametrize(
@@ -176,22 +225,22 @@ def test_returns_that_are_not(said):
 def test_functions_that_cannot_be_used(functions, name, message):
     """A missing, wrong or asynchronous function is refused with its place."""
     with pytest.raises(ValueError, match=message):
-        load(functions, name)
+        PythonFunction(file=functions, name=name)
 
 
 def test_code_that_cannot_be_imported(tmp_path):
     """A missing file, a broken file and an unknown module are refused with the reason."""
     with pytest.raises(ValueError, match="no such Python file"):
-        load(tmp_path / "none.py", "f")
+        PythonFunction(file=tmp_path / "none.py", name="f")
     broken = tmp_path / "broken.py"
     broken.write_text("import nothing_of_that_name", encoding="utf-8")
     with pytest.raises(ValueError, match="cannot be imported: ModuleNotFoundError"):
-        load(broken, "f")
+        PythonFunction(file=broken, name="f")
     broken.write_text("raise SystemExit(0)", encoding="utf-8")
     with pytest.raises(ValueError, match="cannot be imported: SystemExit"):
-        load(broken, "f")
+        PythonFunction(file=broken, name="f")
     with pytest.raises(ValueError, match="module 'nothing_of_that_name' cannot be imported"):
-        load("nothing_of_that_name", "f")
+        PythonFunction(module="nothing_of_that_name", name="f")
     with pytest.raises(ValueError, match="either a file or a module"):
         PythonFunction(name="f")
     with pytest.raises(ValueError, match="either a file or a module"):
@@ -220,11 +269,12 @@ def test_code_needs_the_flag(tmp_path, functions):
 
 
 def test_a_raising_function_is_a_failed_grade(tmp_path, functions):
-    """An exception in the user's function fails that grade, with its type and text, and the run goes on."""
+    """An exception in the user's function fails that grade, with type, text and line, and the run goes on."""
     (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
     done = run(SUITE.replace("FUNCTION", "broken"), tmp_path, "--allow-code")
     assert done.returncode == 0, done.stderr
-    assert "RuntimeError" in (tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8")
+    rows = (tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8")
+    assert '"message":"no idea (graders.py:23)","type":"RuntimeError"' in rows
 
 
 def test_a_suite_with_a_model_judge_is_refused(tmp_path):

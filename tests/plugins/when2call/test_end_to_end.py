@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gradestack import grade_files, load_suite
-from gradestack.runner import run_suite
+from gradestack import grade_files, run
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "when2call"
@@ -108,8 +107,7 @@ def test_the_docs_page_names_every_option():
 
 def test_the_example_suite_runs_and_passes_its_gate(tmp_path):
     """The suite of the example names the audit file; its events are in the artefact."""
-    suite = load_suite(EXAMPLE / "suite.yaml", overrides=["reports=[]"])
-    report = run_suite(suite, tmp_path / "out")
+    report = run(EXAMPLE / "suite.yaml", overrides=["reports=[]"], output=tmp_path / "out")
     assert report is not None
     summary = native(tmp_path / "out")["metrics"]["audit_fallbacks_summary"]
     assert (summary["audit_path"], summary["n_events_total"]) == ("audit_fallbacks.jsonl", 6)

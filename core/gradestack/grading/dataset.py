@@ -1,0 +1,73 @@
+"""The dataset: read whole, joined to samples by id, and the rows of it that no record answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from gradestack.errors import DataError
+from gradestack.grading.plan import Plan
+from gradestack.grading.reading import records_of, shards_of
+from gradestack.model import BadRecord, Sample, Status, replace
+
+
+def read_dataset(plan: Plan) -> dict[str, Sample] | None:
+    """Return the rows of the dataset by id; None when there is none, or the reader joins it itself.
+
+    Raises:
+        DataError: It holds no row, or one that cannot be read.
+        PluginError: Its reader is broken.
+    """
+    stage, dataset = plan.dataset_reader, plan.inputs.dataset
+    if stage is None or dataset is None:
+        return None
+    shards, index = shards_of(stage.component, attrs.evolve(plan.inputs, data=(dataset,), dataset=None))
+    rows: dict[str, Sample] = {}
+    for shard in shards:
+        for record in records_of(stage.component, shard, index):
+            if isinstance(record, BadRecord):
+                msg = f"{replace(record.source, file=str(dataset.path))}: {record.reason}"
+                raise DataError(msg)
+            if not plan.max_samples or len(rows) < plan.max_samples or record.id in rows:
+                rows[record.id] = record
+    if not rows:
+        msg = f"{dataset.path}: the dataset holds no row"
+        raise DataError(msg)
+    return rows
+
+
+def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool = False) -> Sample:
+    """Return a sample with what the dataset knows of its task: expectations always, tools and input if it has none."""
+    row = dataset.get(sample.id)
+    if row is None:
+        return sample
+    if same_inputs and None not in (row.input, sample.input) and row.input != sample.input:
+        msg = f"{sample.source or sample.id}: the input of sample {sample.id!r} differs from the dataset's"
+        raise DataError(msg, "the recording was made with another dataset; grade it with that one")
+    changes: dict[str, Any] = {"expected": row.expected}
+    if row.facets:
+        changes["facets"] = {**row.facets, **sample.facets}
+    if sample.tools is None and row.tools is not None:
+        changes["tools"] = row.tools
+    if sample.input is None and row.input is not None:
+        changes["input"] = row.input
+    return replace(sample, **changes)
+
+
+def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> Iterator[Sample]:
+    """Yield a missing sample for every dataset row no record answers, per model seen, and per run where told apart.
+
+    Args:
+        dataset: Its rows by id.
+        seen: (model, id, run as JSON or "") of all samples.
+    """
+    models = sorted({model for model, _, _ in seen}) or [""]
+    runs = {run: json.loads(run) if run else None for run in sorted({run for _, _, run in seen}) or [""]}
+    for model in models:
+        for run, number in runs.items():
+            for identifier, row in dataset.items():
+                if (model, identifier, run) not in seen:
+                    yield replace(row, model=model or None, status=Status.MISSING, run=number, native=None)

@@ -1,0 +1,121 @@
+"""The seam between grading and whatever keeps its results: a directory, memory, or the caller.
+
+It has two halves. :class:`Pieces` travels with the worker and takes what one shard writes; a :class:`Recorder` stays
+with the run and takes finished shards, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+from gradestack.api import Shard
+from gradestack.grading.duplicates import Span
+from gradestack.grading.result import ShardResult
+from gradestack.model import Grade, Sample
+
+Grades = Mapping[str, Grade]
+"""Grader key -> grade."""
+
+
+class Piece(Protocol):
+    """Takes what one shard writes."""
+
+    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+        """Take one graded sample and what graders of texts judged; return both as they were kept.
+
+        What cannot be kept comes back as a failure.
+        """
+
+    def native(self, artefact: str, text: str, separator: str) -> None:
+        """Take one chunk of an exporter's file; ``separator`` stands between two chunks."""
+
+    def close(self) -> Any:
+        """Return what the recorder needs to find all that; picklable."""
+
+
+class Pieces(Protocol):
+    """Makes a piece per shard; picklable.
+
+    Attributes:
+        rows: Whether samples are wanted one by one; without, only figures and native chunks are.
+    """
+
+    @property
+    def rows(self) -> bool: ...  # noqa: D102 - above
+
+    def open(self, shard: Shard) -> Piece:
+        """Return the piece of a shard."""
+
+    def note(self, shard: Shard, position: int) -> None:
+        """Keep the position of the record about to be graded, where it outlives this process."""
+
+    def last_position(self, shard: Shard) -> int:
+        """Return the position noted last, 0 without any."""
+
+
+class Recorder(Protocol):
+    """Takes finished shards, in order."""
+
+    @property
+    def pieces(self) -> Pieces:
+        """Its half that travels."""
+
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
+        """Yield what an earlier attempt has on record of the first shards, and where their rows start."""
+
+    def take(self, result: ShardResult, shard: Shard | None) -> int:
+        """Take the next result and return where its rows start; no shard: samples that no record answers."""
+
+    def finish(self) -> None:
+        """Have everything taken safe."""
+
+    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
+        """Return where samples were read, by shard and position in it; None where that is not known."""
+
+
+class InProcess:
+    """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other."""
+
+    rows = True
+
+    @property
+    def pieces(self) -> Self:
+        """Itself."""
+        return self
+
+    def open(self, shard: Shard) -> Self:
+        """Return itself."""
+        return self
+
+    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+        """Return both as they are; what keeps them overrides this."""
+        return sample, grades
+
+    def native(self, artefact: str, text: str, separator: str) -> None:
+        """Leave out: there is nowhere to write it."""
+
+    def note(self, shard: Shard, position: int) -> None:
+        """Leave out: there is no worker to lose."""
+
+    def last_position(self, shard: Shard) -> int:
+        """Return 0."""
+        return 0
+
+    def close(self) -> None:
+        """Keep what was taken."""
+
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
+        """Yield nothing: there is no earlier attempt."""
+        return iter(())
+
+    def take(self, result: ShardResult, shard: Shard | None) -> int:
+        """Return 0: rows are where :meth:`row` put them."""
+        return 0
+
+    def finish(self) -> None:
+        """Nothing is left to be done."""
+
+    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
+        """Return None: rows are not read again."""
+        return None

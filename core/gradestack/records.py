@@ -1,0 +1,223 @@
+"""RecordReader: the easy reader, of JSON Lines or of a JSON list, and what it is made of.
+
+A format says what one record is; recognising files, cutting them into shards, numbering records and reporting bad ones
+are done here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, ClassVar
+
+import attrs
+
+from gradestack.api import Input, Inputs, Reader, Shard
+from gradestack.errors import DataError
+from gradestack.jsonio.lists import Range
+from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
+from gradestack.jsonio.tolerant import Element
+from gradestack.jsonio.values import compact, loads
+from gradestack.model import JSON, BadRecord, Sample, Source
+
+_HEAD = 64 * 1024
+"""A beginning shorter than this is the whole file."""
+_FAR = 16 * 1024 * 1024
+"""What is read of a file whose first records are longer than that: conversations are long."""
+
+
+@attrs.frozen(kw_only=True)
+class RecordFile:
+    """One file of records, as a reader plans to read it."""
+
+    input: Input
+    """The input its samples belong to."""
+    file: Input | None = None
+    """The file, where it is not the input itself: one inside a directory, or a dataset."""
+    ranges: Sequence[Range] | None = None
+    """What is read of it, each a shard; None cuts it between records."""
+    most: int = 1
+    """The largest number of samples of a record, where that may be more than it has bytes."""
+    extra: JSON = None
+    """What each shard has as ``extra``."""
+
+
+@contextmanager
+def _readable(file: Input) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"{file.shown}: cannot be read: {error.strerror or error}"
+        raise DataError(msg) from error
+
+
+def read_records(
+    file: Input, part: Range | None = None, layout: Layout = "either", decode: Callable[[bytes], Any] = loads
+) -> Iterator[Element]:
+    """Yield what :func:`gradestack.jsonio.iter_records` yields of an input.
+
+    Raises:
+        DataError: It cannot be read, or holds no list where the layout is ``list``.
+    """
+    with _readable(file):
+        yield from iter_records(file.path, part, layout, decode)
+
+
+class RecordReader(Reader):
+    """Base of readers of JSON Lines or of a JSON list; a format names its ``keys`` and writes :meth:`sample_of`.
+
+    Files are cut into shards between two records, records are numbered (file, line, ordinal) and read one at a time. A
+    record that is not JSON, or that no sample can be made of, is yielded as :class:`BadRecord`, and reading goes on.
+
+    Attributes:
+        layout: ``lines``, ``list``, or ``either``: whichever a file begins as.
+        keys: Keys every record has. A file is recognised by them, and a record without one of them is bad.
+        sniffed: How many records at the beginning of a file are looked at to recognise it.
+        behind_others: How sure a record can make it at most that stands behind an object of another format.
+    """
+
+    layout: ClassVar[Layout] = "either"
+    keys: ClassVar[frozenset[str]] = frozenset()
+    sniffed: ClassVar[int] = 10
+    behind_others: ClassVar[float] = 0.3
+
+    def sample_of(self, record: Any, source: Source) -> Sample | BadRecord:
+        """Return the sample of one record: an object that has all ``keys``.
+
+        Args:
+            record: The object.
+            source: Where it stands, for ``Sample.source``.
+
+        Raises:
+            ValueError: There is none; the message becomes the reason of a bad record.
+        """
+        msg = f"{type(self).__name__} does not say what the sample of a record is: sample_of is not written"
+        raise NotImplementedError(msg)
+
+    @classmethod
+    def looks_like(cls, record: Any) -> float | None:
+        """Return how sure one record makes it that a file is of this format, from 0 to 1.
+
+        None where it speaks neither for the format nor against it.
+        """
+        return 0.9 if cls.keys and isinstance(record, dict) and cls.keys <= record.keys() else 0.0
+
+    @classmethod
+    def begins_like(cls, text: bytes) -> float | None:
+        """Return how sure the beginning of a record makes it, where the record is broken off or too long to be read.
+
+        None where it tells nothing. At 0.0, no more of the file is read than its first 64 KiB.
+        """
+        return 0.6 if cls.keys and all(f'"{key}"'.encode() in text for key in cls.keys) else None
+
+    @classmethod
+    def sniff(cls, path: Path, head: bytes) -> float:
+        """Return how sure it is that a file is of this format, from its first records; see :meth:`recognised`."""
+        return cls.recognised(path, head) or 0.0
+
+    @classmethod
+    def recognised(cls, path: Path, head: bytes) -> float | None:
+        """Return how sure the first records make it that a file is of this format, None when they tell nothing.
+
+        The surest record counts. One that cannot be decoded hides nothing behind it; where none of the others tells,
+        its beginning does. Where the head ends within the first records, more of the file is read.
+        """
+        found, broken = cls._judged(head)
+        if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
+            with suppress(OSError), path.open("rb") as file:  # reading it will say so
+                found, broken = cls._judged(file.read(_FAR))
+        return (cls.begins_like(broken) or None) if found is None and broken else found
+
+    @classmethod
+    def _judged(cls, head: bytes) -> tuple[float | None, bytes]:
+        """Return what the first records say, and the last of them that cannot be decoded (b"" when all can)."""
+        best, others, broken = 0.0, False, b""
+        for element, text in first_records(head, cls.sniffed, cls.layout):
+            if element.problem is not None:
+                broken = text
+            elif found := cls.looks_like(element.value):
+                best = max(best, min(found, cls.behind_others) if others else found)
+            else:
+                others = others or found is not None
+        return best if best or others else None, broken
+
+    def files(self, inputs: Inputs, index: Any) -> Iterable[RecordFile]:
+        """Yield the files to read, in order; by default each input is one.
+
+        Raises:
+            DataError: An input cannot be used.
+        """
+        return (RecordFile(input=given) for given in inputs.data)
+
+    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
+        """Cut the files into ranges of whole records.
+
+        Raises:
+            DataError: A file cannot be used.
+        """
+        ordinal = position = 0
+        for each in self.files(inputs, index):
+            file = each.file or each.input
+            with _readable(file):
+                size = file.path.stat().st_size
+                for part in record_ranges(file.path, self.layout) if each.ranges is None else each.ranges:
+                    yield Shard(
+                        ordinal=ordinal,
+                        input=each.input,
+                        start=part.start,
+                        end=part.end,
+                        first_line=part.first_line,
+                        first_row=part.first_row,
+                        position=position + part.start * each.most,
+                        extra=each.extra,
+                    )
+                    ordinal += 1
+            position += (size + 1) * each.most
+
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Yield the sample of every record of a shard, or what is wrong with it."""
+        return self.samples(shard, self._whole)
+
+    def _whole(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
+        if not isinstance(record, dict):
+            msg = f"expected an object, found {compact(record)[:60]}"
+            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        if not self.keys <= record.keys():
+            msg = f"{', '.join(sorted(self.keys - record.keys()))} missing"
+            raise ValueError(msg)
+        yield self.sample_of(record, source)
+
+    def samples(
+        self,
+        shard: Shard,
+        samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]],
+        file: Input | None = None,
+    ) -> Iterator[Sample | BadRecord]:
+        """Yield what ``samples_of`` makes of every record of a shard, where that is more than :meth:`sample_of`.
+
+        Args:
+            shard: The shard.
+            samples_of: What gives the samples of one record (any number), or raises ValueError with what is wrong.
+            file: The file, where it is not the shard's input.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        file = file or shard.input
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        for found in self.elements(file, part):
+            source = Source(file=file.shown, ordinal=found.ordinal, line=found.line)
+            if found.problem is not None:
+                yield BadRecord(source=source, reason=found.problem)
+                continue
+            try:
+                yield from samples_of(found.value, source)
+            except ValueError as problem:
+                yield BadRecord(source=source, reason=str(problem), native=found.value)
+            except RecursionError:
+                yield BadRecord(source=source, reason="nested too deeply")
+
+    def elements(self, file: Input, part: Range) -> Iterator[Element]:
+        """Yield the records of a range as they are decoded."""
+        return read_records(file, part, self.layout)

@@ -1,0 +1,49 @@
+"""The recorder of a run without a directory: rows in memory, beyond some size in a nameless file."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+
+from gradestack.api import Shard
+from gradestack.grading.duplicates import Span
+from gradestack.grading.plan import Plan
+from gradestack.grading.recording import Grades, InProcess
+from gradestack.grading.result import ShardResult
+from gradestack.model import Sample
+from gradestack.rundir.pieces import RowWriter
+from gradestack.rundir.recorder import places_in_rows
+
+LARGEST_IN_MEMORY = 64 << 20
+"""Bytes of rows that are kept in memory."""
+
+
+class HeldRows(InProcess):
+    """Takes the results of a run that writes nothing.
+
+    Attributes:
+        file: The rows so far, as they would stand in results.jsonl.
+    """
+
+    def __init__(self, plan: Plan, *, strict: bool) -> None:
+        self._line = RowWriter.of(plan, strict=strict).line
+        self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
+        self._offset = 0
+
+    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+        """Keep the row of one sample; return both as they stand in it."""
+        line, sample, grades = self._line(sample, grades, submissions)
+        self.file.write(line)
+        return sample, grades
+
+    def take(self, result: ShardResult, shard: Shard | None) -> int:
+        """Return where the rows of the shard start."""
+        offset, self._offset = self._offset, self.file.tell()
+        return offset
+
+    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
+        """Return where samples were read, from their rows."""
+        end = self.file.tell()
+        found = places_in_rows(self.file, wanted)
+        self.file.seek(end)
+        return found

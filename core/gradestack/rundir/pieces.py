@@ -1,0 +1,120 @@
+"""What one shard writes: rows and native chunks, in files of its own beside the run directory in the making."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TextIO
+
+import attrs
+
+from gradestack.api import Shard
+from gradestack.grading.counts import SampleRule
+from gradestack.grading.plan import Plan
+from gradestack.grading.recording import Grades
+from gradestack.model import Sample
+from gradestack.rows.mending import row_line
+
+
+@attrs.frozen(kw_only=True)
+class RowWriter:
+    """Writes the row of a sample as one line."""
+
+    headline: str
+    rule: SampleRule | None
+    signatures: Mapping[str, str]
+    """Grader key -> name and version."""
+    strict: bool = False
+
+    @classmethod
+    def of(cls, plan: Plan, *, strict: bool) -> RowWriter:
+        """Return the writer of a plan's rows."""
+        signatures = {stage.key: stage.signature for stage in plan.graders}
+        return cls(headline=plan.headline, rule=plan.rule, signatures=signatures, strict=strict)
+
+    def line(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[bytes, Sample, Grades]:
+        """Return a sample's line, and the sample and grades as they stand in it."""
+        return row_line(
+            sample,
+            grades,
+            submissions,
+            headline=self.headline,
+            rule=self.rule,
+            signatures=self.signatures,
+            strict=self.strict,
+        )
+
+
+@attrs.frozen
+class Parts:
+    """The files of one shard."""
+
+    rows: Path | None
+    native: Mapping[str, Path]
+    """``exporter/artefact`` -> chunks."""
+
+
+@attrs.frozen(kw_only=True)
+class FilePieces:
+    """Makes the pieces of a run that is written into a directory."""
+
+    folder: Path
+    writer: RowWriter
+    rows: bool = True
+
+    def open(self, shard: Shard) -> FilePiece:
+        """Return the piece of a shard."""
+        # A name of its own: a shard may be done twice at once, when a machine is lost after its result was handed over.
+        return FilePiece(self.folder / f"{shard.ordinal:08d}-{secrets.token_hex(4)}", self.writer, rows=self.rows)
+
+    def _note(self, shard: Shard) -> Path:
+        return self.folder / f"{shard.ordinal:08d}.at"
+
+    def note(self, shard: Shard, position: int) -> None:
+        """Keep the position of the record about to be graded, where it outlives this process."""
+        self._note(shard).write_text(str(position), encoding="ascii")
+
+    def last_position(self, shard: Shard) -> int:
+        """Return the position noted last, 0 without any."""
+        note = self._note(shard)
+        return int(note.read_text(encoding="ascii")) if note.exists() else 0
+
+
+class FilePiece:
+    """Files of one shard; those of native chunks are opened when first written."""
+
+    def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
+        self._name, self._line = name, writer.line
+        self._rows = name.with_suffix(".rows.jsonl").open("wb") if rows else None
+        self._native: dict[str, tuple[Path, TextIO]] = {}
+
+    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+        """Write the row of one sample; return both as they stand in it."""
+        line, sample, grades = self._line(sample, grades, submissions)
+        if self._rows is not None:
+            self._rows.write(line)
+        return sample, grades
+
+    def native(self, artefact: str, text: str, separator: str) -> None:
+        """Write one chunk of an exporter's file."""
+        if artefact in self._native:
+            _, file = self._native[artefact]
+            file.write(separator)
+        else:
+            path = self._name.with_suffix(f".{len(self._native)}.native")
+            file = path.open("w", encoding="utf-8", newline="", errors="surrogatepass")
+            self._native[artefact] = path, file
+        file.write(text)
+
+    def close(self) -> Parts:
+        """Return the files, closed."""
+        try:
+            rows = None
+            if self._rows is not None:
+                rows = Path(self._rows.name)
+                self._rows.close()
+        finally:
+            for _, file in self._native.values():
+                file.close()
+        return Parts(rows, {artefact: path for artefact, (path, _) in self._native.items()})

@@ -1,0 +1,137 @@
+"""Code of the user's own: what a suite or the command line takes from Python files, once that is allowed."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gradestack.api import Component, Contract, Kind
+from gradestack.errors import ConfigError, suggest
+from gradestack.registry import Plugin, Registry, discover, flaw
+from gradestack.suites.local_files import load_file
+
+FUNCTIONS = "python_function"
+"""Grader that functions are graded with."""
+_IN_FILE = re.compile(r"(.+\.py):(.*)")
+
+
+class InFile(NamedTuple):
+    """``FILE.py:NAME``, a reference to something in a Python file."""
+
+    file: str
+    name: str
+
+    @classmethod
+    def parse(cls, reference: str) -> InFile | None:
+        """Return a reference's two parts; None for the name of an installed component."""
+        found = _IN_FILE.fullmatch(reference)
+        return cls(*found.groups()) if found else None
+
+    @property
+    def shown(self) -> str:
+        """The reference without the folder: the component's name in results, which do not depend on places."""
+        return f"{Path(self.file).name}:{self.name}"
+
+
+def short(reference: Any) -> Any:
+    """Return a component reference as written, files cut to their last part."""
+    if isinstance(reference, Mapping):
+        return {
+            key: short(each) if key in ("kind", "extractor", "function") else each for key, each in reference.items()
+        }
+    found = InFile.parse(reference) if isinstance(reference, str) else None
+    return found.shown if found is not None else reference
+
+
+class FromFile(NamedTuple):
+    """A component found in a file: a plugin that has it alone, and the options that find it again."""
+
+    plugin: Plugin
+    options: dict[str, str]
+
+
+def key_of(reference: str) -> str:
+    """Return the grader key of a reference that was given without one: its name in snake case."""
+    return _snake(reference.rpartition(":")[2])
+
+
+def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> FromFile:
+    """Return the component a reference names.
+
+    Args:
+        reference: As written.
+        kind: What it stands for. A grader may be a function.
+        path: The file.
+        registry: Where the grader of functions comes from.
+
+    Raises:
+        ConfigError: The file cannot be loaded, or has no component of that kind and name; with its line.
+    """
+    module = load_file(path)
+    found = getattr(module, reference.name, None)
+    options: dict[str, str] = {}
+    target = f"{module.__name__}:{reference.name}"
+    if kind == "grader" and callable(found) and not isinstance(found, type):
+        options = {"file": reference.file, "name": reference.name}
+        target = registry.find("grader", FUNCTIONS)[0].target
+    elif found is None:
+        known = [name for name, value in vars(module).items() if _fits(value, kind, module.__name__)]
+        there = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
+        raise ConfigError(f"{path.name} has no {reference.name!r}{suggest(reference.name, known) or there}")
+    elif problem := flaw(found, kind):
+        also = ", nor a function" if kind == "grader" else ""
+        raise ConfigError(f"{reference.name}{_line(found, path)} {problem}{also}")
+    return FromFile(_plugin(path, Component(kind=kind, name=reference.shown, target=target, summary="")), options)
+
+
+def file_plugin(path: Path) -> Plugin:
+    """Return what a file offers, as if it were installed: by its hook, else each component class defined in it.
+
+    Raises:
+        ConfigError: It cannot be loaded, or offers nothing.
+    """
+    module = load_file(path)
+    if hasattr(module, "gradestack_components"):
+        plugin = discover([(path.name, module)], limit="").plugins[-1]
+        if plugin.error:
+            raise ConfigError(f"{path.name}: {plugin.error}")
+        return plugin
+    components = [
+        Component(kind=value.contract, name=_snake(name), target=f"{module.__name__}:{name}", summary="")
+        for name, value in vars(module).items()
+        if _is_component(value, module.__name__) and not name.startswith("_")
+    ]
+    if not components:
+        raise ConfigError(f"{path.name} has no component: no class derived from gradestack.Grader or another contract")
+    return _plugin(path, *components)
+
+
+def _plugin(path: Path, *components: Component) -> Plugin:
+    return Plugin(name=path.name, distribution="local", version="0", components=components)
+
+
+def _is_component(value: Any, module: str) -> bool:
+    """Return whether something is a component class that was defined in a module, not imported into it."""
+    own = isinstance(value, type) and issubclass(value, Contract) and value.__module__ == module
+    return own and hasattr(value, "contract") and not inspect.isabstract(value)
+
+
+def _fits(value: Any, kind: Kind, module: str) -> bool:
+    if kind == "grader" and inspect.isfunction(value):
+        return value.__module__ == module
+    return _is_component(value, module) and value.contract == kind
+
+
+def _line(value: Any, path: Path) -> str:
+    """Return `` (shout.py:7)``, where a class or function is defined; "" for anything else."""
+    try:
+        return f" ({path.name}:{inspect.getsourcelines(value)[1]})"
+    except (OSError, TypeError):
+        return ""
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()

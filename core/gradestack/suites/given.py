@@ -1,0 +1,93 @@
+"""What callers hand over in Python: samples, graders of every kind, and paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack.api import Grader, Input, Inputs, Reader, Shard
+from gradestack.errors import ConfigError
+from gradestack.model import BadRecord, Sample
+from gradestack.registry import Registry
+from gradestack.suites.code import FUNCTIONS, key_of
+
+Samples = Iterable[Sample | Mapping[str, Any]]
+Graders = str | Grader | type[Grader] | Callable[..., Any]
+
+
+@attrs.frozen(kw_only=True)
+class MemoryReader(Reader):
+    """Samples that are already objects, as one shard."""
+
+    samples: Iterable[Sample | BadRecord] = attrs.field(repr=False)
+
+    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+        """Return the one shard."""
+        return [Shard(ordinal=0, input=Input(path=Path("memory"), name="memory", shown="memory"))]
+
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Return the samples."""
+        return iter(self.samples)
+
+
+def by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
+    """Return graders by key.
+
+    Raises:
+        ConfigError: Two have the same, with what to do about it.
+    """
+    found: dict[str, Any] = {}
+    for key, each in graders:
+        if key in found:
+            msg = f"two graders are called {key!r}; {advice}"
+            raise ConfigError(msg)
+        found[key] = each
+    return found
+
+
+def graders_by_key(graders: Any, registry: Registry) -> dict[str, Any]:
+    """Return grader objects, names and mappings by key."""
+    if not isinstance(graders, Mapping):
+        several = graders if isinstance(graders, Sequence) and not isinstance(graders, str) else [graders]
+        graders = by_key(((_name_of(each), each) for each in several), "give a mapping of keys to graders")
+    return {key: _ready(each, registry) for key, each in graders.items()}
+
+
+def _name_of(grader: Graders) -> str:
+    if isinstance(grader, str):
+        return key_of(grader)
+    return type(grader).__name__ if isinstance(grader, Grader) else getattr(grader, "__name__", "function")
+
+
+def _ready(grader: Any, registry: Registry) -> Any:
+    """Return a class as its object and a function as the grader that calls it; anything else as it is."""
+    if isinstance(grader, type) and issubclass(grader, Grader):
+        return grader()
+    if not callable(grader) or isinstance(grader, Grader | type):
+        return grader
+    try:
+        return registry.load("grader", FUNCTIONS).of(grader)
+    except ValueError as error:
+        raise ConfigError(f"graders: {error}") from error
+
+
+def as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registry) -> Iterator[Sample | BadRecord]:
+    """Yield samples as they are, and mappings as the ``jsonl`` format reads them."""
+    parse = None
+    for ordinal, each in enumerate(samples):
+        if isinstance(each, Sample):
+            yield each
+            continue
+        parse = parse or registry.load("reader", "jsonl")().record
+        yield parse(each, file="memory", ordinal=ordinal)
+
+
+def paths_of(data: Any) -> list[str] | None:
+    """Return paths as texts; None when what was given are samples."""
+    if isinstance(data, str | Path):
+        return [str(data)]
+    several = isinstance(data, list | tuple) and data and all(isinstance(each, str | Path) for each in data)
+    return [str(each) for each in data] if several else None

@@ -1,0 +1,200 @@
+"""The family's eight figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, TypedDict
+
+import attrs
+from typing_extensions import override
+
+from gradestack import JSON, Aggregator, Grade, Key, Memory, Outcome, Profile
+from gradestack.exact import Partials, add_times, exact_mean, merge_exact
+
+RATES: Final = {
+    "tool_selection_accuracy": "tool_selection",
+    "parameter_accuracy": "parameter_accuracy",
+    "execution_success_rate": "execution_success",
+}
+"""Figure -> the count it is the share of."""
+FIGURES: Final = (*RATES, "response_quality", "overall_score")
+NO_SCORE: Final = "score_not_finite"
+"""Fault code of a sample that was graded, but whose weights give no usable score."""
+BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
+"""Score bands of the document; the lower bound belongs to the band."""
+_GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
+_LOW: Final = 0.75
+_ADVICE: Final = {
+    "tool_selection_accuracy": (
+        "The model often calls another tool, or none. Make the tools' names and descriptions easier to tell apart, "
+        "and add training samples for the tools that are confused."
+    ),
+    "parameter_accuracy": (
+        "Arguments often miss required names or have the wrong type. State types and required parameters in the tool "
+        "schemas, and add samples with complete, correctly typed arguments."
+    ),
+    "execution_success_rate": (
+        "Few calls would run as made. See whether the tool or its arguments fail more often, and work on that first; "
+        "check that the output format of the calls is the one the model was trained on."
+    ),
+}
+
+
+class State(TypedDict):
+    """JSON state of :class:`DeepFabricMetrics`."""
+
+    graded: int
+    failed: int
+    missing: int
+    skipped: int
+    processed: int
+    undefined: int
+    correct: dict[str, int]
+    quality: Partials
+    score: Partials
+
+
+@attrs.frozen(kw_only=True)
+class DeepFabricMetrics(Aggregator[State]):
+    """DeepFabric's metrics over all samples, and over those that could be processed.
+
+    With N the samples that were not skipped (failed and missing ones included, which can only lose):
+
+    - ``tool_selection_accuracy``, ``parameter_accuracy``, ``execution_success_rate`` = right / N
+    - ``response_quality`` = sum of the part / N
+    - ``overall_score`` = sum of the sample scores / N, which is the weighted sum of the four figures
+    - ``samples_evaluated`` = N, ``samples_processed`` = samples without an error, ``processing_errors`` = the rest of N
+      (missing replies among them: ``samples_missing`` of them)
+
+    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by: ``documented`` gives
+    None and says so under ``undefined``, ``upstream`` gives 0.0. ``interpretation`` names the document's band of the
+    overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 %; nothing is computed
+    from it.
+    """
+
+    profile: Profile = "documented"
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "constant"
+    reads_reasons: ClassVar[bool] = False
+
+    @override
+    def start(self) -> State:
+        return {
+            "graded": 0,
+            "failed": 0,
+            "missing": 0,
+            "skipped": 0,
+            "processed": 0,
+            "undefined": 0,
+            "correct": dict.fromkeys(RATES.values(), 0),
+            "quality": [],
+            "score": [],
+        }
+
+    @override
+    def add(self, state: State, key: Key, grade: Grade) -> State:
+        return self._add_times(state, grade, 1)
+
+    @override
+    def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
+        alike = [(each.outcome, each.score, id(each.counts), id(each.parts), id(each.fault)) for each in grades]
+        first = dict(zip(alike, grades, strict=True))
+        for kind, times in Counter(alike).items():
+            state = self._add_times(state, first[kind], times)
+        return state
+
+    def _add_times(self, state: State, grade: Grade, times: int) -> State:
+        outcome = grade.outcome
+        if outcome is _GRADED:
+            state["graded"] += times
+        elif outcome is Outcome.FAILED:
+            state["failed"] += times
+        elif outcome is Outcome.MISSING:
+            state["missing"] += times
+            return state
+        else:
+            state["skipped"] += times
+            return state
+        counts, fault = grade.counts, grade.fault
+        processed = counts.get("processed")
+        state["processed"] += times * (int(outcome is _GRADED and fault is None) if processed is None else processed)
+        correct = state["correct"]
+        for name in correct:
+            if name in counts:
+                correct[name] += counts[name] * times
+        if grade.score:
+            add_times(state["score"], grade.score, times)
+        elif fault is not None and fault.code == NO_SCORE:
+            state["undefined"] += times
+        if grade.parts and (quality := grade.parts.get("response_quality")):
+            add_times(state["quality"], quality, times)
+        return state
+
+    @override
+    def merge(self, left: State, right: State) -> State:
+        left["graded"] += right["graded"]
+        left["failed"] += right["failed"]
+        left["missing"] += right["missing"]
+        left["skipped"] += right["skipped"]
+        left["processed"] += right["processed"]
+        left["undefined"] += right["undefined"]
+        for name, number in right["correct"].items():
+            left["correct"][name] += number
+        merge_exact(left["quality"], right["quality"])
+        merge_exact(left["score"], right["score"])
+        return left
+
+    @override
+    def finish(self, state: State) -> Mapping[str, JSON]:
+        total = state["graded"] + state["failed"] + state["missing"]
+        processed = state["processed"]
+        metrics = self._figures(state, total)
+        undefined = {name: "there is no sample to divide by" for name, value in metrics.items() if value is None}
+        if state["undefined"]:
+            metrics["overall_score"] = None
+            undefined["overall_score"] = "the weights give scores that are not finite"
+        metrics |= {
+            "samples_evaluated": total,
+            "samples_processed": processed,
+            "processing_errors": total - processed,
+            "samples_missing": state["missing"],
+            "samples_skipped": state["skipped"],
+        }
+        attempted = self._figures(state, processed)
+        if state["undefined"]:
+            attempted["overall_score"] = None
+        metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
+        metrics |= {f"{name}_correct": number for name, number in state["correct"].items()}
+        metrics["interpretation"] = interpretation(metrics)
+        metrics["undefined"] = undefined
+        return metrics
+
+    def _figures(self, state: State, divisor: int) -> dict[str, Any]:
+        if not divisor:
+            return dict.fromkeys(FIGURES, 0.0 if self.profile == "upstream" else None)
+        rates: dict[str, Any] = {name: state["correct"][count] / divisor for name, count in RATES.items()}
+        rates["response_quality"] = exact_mean(state["quality"], divisor)
+        rates["overall_score"] = exact_mean(state["score"], divisor)
+        return rates
+
+
+def band(score: float | None) -> str | None:
+    """Return the document's band of a score: excellent from 0.90, good from 0.75, fair from 0.50, poor below."""
+    if score is None:
+        return None
+    return next((name for bound, name in BANDS if score >= bound), BANDS[-1][1])
+
+
+def interpretation(metrics: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return the band of the overall score, the bands, and advice for each rate below 0.75."""
+    low = [
+        name for name in RATES if metrics[name] is not None and metrics["samples_evaluated"] and metrics[name] < _LOW
+    ]
+    score = metrics["overall_score"] if metrics["samples_evaluated"] else None
+    return {
+        "band": band(score),
+        "bands": [{"band": name, "from": bound} for bound, name in BANDS],
+        "advice": [{"metric": name, "value": metrics[name], "advice": _ADVICE[name]} for name in low],
+    }

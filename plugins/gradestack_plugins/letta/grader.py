@@ -1,0 +1,159 @@
+"""Grader ``recorded``: the grades a recording already holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeGuard
+
+import attrs
+from typing_extensions import override
+
+from gradestack import (
+    JSON,
+    LARGEST_SCORE,
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Outcome,
+    Profile,
+    Sample,
+    Status,
+    check_grade,
+    failed,
+    grade_from_json,
+    grade_to_json,
+    replace,
+    skipped,
+)
+from gradestack.jsonio import compact
+from gradestack_plugins.letta.records import recorded_fault
+from gradestack_plugins.letta.references import as_text
+
+
+@attrs.frozen(kw_only=True)
+class Recorded(Grader):
+    """Takes the grade found in the recording, with its rationale and metadata, so that nothing need be graded again.
+
+    Without ``metric`` the gate's grade (``grade``) counts; a recording without one gives its reward, or its only
+    metric. With ``metric`` the grade of that key, or a score recorded under that name. A sample whose recording lacks
+    it is skipped. A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts in the
+    averages (letta-evals takes every grade there is), the run not among the attempted. What stands beside a run that
+    broke off, ``grade`` without ``grades``, is no such grade.
+
+    A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in ``documented``, 0.0 as
+    it stands (and so attempted) in ``upstream``; so it is with an ``error`` record. A score that is no finite number is
+    a failed grade.
+
+    Grades that gradestack wrote come back whole, with state, counts, parts, items and reasons, those of failed runs
+    too.
+
+    Attributes:
+        metric: Key of a grader of the recorded suite; default the gate's.
+        profile: ``documented`` or ``upstream``.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+
+    metric: str | None = None
+    profile: Profile = "documented"
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        recorded = sample.recorded
+        grades = recorded.get("grades")
+        grades = grades if isinstance(grades, Mapping) else {}
+        if self.metric is None:
+            found = _gate_grade(recorded, grades)
+        else:
+            found = grades.get(self.metric, recorded.get(self.metric))
+        if isinstance(found, Mapping) and isinstance(found.get("state"), str):
+            return _own(found)
+        if sample.status is Status.FAILED and (found is None or not self._regraded(recorded, grades)):
+            return failed(sample.error or Fault(category="target", code="target_error", message="the run failed"))
+        if recorded.get("error") is not None and self.profile == "documented":
+            return failed(recorded_fault(recorded["error"]))
+        if found is None:
+            return self._absent(grades)
+        return self._grade(found)
+
+    def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
+        """Return whether a failed run has a grade that counts: letta-evals averages every one there is."""
+        if self.profile != "upstream" or recorded.get("error") is not None:
+            return False
+        return any(key == self.metric or self.metric is None for key, grade in grades.items() if grade is not None)
+
+    def _absent(self, grades: Mapping[str, Any]) -> Grade:
+        what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
+        known = ", ".join(map(str, grades)) or "none"
+        return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
+
+    def _grade(self, found: JSON) -> Grade:
+        if not isinstance(found, Mapping):
+            found = {"score": found}
+        rationale, metadata = found.get("rationale"), found.get("metadata")
+        metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+        if metadata.get("error") and self.profile == "documented":
+            kind = str(metadata.get("error_type") or "")
+            message = as_text(metadata["error"])
+            fault = Fault(category="grading", code="recorded_error", message=message, type=kind)
+            return replace(failed(fault), metadata=metadata)
+        score = found.get("score")
+        if not _sound(score):
+            return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
+        return Grade(
+            score=float(score),
+            rationale=rationale if isinstance(rationale, str) else "",
+            items=_turns(found.get("per_turn_grades")),
+            metadata=metadata,
+        )
+
+
+def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:
+    """Return ``grade``, else the reward, else the only metric's grade."""
+    for name in ("grade", "reward"):
+        if recorded.get(name) is not None:
+            return recorded[name]
+    return next(iter(grades.values())) if len(grades) == 1 else None
+
+
+def _sound(score: JSON) -> TypeGuard[float]:
+    """Return whether a recorded score is a number that can be averaged; truth values are."""
+    return isinstance(score, bool | int | float) and -LARGEST_SCORE <= score <= LARGEST_SCORE
+
+
+def _bad(message: str) -> Grade:
+    return failed(Fault(category="data", code="bad_recorded_grade", message=message))
+
+
+def _own(found: Mapping[str, Any]) -> Grade:
+    """Return a grade gradestack wrote."""
+    try:
+        grade = grade_from_json({"rationale": "", "metadata": {}, "score": None, **found})
+        grade_to_json(grade)
+        problem = check_grade(grade)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        problem = f"the recorded grade is not understood: {compact(dict(found))[:60]}"
+    if problem is not None:
+        return _bad(problem)
+    if grade.outcome is Outcome.MISSING:
+        return skipped("no_recorded_grade", "the recording had no run of this sample")
+    return grade
+
+
+def _turns(raw: JSON) -> tuple[Item, ...]:
+    """Return the grades of single turns as items."""
+    entries = enumerate(raw if isinstance(raw, list) else [], 1)
+    return tuple(_turn(number, entry) for number, entry in entries if isinstance(entry, Mapping))
+
+
+def _turn(number: int, entry: Mapping[str, Any]) -> Item:
+    kept = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
+    score = entry.get("score")
+    if not _sound(score):
+        return Item(id=f"turn {number}", outcome=Outcome.FAILED, metadata=kept)
+    return Item(id=f"turn {number}", score=float(score), metadata=kept)

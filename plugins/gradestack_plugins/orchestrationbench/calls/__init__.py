@@ -1,0 +1,1 @@
+"""Decisions and calls of sub-agent turns, compared with gold."""

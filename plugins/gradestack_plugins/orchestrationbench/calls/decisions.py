@@ -1,0 +1,343 @@
+"""To call or to reject: gold and predicted decision of every predicted sub-agent turn.
+
+==============  ==========  ======================================================
+gold            predicted   counted as
+==============  ==========  ======================================================
+FC              FC          true negative reject, true positive FC
+FC              Reject      false positive reject, false negative FC
+FC              FAILED      failed generation, false negative FC
+Reject          FC          false negative reject, false positive FC
+Reject          same type   true positive reject, true negative FC
+Reject          other type  true positive reject, true negative FC, type mismatch
+Reject          FAILED      failed generation, true negative FC
+==============  ==========  ======================================================
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from gradestack import JSON, Fault, Profile, Sample, ToolCall
+from gradestack_plugins.orchestrationbench.recorded.trial import (
+    AWAITING,
+    CALL,
+    FAILED,
+    GENERAL,
+    MARKERS,
+    REJECTIONS,
+    VIOLATION,
+    Bag,
+    Decision,
+)
+from gradestack_plugins.readers.chat import text_of, tool_calls
+
+MATRIX = (
+    "true_positive_reject",
+    "true_negative_reject",
+    "false_positive_reject",
+    "false_negative_reject",
+    "true_positive_fc",
+    "false_positive_fc",
+    "false_negative_fc",
+    "true_negative_fc",
+)
+COUNTS = (*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases")
+CELLS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicted in ("fc", "reject", "failed"))
+"""Actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
+
+EMPTY_CALL = Bag(names=("",), arguments={})
+"""What the original makes of an answer without calls and without a marker: a call of nothing."""
+UNDECODABLE = "Invalid JSON in arguments: "
+
+
+@attrs.frozen(kw_only=True)
+class Step:
+    """One predicted sub-agent turn beside its gold turn."""
+
+    id: str
+    recorded_id: JSON = None
+    """The id as recorded; a number never equals the text a label uses."""
+    gold: Decision = GENERAL
+    predicted: Decision = FAILED
+    gold_bag: Bag | None = None
+    """Gold calls, when the gold decision is a call."""
+    bag: Bag | None = None
+    """Predicted calls, when there are any."""
+    gold_text: JSON = None
+    text: JSON = None
+    agent: JSON = None
+    labelled: bool = True
+    """False when the label knows no such step."""
+    fault: Fault | None = None
+    """Why the step cannot be graded; then it is in no count."""
+
+    @property
+    def right(self) -> bool:
+        """True when call was met with call, or rejection with rejection of whatever type."""
+        return self.fault is None and self.predicted != FAILED and (self.gold == CALL) == (self.predicted == CALL)
+
+    @property
+    def cell(self) -> str:
+        """Cell of the matrix actual against predicted."""
+        predicted = {CALL: "fc", FAILED: "failed"}.get(self.predicted, "reject")
+        return f"{'fc' if self.gold == CALL else 'reject'}_{predicted}"
+
+
+def marked(text: Any) -> Decision | None:
+    """Return the rejection whose marker ``text`` contains, None for no marker.
+
+    Raises:
+        TypeError: ``text`` is neither text nor a container.
+    """
+    return next((marker for marker in MARKERS if marker in text), None)
+
+
+def tally(steps: Iterable[Step]) -> dict[str, int]:
+    """Return the eight matrix counts, the six cells, mismatches and failures; faulty steps are left out."""
+    counts = dict.fromkeys((*MATRIX, "rejection_type_mismatch", "failed_generation", *CELLS), 0)
+    for step in steps:
+        if step.fault is not None:
+            continue
+        counts[step.cell] += 1
+        for name in _COUNTED[step.cell]:
+            counts[name] += 1
+        if step.cell == "reject_reject" and step.gold != step.predicted:
+            counts["rejection_type_mismatch"] += 1
+    return counts
+
+
+_COUNTED = {
+    "fc_fc": ("true_negative_reject", "true_positive_fc"),
+    "fc_reject": ("false_positive_reject", "false_negative_fc"),
+    "fc_failed": ("failed_generation", "false_negative_fc"),
+    "reject_fc": ("false_negative_reject", "false_positive_fc"),
+    "reject_reject": ("true_positive_reject", "true_negative_fc"),
+    "reject_failed": ("failed_generation", "true_negative_fc"),
+}
+
+
+def gold_steps(label: Any) -> list[str]:
+    """Return the steps the label expects of sub-agents: keys without a dash whose entry has an ``agent_id``."""
+    if not isinstance(label, Mapping):
+        return []
+    return [
+        key
+        for key, entry in label.items()
+        if isinstance(key, str) and "-" not in key and isinstance(entry, Mapping) and "agent_id" in entry
+    ]
+
+
+# --- upstream: the original's reading, which raises where the original did ------------------------------------------
+
+
+def upstream_steps(label: Any, history: Any) -> list[Step]:
+    """Return every entry of ``sub_agent_history`` with its gold.
+
+    Raises:
+        Exception: The record is not what the original takes it for; the original then gives up the whole file.
+    """
+    return [_upstream_step(label, entry) for entry in history]
+
+
+def upstream_cases(label: Any) -> tuple[int, int]:
+    """Return (rejection cases, function call cases) from the label alone, unreadable calls counted as calls."""
+    steps = gold_steps(label)
+    calls = sum(1 for step in steps if f"{step}-1" in label)
+    return len(steps) - calls, calls
+
+
+def _upstream_step(label: Any, entry: Any) -> Step:
+    step = entry["step_id"]
+    key = f"{step}-1" if f"{step}-1" in label else step
+    gold: Decision = GENERAL
+    gold_bag, gold_text, found = None, None, key in label
+    if found:
+        turn = label[key]
+        if "tool_calls" in turn:
+            gold, gold_bag = CALL, _bag(_gold_function(call) for call in turn["tool_calls"])
+        else:
+            gold_text = turn.get("content", "")
+            gold = marked(gold_text) or GENERAL
+    if len(entry.get("tool_calls", [])) == 0:
+        text = entry.get("content", "")
+        rejected = marked(text)
+        predicted, bag = (rejected, None) if rejected else (CALL, EMPTY_CALL)
+    else:
+        text = None
+        bag = _bag((call["function"]["name"], call["function"]["arguments"]) for call in entry["tool_calls"])
+        predicted = marked(bag.arguments) or CALL
+    return Step(
+        id=str(step),
+        recorded_id=step,
+        gold=gold,
+        predicted=predicted,
+        gold_bag=gold_bag,
+        bag=bag,
+        gold_text=gold_text,
+        text=text,
+        agent=entry.get("agent_id"),
+        labelled=found,
+    )
+
+
+def _gold_function(call: Any) -> tuple[Any, Any]:
+    function = call.get("function", {})
+    return function.get("name", ""), function.get("arguments", {})
+
+
+def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
+    """Return calls as a bag. A text that is not JSON becomes a text under the key ``error``, the last one winning."""
+    names: list[JSON] = []
+    arguments: dict[str, Any] = {}
+    for name, raw in functions:
+        names.append(name)
+        values = raw
+        if not isinstance(raw, dict):
+            if not isinstance(raw, str):
+                msg = f"arguments must be text or an object, not {type(raw).__name__}"
+                raise TypeError(msg)
+            try:
+                values = json.loads(raw)
+            except json.JSONDecodeError:
+                arguments["error"] = UNDECODABLE + raw
+                continue
+        for key, value in values.items():
+            if key in arguments:
+                arguments[key].append(value)
+            else:
+                arguments[key] = [value]
+    return Bag(names=tuple(names), arguments=arguments)
+
+
+# --- documented: nothing raises, a broken step is a failed step -----------------------------------------------------
+
+
+def documented_steps(label: Any, history: Any) -> list[Step]:
+    """Return every entry of ``sub_agent_history`` with its gold; step ids may be numbers or texts."""
+    if not isinstance(history, list | tuple):
+        return []
+    known = label if isinstance(label, Mapping) else {}
+    return [_documented_step(known, number, entry) for number, entry in enumerate(history)]
+
+
+def documented_cases(label: Any) -> tuple[int, int]:
+    """Return (rejection cases, function call cases) of the label, without steps whose gold cannot be read."""
+    golds = [gold_decision(label, step) for step in gold_steps(label)]
+    readable = [gold for gold, _, _, fault in golds if fault is None]
+    calls = sum(1 for gold in readable if gold == CALL)
+    return len(readable) - calls, calls
+
+
+def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
+    step = entry.get("step_id") if isinstance(entry, Mapping) else None
+    if isinstance(step, bool) or not isinstance(step, int | str):
+        message = f"entry {number} of sub_agent_history: expected an object with a step_id, a text or a whole number"
+        return Step(id=f"entry {number}", fault=Fault(category="data", code="step_unreadable", message=message))
+    name = str(step)
+    gold, gold_bag, gold_text, fault = gold_decision(label, name)
+    calls = tool_calls(entry.get("tool_calls"))
+    text = text_of(entry.get("content"))
+    predicted, bag = predict(calls, text)
+    return Step(
+        id=name,
+        recorded_id=step,
+        gold=gold,
+        predicted=predicted,
+        gold_bag=gold_bag,
+        bag=bag,
+        gold_text=gold_text,
+        text=text,
+        agent=entry.get("agent_id"),
+        labelled=f"{name}-1" in label or name in label,
+        fault=fault,
+    )
+
+
+def gold_decision(label: Mapping[str, Any], step: str) -> tuple[Decision, Bag | None, JSON, Fault | None]:
+    """Return (decision, calls, text, fault) of the gold turn of a step; an unknown step is a general rejection."""
+    key = f"{step}-1" if f"{step}-1" in label else step
+    turn = label.get(key, {})
+    if not isinstance(turn, Mapping):
+        return GENERAL, None, None, _unreadable(key, f"expected an object, found {type(turn).__name__}")
+    if "tool_calls" not in turn:
+        if key != step:
+            return (
+                GENERAL,
+                None,
+                None,
+                _unreadable(key, "the gold call could not be read from the scenario: no tool_calls"),
+            )
+        text = text_of(turn.get("content"))
+        return marked(text) or GENERAL, None, text, None
+    raw = turn["tool_calls"]
+    calls = tool_calls(raw)
+    if not isinstance(raw, list) or len(calls) != len(raw) or any(call.arguments is None for call in calls):
+        return GENERAL, None, None, _unreadable(key, "tool_calls: expected calls with an object as arguments")
+    return CALL, bag_of(calls), None, None
+
+
+def _unreadable(key: str, message: str) -> Fault:
+    return Fault(category="data", code="gold_unreadable", message=f"label {key}: {message}")
+
+
+def bag_of(calls: Iterable[ToolCall]) -> Bag:
+    """Return calls as a bag; arguments that are no object count as one value under the key ``error``."""
+    names: list[JSON] = []
+    arguments: dict[str, list[JSON]] = {}
+    for call in calls:
+        names.append(call.name)
+        if call.arguments is None:
+            arguments.setdefault("error", []).append(f"{UNDECODABLE}{call.raw_arguments}")
+        for key, value in (call.arguments or {}).items():
+            arguments.setdefault(key, []).append(value)
+    return Bag(names=tuple(names), arguments=arguments)
+
+
+def predict(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]:
+    """Return the decision of one answer and its calls.
+
+    Calls decide: FC, or Reject when an argument has a marker for its name. Without calls a marker in the text is a
+    Reject, and an answer without one is FAILED.
+    """
+    bag = bag_of(calls)
+    if bag.names:
+        return marked(bag.arguments) or CALL, bag
+    return marked(text) or FAILED, None
+
+
+# --- samples of other readers ---------------------------------------------------------------------------------------
+
+
+def sample_step(sample: Sample, profile: Profile) -> Step | None:
+    """Return a whole sample as one step, None when it has no reference or no prediction of calls.
+
+    Gold: a rejection label, else expected calls (none expected: GENERAL_REJECTION), else the label ``FC``. Predicted:
+    the calls made, else a rejection label or marker in the answer, else what the profile makes of an answer without.
+    """
+    calls, label = sample.expected.calls, sample.expected.label
+    gold = next((name for name in REJECTIONS if name == label), None)
+    if gold is None:
+        if calls is None:
+            return None
+        gold = CALL if calls else GENERAL
+    if sample.calls is None and sample.label is None and sample.text is None:
+        return None
+    predicted, bag = predict(sample.calls or (), sample.text or "")
+    if bag is None and sample.label in REJECTIONS:
+        predicted = {AWAITING: AWAITING, VIOLATION: VIOLATION}.get(sample.label, GENERAL)
+    if predicted == FAILED and profile == "upstream":
+        predicted, bag = CALL, EMPTY_CALL
+    return Step(
+        id="1",
+        gold=gold,
+        predicted=predicted,
+        gold_bag=bag_of(calls) if gold == CALL and calls is not None else None,
+        bag=bag,
+        gold_text=sample.expected.text if isinstance(sample.expected.text, str) else None,
+        text=sample.text,
+        agent=sample.agent_id,
+    )

@@ -1,0 +1,1 @@
+"""Directed graphs and the edit distance between two of them."""

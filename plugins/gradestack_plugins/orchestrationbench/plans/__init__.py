@@ -1,0 +1,1 @@
+"""Workflow plans: read from a text, made into graphs, compared with gold."""

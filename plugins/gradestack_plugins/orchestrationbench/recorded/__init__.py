@@ -1,0 +1,1 @@
+"""What the files hold: trials, the gold conversation, a judge's verdicts."""

@@ -1,0 +1,185 @@
+"""From trials to files to the whole input, under both profiles.
+
+Names follow the original's result file. All rates are fractions in [0, 1]; in ``documented`` an undefined one is None
+and counts as 0 in composites only, in ``upstream`` it is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from gradestack import JSON, Profile
+from gradestack.exact import add_exact, exact_mean, exact_value
+from gradestack_plugins.orchestrationbench.calls.decisions import CELLS, MATRIX
+from gradestack_plugins.orchestrationbench.calls.f1 import harmonic
+from gradestack_plugins.orchestrationbench.results.state import FileState
+
+Figures = dict[str, JSON]
+Number = float | int | None
+
+MEANS = (
+    "workflow_evaluation_with_failure",
+    "workflow_evaluation_without_failure",
+    "average_structural_GED",
+    "average_component_GED",
+    "function_name_accuracy",
+    "arguments_key_score",
+    "arguments_value_score_not_count_rejection",
+    "arguments_value_score_upper_bound",
+    "workflow_evaluation_upper_bound",
+)
+"""File figures that are averaged over files."""
+
+
+def file_figures(file: str, state: FileState, profile: Profile) -> Figures:
+    """Return every figure of one file.
+
+    Name, key and value: mean over trials, rounded to 4 digits; ``documented`` leaves out trials without a graded pair.
+    Plans are pooled over trials. In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
+    """
+    counts = state["counts"]
+    broken = profile == "upstream" and bool(state["faults"] or state["empty"])
+    figures: Figures = {
+        "file": file,
+        "scenario": state["scenario"],
+        "trials": state["trials"],
+        "error": state["unreadable"] or (state["empty"] if profile == "documented" else None),
+        "arguments_error": (state["empty"] or state["faults"][0][1]) if broken else None,
+        "faults": [list(fault) for fault in state["faults"]],
+        "judge_failed_trials": [] if broken else list(state["judge_failed"]),
+    }
+    names = (*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases", *CELLS)
+    for name in (*names, "perfect_calls", "steps_missing", "steps_faulty"):
+        figures[name] = 0 if broken else counts.get(name, 0)
+    for name, part in (
+        ("function_name_accuracy", state["name"]),
+        ("arguments_key_score", state["key"]),
+        ("arguments_value_score_not_count_rejection", state["value"]),
+        ("arguments_value_score_upper_bound", state["value_upper_bound"]),
+    ):
+        figures[name] = _trial_mean([] if broken else part, state["trials"], profile)
+    return figures | _plan_figures(state, profile)
+
+
+def _trial_mean(values: Sequence[float | None], trials: int, profile: Profile) -> float | None:
+    total = 0.0
+    defined = [value for value in values if value is not None]
+    for value in defined:
+        total += value
+    if profile == "upstream":
+        return round(total / trials, 4) if defined and trials else 0.0
+    return round(total / len(defined), 4) if defined else None
+
+
+def _plan_figures(state: FileState, profile: Profile) -> Figures:
+    counts, plan = state["counts"], state["plan"]
+    compared, failed = counts.get("plans", 0), counts.get("plans_failed", 0)
+    parsed = counts.get("plans_parsed", 0)
+    upstream = profile == "upstream"
+
+    def share(name: str, divisor: int) -> Number:
+        value = exact_value(plan[name])  # type: ignore[literal-required] # one of four fields
+        return value / divisor if divisor else (0.0 if upstream else None)
+
+    return {
+        "workflow_evaluation_with_failure": share("score", compared + failed if upstream else compared),
+        "workflow_evaluation_without_failure": share("score", compared if upstream else parsed),
+        "workflow_evaluation_upper_bound": share("highest", compared + failed if upstream else compared),
+        "average_structural_GED": share("structural", compared),
+        "average_component_GED": share("component", compared),
+        "failed_workflow_generation": failed,
+        "total_comparison_steps_evaluated": compared,
+    }
+
+
+def overall(files: Iterable[Figures], profile: Profile) -> Figures:
+    """Return the figures of the whole input: sums of counts, plain means over the files that could be read."""
+    sound = [figures for figures in files if figures["error"] is None]
+    totals: Figures = {name: _mean([figures[name] for figures in sound], profile) for name in MEANS}
+    for name in (*MATRIX, *CELLS, "rejection_cases", "function_call_cases", "steps_missing", "steps_faulty"):
+        totals[name] = sum(figures[name] for figures in sound)
+    for name in ("failed_workflow_generation", "total_comparison_steps_evaluated", "perfect_calls", "trials"):
+        totals[name] = sum(figures[name] for figures in sound)
+    carried = 0 if profile == "upstream" else 1
+    # The original's file record lacks these two, so its sums are always 0.
+    for name in ("rejection_type_mismatch", "failed_generation"):
+        totals[name] = carried * sum(figures[name] for figures in sound)
+    totals["successful_files"] = len(sound)
+    return totals | _rates(totals, profile) | _keys(totals, profile)
+
+
+def _mean(values: Iterable[Number], profile: Profile) -> float | None:
+    defined = [value for value in values if value is not None]
+    partials: list[float] = []
+    for value in defined:
+        add_exact(partials, value)
+    found = exact_mean(partials, len(defined))
+    return 0.0 if found is None and profile == "upstream" else found
+
+
+def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
+    """Return precision, recall, F1 and accuracy of (TP, FP, FN, TN).
+
+    F1 is undefined only when nothing was found and nothing should have been.
+    """
+    tp, fp, fn, tn = cells
+    undefined: Number = 0 if profile == "upstream" else None
+    precision = tp / (tp + fp) if tp + fp else undefined
+    recall = tp / (tp + fn) if tp + fn else undefined
+    total = tp + fp + fn + tn
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": harmonic(precision or 0, recall or 0) if tp + fp + fn else undefined,
+        "accuracy": (tp + tn) / total if total else undefined,
+    }
+
+
+def _rates(totals: Mapping[str, JSON], profile: Profile) -> Figures:
+    undefined: Number = 0 if profile == "upstream" else None
+    reject = [
+        totals[f"{cell}_reject"] for cell in ("true_positive", "false_positive", "false_negative", "true_negative")
+    ]
+    call = [totals[f"{cell}_fc"] for cell in ("true_positive", "false_positive", "false_negative", "true_negative")]
+    mismatch, rejected = totals["rejection_type_mismatch"], totals["true_positive_reject"]
+    errors = totals["false_positive_reject"] + totals["false_negative_reject"] + mismatch
+    cases, successful = totals["function_call_cases"], totals["true_negative_reject"]
+    zero = 0.0 if profile == "upstream" else None
+    return {
+        "reject_decision_performance": performance(reject, profile),
+        "fc_decision_performance": performance(call, profile),
+        "error_patterns": {
+            "overaction_rate": totals["false_negative_reject"] / errors if errors else undefined,
+            "underaction_rate": totals["false_positive_reject"] / errors if errors else undefined,
+            "type_mismatch_rate": mismatch / errors if errors else undefined,
+        },
+        "rejection_type_accuracy": round((rejected - mismatch) / rejected, 4) if rejected else zero,
+        "overall_function_call_failed_rate": round((cases - successful) / cases, 4) if cases else zero,
+    }
+
+
+def _keys(totals: Mapping[str, JSON], profile: Profile) -> Figures:
+    """Return the four key metrics, each rounded to 4 digits, and the upper bounds beside them."""
+    rates = _rates(totals, profile)
+    decision = round(
+        ((rates["reject_decision_performance"]["f1"] or 0) + (rates["fc_decision_performance"]["f1"] or 0)) / 2, 4
+    )
+    name, key = totals["function_name_accuracy"] or 0.0, totals["arguments_key_score"] or 0.0
+    call = round((name + key + (totals["arguments_value_score_not_count_rejection"] or 0.0)) / 3, 4)
+    plan = round(totals["workflow_evaluation_with_failure"] or 0.0, 4)
+    return {
+        "average": round((decision + call + plan) / 3, 4),
+        "call_rejection_accuracy": decision,
+        "fc": call,
+        "plan": plan,
+        "fc_upper_bound": round((name + key + (totals["arguments_value_score_upper_bound"] or 0.0)) / 3, 4),
+        "plan_upper_bound": round(totals["workflow_evaluation_upper_bound"] or 0.0, 4),
+    }
+
+
+def decision_matrix(totals: Mapping[str, JSON]) -> dict[str, dict[str, int]]:
+    """Return actual (FC, Reject) against predicted (FC, Reject, FAILED)."""
+    return {
+        gold: {predicted: totals[f"{gold.lower()}_{predicted.lower()}"] for predicted in ("FC", "Reject", "FAILED")}
+        for gold in ("FC", "Reject")
+    }

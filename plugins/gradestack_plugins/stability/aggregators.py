@@ -1,0 +1,332 @@
+"""Stability over the runs of each task."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import attrs
+from typing_extensions import override
+
+from gradestack import JSON, Aggregator, Grade, Key, Outcome, Profile
+from gradestack_plugins.stability.measures import Measures, documented, upstream
+from gradestack_plugins.stability.records import INVALID
+from gradestack_plugins.stability.state import (
+    StabilityState,
+    Task,
+    group_of,
+    labels_in_order,
+    merge_task,
+    new_task,
+)
+
+PASS, FAIL = "pass", "fail"
+
+RATES: dict[str, str] = {
+    "stability_at_k": "is_stable",
+    "mean_consistency_at_k": "consistency",
+    "stable_and_correct_rate": "is_stable_and_correct",
+    "stable_but_wrong_rate": "is_stable_but_wrong",
+    "mode_correct_rate": "is_mode_correct",
+    "mean_accuracy_across_runs": "mean_accuracy_across_runs",
+    "mean_entropy": "entropy",
+    "mean_normalized_entropy": "normalized_entropy",
+    "mean_flip_rate": "flip_rate",
+}
+"""Metric -> measure of one task it is the mean of, in output order."""
+
+PER_GOLD = (
+    "stability_at_k",
+    "mean_consistency_at_k",
+    "mean_entropy",
+    "mean_normalized_entropy",
+    "mean_flip_rate",
+    "mean_accuracy_across_runs",
+    "mode_correct_rate",
+)
+"""Metrics repeated for each gold label, in output order."""
+
+
+@attrs.frozen
+class _Processed:
+    measures: Measures
+    gold: str
+
+
+@attrs.frozen(kw_only=True)
+class Stability(Aggregator[StabilityState]):
+    """How alike the k runs of a task are, over any grader's outcomes.
+
+    A run's value is the label of its grade, or ``pass`` / ``fail`` where the grader gives none (its own verdict, else
+    score against ``threshold``; the gold label is then ``pass``). Per task with values y1 ... yk in recorded order, m
+    the multiplicity of the most frequent value (the mode; on a tie the value seen first):
+
+    - consistency = m / k; stable: m = k; mode correct: mode = gold
+    - mean accuracy across runs = #(y_r = gold) / runs
+    - entropy H = -sum p log2 p over the values present; normalised H / log2 |Y|
+    - flip rate = #(y_r != y_(r-1)) / (runs - 1)
+
+    Every metric is the arithmetic mean over tasks: ``stability_at_k``, ``mean_consistency_at_k``,
+    ``stable_and_correct_rate``, ``stable_but_wrong_rate``, ``mode_correct_rate``, ``mean_accuracy_across_runs``,
+    ``mean_entropy``, ``mean_normalized_entropy``, ``mean_flip_rate``; some again per gold label, ``..._gold_LABEL``.
+    ``coverage = n_items_processed / n_items_total``. Standard errors of the means over tasks stand under ``stderr``.
+
+    Differences between the profiles:
+
+    - divisor: ``documented`` the tasks processed; ``upstream`` the tasks of the dataset, so a task without runs lowers
+      every mean, and one outside the dataset raises it (coverage can pass 1). ``documented`` leaves the latter out.
+    - |Y|: ``documented`` the label set, one more for a task that holds a value outside it (all such values count as
+      ``invalid``), so at most 1; ``upstream`` the label set, so ``invalid`` can take it above 1
+    - k: ``documented`` the runs asked for, at least those recorded or lost; ``upstream`` the record's ``n_runs`` even
+      when more runs are there, so m / k can pass 1
+    - flip rate of a single run: ``documented`` undefined (null, outside the mean); ``upstream`` 0.0
+    - derived fields of a record: ``documented`` computes all anew; ``upstream`` trusts what is there
+    - nothing to average: ``documented`` null; ``upstream`` 0.0 per gold label, and no metrics at all without any task
+
+    A run without a value (missing, failed or skipped) is counted under ``n_runs_missing``; it keeps a task from being
+    stable.
+    """
+
+    memory = "per_sample"
+    reads_reasons = False
+
+    profile: Profile = "documented"
+    labels: tuple[str, ...] | None = None
+    """Label set; default: as declared by the grades, else pass and fail, else the labels seen."""
+    value: Literal["auto", "label", "passed"] = "auto"
+    """What a run's value is: ``label``, ``passed``, or the label where there is one."""
+    threshold: float = 1.0
+    """Score from which a run passes, where its grader has no verdict of its own."""
+    runs: int | None = None
+    """Runs asked for per task (k), where the records do not say."""
+    divisor: Literal["processed", "items"] | None = None
+    """What means are divided by; default ``processed`` (upstream: ``items``)."""
+    by: tuple[str, ...] = ("experiment",)
+    """Facets that keep runs of the same task and model apart."""
+
+    def __attrs_post_init__(self) -> None:
+        if self.runs is not None and self.runs < 1:
+            raise ValueError(f"runs must be at least 1, got {self.runs}")
+        if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):
+            raise ValueError("labels must name at least two different labels")
+        if not math.isfinite(self.threshold):
+            raise ValueError("threshold must be a finite number")
+
+    @override
+    def start(self) -> StabilityState:
+        return {"labels": [], "passes": 0, "groups": {}}
+
+    @override
+    def add(self, state: StabilityState, key: Key, grade: Grade) -> StabilityState:
+        group = state["groups"].setdefault(group_of(key, self.by), {})
+        task = group.get(key.id)
+        if task is None:
+            task = group[key.id] = new_task()
+        if grade.metadata:
+            self._declared(state, task, grade.metadata)
+        rows = grade.counts.get("dataset_rows")
+        task["rows"] = rows if task["rows"] is None else task["rows"]
+        value, gold, passed = self._value(grade)
+        if task["gold"] is None:
+            task["gold"] = gold
+        if value is None:
+            outcome = str(grade.outcome)
+            task["lost"][outcome] = task["lost"].get(outcome, 0) + 1
+        else:
+            task["runs"].append([key.ordinal, value])
+            state["passes"] += passed
+        return state
+
+    @override
+    def merge(self, left: StabilityState, right: StabilityState) -> StabilityState:
+        left["labels"] += [label for label in right["labels"] if label not in left["labels"]]
+        left["passes"] += right["passes"]
+        for name, tasks in right["groups"].items():
+            group = left["groups"].setdefault(name, {})
+            for identifier, task in tasks.items():
+                merge_task(group.setdefault(identifier, new_task()), task)
+        return left
+
+    @override
+    def finish(self, state: StabilityState) -> Mapping[str, JSON]:
+        tasks = [task for group in state["groups"].values() for task in group.values()]
+        labels, classes = self._label_set(state, tasks)
+        if self.profile == "upstream":
+            found, counts = self._upstream(tasks, labels, classes)
+        else:
+            found, counts = self._documented(tasks, labels, classes)
+        return {**found, **counts, **self._runs(tasks), "labels": list(labels), "gold_labels": list(classes)}
+
+    @staticmethod
+    def _declared(state: StabilityState, task: Task, metadata: Mapping[str, JSON]) -> None:
+        label_set = metadata.get("label_set")
+        declared = label_set.get("labels") if isinstance(label_set, Mapping) else None
+        if isinstance(declared, list | tuple) and list(declared) != state["labels"]:
+            state["labels"] += [each for each in declared if isinstance(each, str) and each not in state["labels"]]
+        if isinstance(asked := metadata.get("n_runs"), int):
+            task["k"] = max(task["k"], asked)
+        if task["derived"] is None and isinstance(derived := metadata.get("derived"), Mapping):
+            task["derived"] = dict(derived)
+
+    def _value(self, grade: Grade) -> tuple[str | list[str] | None, str | None, bool]:
+        """Return (value, gold, whether it is a pass or fail); value None when the run has none."""
+        if grade.outcome is Outcome.MISSING:
+            return None, grade.gold, False
+        if self.value != "passed":
+            if grade.label is not None:
+                return grade.label, grade.gold, False
+            if isinstance(text := grade.metadata.get("label_json"), str):
+                return [text], grade.gold, False
+        if self.value == "label" or grade.score is None:
+            return None, grade.gold, False
+        passed = grade.passed if grade.passed is not None else grade.score >= self.threshold
+        return PASS if passed else FAIL, PASS, True
+
+    def _label_set(self, state: StabilityState, tasks: Sequence[Task]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the label set, and those of it that are reported as gold labels of their own."""
+        if self.labels is not None:
+            return self.labels, self.labels
+        if state["passes"] and all(run[1] in (PASS, FAIL) for task in tasks for run in task["runs"]):
+            return (PASS, FAIL), ()
+        if state["labels"]:
+            return tuple(state["labels"]), tuple(state["labels"])
+        seen = {task["gold"] for task in tasks} | {
+            run[1] for task in tasks for run in task["runs"] if run[1] != INVALID
+        }
+        known = tuple(sorted(label for label in seen if isinstance(label, str)))
+        return known, known
+
+    @staticmethod
+    def _total(tasks: Sequence[Task]) -> int:
+        return sum(1 if task["rows"] is None else task["rows"] for task in tasks)
+
+    def _documented(
+        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
+    ) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        outside = [task for task in tasks if task["rows"] == 0]
+        inside = [task for task in tasks if task["rows"] != 0]
+        with_runs = [task for task in inside if task["runs"]]
+        with_gold = [task for task in with_runs if task["gold"] is not None]
+        processed = [
+            _Processed(self._measure(task, labels), str(task["gold"])) for task in with_gold if task["gold"] in labels
+        ]
+        total = self._total(inside)
+        divisor = total if self.divisor == "items" else None
+        undefined: dict[str, str] = {}
+        metrics: dict[str, JSON] = {
+            "n_items_total": total,
+            "n_items_processed": len(processed),
+            "coverage": len(processed) / total if total else None,
+        }
+        metrics |= _means(processed, RATES, "", divisor, undefined)
+        for label in classes:
+            some = [each for each in processed if each.gold == label]
+            suffix = f"_gold_{label}"
+            metrics[f"n_items{suffix}"] = len(some)
+            metrics |= _means(some, PER_GOLD, suffix, None, undefined)
+        metrics["stderr"] = {name: _stderr(_values(processed, name)) for name in RATES}
+        metrics["undefined"] = undefined
+        return metrics, {
+            "n_items_without_runs": len(inside) - len(with_runs),
+            "n_items_without_gold": len(with_runs) - len(with_gold),
+            "n_items_unknown_gold": len(with_gold) - len(processed),
+            "n_items_outside_dataset": len(outside),
+        }
+
+    def _asked(self, task: Task) -> int:
+        """Return k of ``documented``: the runs asked for, at least those recorded or lost."""
+        return max(task["k"], self.runs or 0, len(task["runs"]) + sum(task["lost"].values()))
+
+    def _measure(self, task: Task, labels: tuple[str, ...]) -> Measures:
+        values: list[Hashable] = [value if value in labels else INVALID for value in labels_in_order(task)]
+        size = len(labels) + any(value not in labels for value in values)
+        return documented(values, task["gold"], self._asked(task), size)
+
+    def _upstream(
+        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
+    ) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        records = [task for task in tasks if task["runs"] or task["derived"] is not None]
+        with_gold = [task for task in records if task["gold"] is not None]
+        counted = [task for task in with_gold if task["gold"] in labels]
+        processed = [
+            _Processed(
+                upstream(
+                    labels_in_order(task), task["gold"], task["k"] or self.runs or 0, len(labels), task["derived"] or {}
+                ),
+                str(task["gold"]),
+            )
+            for task in counted
+        ]
+        total = self._total(tasks)
+        counts: dict[str, JSON] = {
+            "n_items_without_runs": len(tasks) - len(records),
+            "n_items_without_gold": len(records) - len(with_gold),
+            "n_items_unknown_gold": len(with_gold) - len(counted),
+            "n_items_outside_dataset": sum(task["rows"] == 0 for task in tasks),
+        }
+        if not total:
+            return {}, counts
+        divisor = float(len(with_gold) if self.divisor == "processed" else total)
+        metrics: dict[str, JSON] = {
+            "n_items_total": float(total),
+            "n_items_processed": float(len(with_gold)),
+            "coverage": len(with_gold) / float(total),
+        }
+        for name in RATES:
+            metrics[name] = math.fsum(_values(processed, name)) / divisor if divisor else 0.0
+        for label in classes:
+            some = [each for each in processed if each.gold == label]
+            for name in PER_GOLD:
+                value = math.fsum(_values(some, name)) / float(len(some)) if some else 0.0
+                metrics[f"{name}_gold_{label}"] = value
+        return metrics, counts
+
+    def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
+        """Return what is there and what is lacking, over tasks with at least one recorded run."""
+        asked = Counter(self._asked(task) for task in tasks if task["runs"])
+        expected = sum(k * number for k, number in asked.items())
+        recorded = sum(len(task["runs"]) for task in tasks)
+        lost: Counter[str] = Counter()
+        for task in tasks:
+            lost.update(task["lost"] if task["runs"] else {})
+        return {
+            "tasks_by_k": {str(k): asked[k] for k in sorted(asked)},
+            "n_runs_expected": expected,
+            "n_runs_recorded": recorded,
+            "n_runs_missing": expected - recorded,
+            "n_runs_failed": lost[Outcome.FAILED],
+            "n_runs_skipped": lost[Outcome.SKIPPED],
+        }
+
+
+def _values(processed: Sequence[_Processed], metric: str) -> list[float]:
+    found: Iterator[float | None] = (getattr(each.measures, RATES[metric]) for each in processed)
+    return [float(value) for value in found if value is not None]
+
+
+def _means(
+    processed: Sequence[_Processed],
+    metrics: Sequence[str] | Mapping[str, str],
+    suffix: str,
+    divisor: int | None,
+    undefined: dict[str, str],
+) -> dict[str, JSON]:
+    found: dict[str, JSON] = {}
+    for name in metrics:
+        values = _values(processed, name)
+        by = len(values) if divisor is None else divisor
+        found[name + suffix] = math.fsum(values) / by if by else None
+        if not by:
+            undefined[name + suffix] = "no task has two runs" if processed and name == "mean_flip_rate" else "no task"
+    return found
+
+
+def _stderr(values: Sequence[float]) -> float | None:
+    """Return the standard error of a mean over tasks, sample standard deviation / sqrt(n); None below two tasks."""
+    n = len(values)
+    if n < 2:
+        return None
+    mean = math.fsum(values) / n
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)

@@ -1,0 +1,294 @@
+"""A component in one Python file: named in a suite, on the command line and from Python, on every engine."""
+
+import json
+import multiprocessing
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, Grade, Grader, Sample, ToolCall
+from gradestack_plugins.engines import pool
+from tests.core.code_samples import METRIC, SHAPES, average, graded, grader_text
+from tests.core.outcomes import files_but_headers
+from tests.core.toy_components import ROOT
+
+AIRLINE = ROOT / "examples/airline/results.json"
+# one file from the command line to the page
+
+
+def test_a_metric_in_one_file_is_graded_and_shown(spawn, tmp_path):
+    """At most 15 lines grade tool calls: the same bytes from one process and from several, and a page that shows it."""
+    assert len(METRIC.splitlines()) <= 15
+    (tmp_path / "few.py").write_text(METRIC)
+    for file in ("one", "two", "three"):
+        (tmp_path / f"{file}.json").write_bytes(AIRLINE.read_bytes())
+    files = ["one.json", "two.json", "three.json", "--set", "graders.few_calls.most=2"]
+    for engine in ("serial", "processes"):
+        options = ["--allow-code", "--engine", engine, "-o", engine, "-q"]
+        done = spawn("grade", *files, "--grader", "./few.py:FewCalls", *options)
+        assert (done.code, done.err) == (0, "")
+    assert files_but_headers(tmp_path / "serial") == files_but_headers(tmp_path / "processes")
+    page = (tmp_path / "serial/report.html").read_text(encoding="utf-8")
+    assert "few_calls" in page
+    assert "over" in page
+    rows = [json.loads(line) for line in (tmp_path / "serial/results.jsonl").read_text().splitlines()]
+    calls = {(row["source"]["file"], row["source"]["ordinal"]): row["predicted"].get("calls") for row in rows}
+    for row in rows:
+        made = calls[row["source"]["file"], row["source"]["ordinal"]]
+        if row["state"] == "graded":
+            assert row["grade"]["score"] == 1 / (1 + max(0, len(made) - 2))
+
+
+@pytest.mark.parametrize("way", ["fork", "forkserver", "spawn"])
+def test_code_travels_to_workers_by_file_and_name(shapes, registry, monkeypatch, way):
+    """However processes are started: a class, a function and what a file under `plugins` offers."""
+    (shapes / "more.py").write_text(
+        "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Helped", "helper.SCORE")
+    )
+    (shapes / "helper.py").write_text("SCORE = 0.75\n")
+    monkeypatch.setattr(pool, "context", lambda: multiprocessing.get_context(way))
+    suite = {
+        "name": "x",
+        "target": {"paths": ["runs.jsonl", "again.jsonl"]},
+        "plugins": ["more.py"],
+        "graders": {
+            "a": "./shapes.py:Always",
+            "s": {"kind": "shapes.py:Share", "of": 0.125},
+            "f": "shapes.py:shout",
+            "h": "helped",
+        },
+        "metrics": {"n": {"kind": "shapes.py:Count", "of": "h"}},
+        "reports": [],
+    }
+    (shapes / "again.jsonl").write_bytes((shapes / "runs.jsonl").read_bytes())
+    for engine in ("serial", "processes"):
+        report = gradestack.run(
+            suite,
+            output=engine,
+            engine=engine,
+            workers=2 if engine == "processes" else None,
+            allow_code=True,
+            registry=registry,
+        )
+    assert {key: average(report, key) for key in "asfh"} == {"a": 1.0, "s": 0.125, "f": 0.25, "h": 0.75}
+    assert report.aggregates["h"]["n"] == {"count": 4}
+    assert files_but_headers(shapes / "serial") == files_but_headers(shapes / "processes")
+
+
+# what a reference names
+
+
+def test_a_class_a_function_and_options(shapes, registry):
+    """Keys are names in snake case; options are set by key; a function of the sample takes no extractor."""
+    report = graded(
+        "shapes.py:Share", "./shapes.py:shout", "toy", registry=registry, overrides=["graders.share.of=0.75"]
+    )
+    assert [average(report, key) for key in ("share", "shout", "toy")] == [0.75, 0.25, 0.75]
+    graders = [each for each in report.header["components"] if each["kind"] == "grader"]
+    assert [(each["name"], each["distribution"], each["options"]) for each in graders] == [
+        ("shapes.py:Share", "local 0", {"of": 0.75}),
+        ("shapes.py:shout", "local 0", {}),
+        ("toy", "local 0", {"profile": "documented"}),
+    ]
+
+
+def test_a_function_of_a_submission_grades_texts(shapes, registry):
+    """With the extractor of text graders."""
+    assert average(graded("shapes.py:pair", registry=registry), "pair") == 1.0
+
+
+def test_results_do_not_say_where_the_code_lies(shapes, registry):
+    """summary.json is the same for a file named by its full path."""
+    for place in (shapes, "."):
+        graded(f"{place}/shapes.py:Share", registry=registry, output=f"out-{place == '.'}", overrides=[])
+    assert files_but_headers(shapes / "out-True") == files_but_headers(shapes / "out-False")
+
+
+def test_every_kind_of_component_may_stand_in_a_file(shapes, registry):
+    """Reader, extractor, engine and reporter, with their options."""
+    (shapes / "kinds.py").write_text(
+        "import attrs\n"
+        "from gradestack import Engine, Extractor, Reader, Reporter, Sample, Shard\n"
+        "class Lines(Reader):\n"
+        "    provides = frozenset({'text'})\n"
+        "    def plan(self, inputs, index): return [Shard(ordinal=0, input=inputs.data[0])]\n"
+        "    def read(self, shard, index):\n"
+        "        yield from (Sample(id=each) for each in shard.input.path.read_text().split())\n"
+        "@attrs.frozen(kw_only=True)\n"
+        "class Always(Extractor):\n"
+        "    text: str = 'y'\n"
+        "    def extract(self, sample): return self.text\n"
+        "class Here(Engine):\n"
+        "    def map(self, work, shards): return map(work, shards)\n"
+        "class Note(Reporter):\n"
+        "    def write(self, report, out):\n"
+        "        (out / 'note.txt').write_text(report.name)\n"
+        "        return [out / 'note.txt']\n"
+    )
+    (shapes / "words.txt").write_text("one two three")
+    suite = {
+        "name": "kinds",
+        "target": {"paths": ["words.txt"]},
+        "reader": "./kinds.py:Lines",
+        "graders": {
+            "q": {"kind": "shapes.py:pair", "extractor": "./kinds.py:Always", "extractor_config": {"text": "x"}}
+        },
+        "engine": "./kinds.py:Here",
+        "reports": ["./kinds.py:Note"],
+    }
+    report = gradestack.run(suite, output="out", allow_code=True, registry=registry)
+    assert (average(report, "q"), report.metrics["total"]) == (1.0, 3)
+    assert report.summary["config"]["reader"] == {"kind": "kinds.py:Lines"}
+    assert [page.name for page in report.pages] == ["note.txt"]
+
+
+def test_paths_are_relative_to_the_suite(shapes, registry, tmp_path_factory, monkeypatch):
+    """On the command line to the current folder."""
+    (shapes / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\nreports: []\n")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    report = gradestack.run(shapes / "suite.yaml", output="out", allow_code=True, registry=registry)
+    assert average(report, "q") == 0.5
+    with pytest.raises(ConfigError, match=r"shapes\.py: no such Python file"):
+        gradestack.grade_files(shapes / "runs.jsonl", graders=["shapes.py:Share"], allow_code=True, registry=registry)
+
+
+MISTAKES = [
+    ("gone.py:Shout", "graders.q: gone.py: no such Python file"),
+    (
+        "broken.py:Shout",
+        "graders.q: broken.py: cannot be imported: SyntaxError: '(' was never closed (broken.py, line 2)",
+    ),
+    (
+        "raising.py:Shout",
+        "graders.q: raising.py: cannot be imported: ZeroDivisionError: division by zero (raising.py:2)",
+    ),
+    ("leaving.py:Shout", "graders.q: leaving.py: cannot be imported: SystemExit: 3 (leaving.py:1)"),
+    ("importing.py:f", "cannot be imported: ZeroDivisionError: division by zero (raising.py:2)"),
+    ("shapes.py:Sharre", "graders.q: shapes.py has no 'Sharre' (did you mean 'Share'?)"),
+    ("shapes.py:zzz", "has no 'zzz'; there are: Always, Share, Forgetful, shout, torn, pair, three"),
+    ("shapes.py:", "has no ''; there are: Always"),
+    ("shapes.py:Count", "Count (shapes.py:21) is not a class derived from gradestack.Grader, nor a function"),
+    ("shapes.py:VALUE", "VALUE is not a class derived from gradestack.Grader, nor a function"),
+    ("shapes.py:Forgetful", "Forgetful (shapes.py:15) is no attrs class; is @attrs.frozen missing?"),
+    ("shapes.py:three", "'three' must take one parameter, the sample, or two"),
+    ({"kind": "shapes.py:shout", "of": 1}, "graders.q.of: unknown key; a function has no options"),
+    ({"kind": "shapes.py:Share", "off": 1}, "graders.q.off: unknown key (did you mean 'of'?)"),
+    ({"kind": "shapes.py:Share", "of": "1"}, "graders.q.of: expected a number, got '1'"),
+    ({"kind": "shapes.py:shout", "extractor": "last_turn"}, "shapes.py:shout judges the whole sample"),
+]
+
+
+@pytest.mark.parametrize(("reference", "message"), MISTAKES, ids=[str(each) for each, _ in MISTAKES])
+def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, message):
+    """Exit 2, one line: the place in the suite, what is wrong, and where in the user's code."""
+    (shapes / "broken.py").write_text("VALUE = 1\nf(\n")
+    (shapes / "raising.py").write_text("def f(sample): ...\n1 / 0\n")
+    (shapes / "leaving.py").write_text("raise SystemExit(3)\n")
+    (shapes / "importing.py").write_text("import raising\n")
+    suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": reference}, "reports": []}
+    (shapes / "mine.yaml").write_text(json.dumps(suite))
+    said = command("run", "mine.yaml", "--allow-code")
+    assert said.code == 2
+    head, problem = said.err.splitlines()
+    assert head == "error: mine.yaml: 1 problem in the configuration"
+    assert problem.startswith("  - mine.yaml:1: graders.q")
+    assert message in problem
+    assert "Traceback" in command("run", "mine.yaml", "--allow-code", "--debug").err
+
+
+def test_code_that_was_not_allowed_is_not_run(shapes, command):
+    """Neither by a suite nor from the command line, nor to check the suite; all places are told at once."""
+    (shapes / "suite.yaml").write_text(
+        "target: {paths: [runs.jsonl]}\nreader: trap.py:R\ngraders: {q: ./trap.py:Q}\nmetrics: {m: {kind: trap.py:M}}\n"
+    )
+    (shapes / "plugin.yaml").write_text("target: {paths: [runs.jsonl]}\nplugins: [trap.py]\ngraders: {q: toy}\n")
+    (shapes / "trap.py").write_text("open('sprung', 'w')\n")
+    advice = "is Python code; pass --allow-code if you trust this suite"
+    for arguments in (["run", "suite.yaml"], ["validate", "suite.yaml"]):
+        said = command(*arguments)
+        assert said.code == 2
+        for line, place, what in (
+            (2, "reader.kind", "trap.py:R"),
+            (3, "graders.q", "./trap.py:Q"),
+            (4, "metrics.m.kind", "trap.py:M"),
+        ):
+            assert f"suite.yaml:{line}: {place}: {what} {advice}" in said.err
+        assert "3 problems" in said.err
+    assert f"plugin.yaml:2: plugins[0]: trap.py {advice}" in command("run", "plugin.yaml").err
+    assert f"graders.q: trap.py:Q {advice}" in command("grade", "runs.jsonl", "--grader", "trap.py:Q").err
+    assert not (shapes / "sprung").exists()
+
+
+def test_a_suite_with_code_can_be_checked(shapes, command):
+    """`validate --allow-code` imports it."""
+    (shapes / "suite.yaml").write_text("target: {paths: [runs.jsonl]}\ngraders: {q: shapes.py:Share}\n")
+    said = command("validate", "suite.yaml", "--allow-code")
+    assert said.code == 0
+    assert "graders: q (shapes.py:Share)" in said.out
+
+
+def test_graders_take_the_place_of_a_stack(shapes, command, registry):
+    """Beside a stack they are refused, and so are two of one key, with what to do instead."""
+    said = command("grade", "runs.jsonl", "--grader", "toy", "--stack", "jsonl")
+    assert (said.code, "leave out the stack 'jsonl'" in said.err) == (2, True)
+    said = command(
+        "grade", "runs.jsonl", "--grader", "shapes.py:Share", "--grader", "x/shapes.py:share", "--allow-code"
+    )
+    assert "two graders are called 'share'; give one of them another key with --set graders.KEY=NAME" in said.err
+    report = graded("toy", registry=registry)
+    assert list(report.states) == ["toy"]
+    assert "stack" not in report.summary["config"]
+
+
+def test_two_files_of_one_name_are_told_apart(shapes, command):
+    """What results would call the same is refused, with both places."""
+    (shapes / "sub").mkdir()
+    (shapes / "sub/shapes.py").write_text(SHAPES)
+    said = command(
+        "grade", "runs.jsonl", "--grader", "shapes.py:Share", "--set", "graders.b=sub/shapes.py:Share", "--allow-code"
+    )
+    assert said.code == 2
+    assert (
+        f"shapes.py:Share is the name of another file's, too ({shapes}/shapes.py); rename one of the files" in said.err
+    )
+
+
+# samples in memory
+
+
+class Loud(Grader):
+    """Grades in capitals."""
+
+    def grade(self, sample):
+        """Return the same for all."""
+        return Grade(score=1.0)
+
+
+def test_samples_are_graded_by_functions_and_classes(shapes, registry):
+    """By the names they have; a file needs leave, what is at hand does not."""
+
+    def made_a_call(sample):
+        return bool(sample.calls)
+
+    samples = [Sample(id="a", calls=()), Sample(id="b", calls=(ToolCall(name="f"),))]
+    graders = [made_a_call, Loud, "shapes.py:Share", "toy"]
+    with gradestack.grade(samples, graders, allow_code=True, registry=registry) as report:
+        assert {key: average(report, key) for key in report.states} == {
+            "made_a_call": 0.5,
+            "Loud": 1.0,
+            "share": 0.5,
+            "toy": 0.0,
+        }
+    with gradestack.grade(samples, {"q": made_a_call}, registry=registry) as report:
+        assert average(report, "q") == 0.5
+    with pytest.raises(ConfigError, match="pass --allow-code"):
+        gradestack.grade(samples, "shapes.py:Share", registry=registry)
+    with pytest.raises(ConfigError, match="'<lambda>' must take one parameter"):
+        gradestack.grade(samples, [lambda: 1.0], registry=registry)
+
+
+def test_a_registry_is_not_changed_by_a_suite(shapes, registry):
+    """What a file offers belongs to the run that names it."""
+    before = registry.names("grader")
+    graded("shapes.py:Share", registry=registry)
+    assert registry.names("grader") == before

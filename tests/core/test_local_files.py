@@ -1,0 +1,142 @@
+"""Python files of the user's own: their content, their modules, other processes, and what they raise."""
+
+import hashlib
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, load_file
+from gradestack.rundir import journal
+from gradestack.suites.local_files import LocalFiles
+from tests.core.code_samples import average, graded, grader_text
+
+
+def test_the_code_of_a_run_is_in_its_header(shapes, registry):
+    """SHA-256 of the file and of what it imports from its folder."""
+    (shapes / "parts").mkdir()
+    (shapes / "parts/__init__.py").write_text("")
+    (shapes / "parts/score.py").write_text("SCORE = 0.5\n")
+    (shapes / "whole.py").write_text("import json\nfrom parts.score import SCORE\ndef f(sample):\n    return SCORE\n")
+    report = graded("whole.py:f", registry=registry)
+    files = ["parts/__init__.py", "parts/score.py", "whole.py"]
+    assert report.header["code"] == [
+        {"path": str(shapes / file), "sha256": hashlib.sha256((shapes / file).read_bytes()).hexdigest()}
+        for file in files
+    ]
+    assert graded("toy", registry=registry).header["code"] == []
+
+
+@pytest.mark.parametrize("changed", ["mine.py", "helper.py"])
+def test_a_run_is_not_continued_with_other_code(here, registry, monkeypatch, changed):
+    """A change of the file, or of one it imports, is told by name."""
+    (here / "helper.py").write_text("SCORE = 0.5\n")
+    (here / "mine.py").write_text(
+        "from gradestack import Grade, Grader\nimport helper\n" + grader_text("Mine", "helper.SCORE")
+    )
+    (here / "more.jsonl").write_bytes((here / "runs.jsonl").read_bytes())
+
+    class Stopped(Exception):
+        pass
+
+    def stop(*_):
+        raise Stopped
+
+    options = {"graders": ["mine.py:Mine"], "output": "out", "allow_code": True, "registry": registry}
+    monkeypatch.setattr(journal, "PAUSE", -1.0)  # a run that short would not be kept
+    with monkeypatch.context() as patch:
+        patch.setattr("gradestack.runner.write_native", stop)
+        with pytest.raises(Stopped):
+            gradestack.grade_files(["runs.jsonl", "more.jsonl"], **options)
+    text = (here / changed).read_text()
+    (here / changed).write_text(text + "# changed\n")
+    with pytest.raises(ConfigError, match=rf"code {here}/{changed}: changed"):
+        gradestack.grade_files(["runs.jsonl", "more.jsonl"], resume=True, **options)
+    (here / changed).write_text(text)
+    report = gradestack.grade_files(["runs.jsonl", "more.jsonl"], resume=True, **options)
+    assert (report.header["resumed"], average(report, "mine")) == (2, 0.5)
+
+
+def test_changed_code_is_loaded_again(tmp_path):
+    """The file's and that of what it imports; unchanged code is the same module."""
+    (tmp_path / "helper.py").write_text("A = 1\n")
+    (tmp_path / "mine.py").write_text("from helper import A\nB = 1\n")
+    first = load_file(tmp_path / "mine.py")
+    assert load_file(tmp_path / "mine.py") is first
+    (tmp_path / "mine.py").write_text("from helper import A\nB = 22\n")
+    assert (load_file(tmp_path / "mine.py").A, load_file(tmp_path / "mine.py").B) == (1, 22)
+    (tmp_path / "helper.py").write_text("A = 33\n")
+    assert (load_file(tmp_path / "mine.py").A, load_file(tmp_path / "mine.py").B) == (33, 22)
+
+
+def test_folders_do_not_share_what_their_files_import(tmp_path):
+    """Each file has the module of its own folder, two of one folder the same one, and nobody's path is changed."""
+    path = list(sys.path)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "beside.py").write_text(f"WHERE = {folder!r}\nclass Thing: pass\n")
+        for file in ("one", "two"):
+            (tmp_path / folder / f"{file}.py").write_text("import beside\n")
+    assert [load_file(tmp_path / folder / "one.py").beside.WHERE for folder in "aba"] == ["a", "b", "a"]
+    one, two = (load_file(tmp_path / f"b/{file}.py") for file in ("one", "two"))
+    assert one.beside.Thing is two.beside.Thing
+    assert sys.path == path
+
+
+def test_files_are_loaded_before_what_is_of_their_classes(tmp_path):
+    """Unpickled in another process, the files a run uses bring their classes; changed ones are refused."""
+    (tmp_path / "helper.py").write_text("class Unit:\n    pass\n")
+    (tmp_path / "mine.py").write_text("import helper\nclass Thing:\n    unit = helper.Unit()\n")
+    files = LocalFiles.load([tmp_path / "mine.py"])
+    thing = load_file(tmp_path / "mine.py").Thing()
+    thing.unit = thing.unit
+    (tmp_path / "pickled").write_bytes(pickle.dumps([files, thing]))
+    code = "import pickle; print(type(pickle.load(open('pickled', 'rb'))[1].unit).__module__)"
+    again = [sys.executable, "-c", code]
+    done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("helper\n", "")
+    (tmp_path / "helper.py").write_text("class Unit:\n    pass\n\n")
+    done = subprocess.run(again, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "ConfigError: code of a run has changed since it was begun" in done.stderr
+
+
+# errors of graders
+
+
+def test_an_error_names_the_line_it_came_from(shapes, registry):
+    """File and line of the user's own code, without the folder."""
+    report = graded("shapes.py:torn", registry=registry)
+    faults = [row["grade"]["fault"] for row in report.rows()]
+    assert [(fault["message"], fault["component"]) for fault in faults] == [
+        ("nothing in a (shapes.py:31)", "shapes.py:torn 2"),
+        ("nothing in b (shapes.py:31)", "shapes.py:torn 2"),
+    ]
+
+
+def test_an_error_without_text_is_its_place(shapes, registry):
+    """So that a failed assertion says something; memory and recursion have no place that is always the same."""
+    (shapes / "odd.py").write_text(
+        "def checked(sample):\n    assert sample.id == 'x'\n"
+        "def deep(sample):\n    return deep(sample)\n"
+        "def full(sample):\n    raise MemoryError\n"
+    )
+    report = graded("odd.py:checked", "odd.py:deep", "odd.py:full", registry=registry)
+    row = next(iter(report.rows()))
+    messages = {key: row["grades"][key]["fault"]["message"] for key in ("checked", "deep", "full")}
+    assert messages == {"checked": "(odd.py:2)", "deep": "nested too deeply", "full": "not enough memory"}
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_debug_shows_the_first_traceback_of_agrader_text(shapes, spawn, engine):
+    """Once per grader, on standard error, whatever the engine; without --debug there is none."""
+    (shapes / "more.jsonl").write_bytes((shapes / "runs.jsonl").read_bytes())
+    options = ["--grader", "shapes.py:torn", "--allow-code", "--engine", engine, "-q", "--set", "reports=[]"]
+    files = ["runs.jsonl", "more.jsonl"]
+    assert spawn("grade", *files, *options, "-o", "out").err == ""
+    said = spawn("--debug", "grade", *files, *options, "-o", "out").err
+    assert said.count("Traceback") == 1
+    assert said.startswith("the first error of grader 'torn':\n")
+    assert 'shapes.py", line 31, in torn\n    raise LookupError(f"nothing in {sample.id}")' in said
+    assert "LookupError: nothing in a\n" in said

@@ -1,0 +1,134 @@
+"""Lines of samples and grades that cannot be written as JSON."""
+
+import json
+
+import pytest
+
+from gradestack import Expectation, Fault, Grade, Message, PluginError, Sample, Source, ToolCall, failed, replace
+from gradestack.gates.rules import GateSpec
+from gradestack.rows.mending import row_line
+from gradestack.rows.write import row_bytes
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+SAMPLE = Sample(
+    id="a",
+    model="m",
+    run=2,
+    text="kept",
+    calls=(ToolCall(name="f", arguments={"x": 1}),),
+    turns=((Message(role="user", content="hi"),),),
+    expected=Expectation(calls=(ToolCall(name="f"),), label="yes", text="wanted"),
+    facets={"kind": "easy"},
+    source=Source(file="in.jsonl", ordinal=0, line=1),
+)
+GRADES = {"quality": Grade(score=0.5), "other": Grade(score=1.0)}
+SIGNATURES = {"quality": "toy 7", "other": "other 1"}
+
+
+def line(sample, grades, *, rule=None, strict=False, submissions=None):
+    """Return the row read back from the line, and the sample and grades that were written."""
+    data, written, kept = row_line(
+        sample, grades, submissions or {}, headline="quality", rule=rule, signatures=SIGNATURES, strict=strict
+    )
+    assert data.endswith(b"\n")
+    return json.loads(data), written, kept
+
+
+def test_what_can_be_written_is_written_as_it_is():
+    """The line is the row's, sample and grades are the very ones given."""
+    data, sample, grades = row_line(
+        SAMPLE, GRADES, {"quality": "said"}, headline="quality", rule=None, signatures=SIGNATURES, strict=True
+    )
+    assert data == row_bytes(SAMPLE, GRADES, "quality", passed=False, submissions={"quality": "said"})
+    assert sample is SAMPLE
+    assert grades is GRADES
+
+
+@pytest.mark.parametrize(("rule", "passed"), [(None, False), (GateSpec(op="gte", value=0.5), True)])
+def test_the_rule_decides_whether_a_row_passed(rule, passed):
+    """Without one, only a full score passes; without a score, the row does not say."""
+    assert line(SAMPLE, GRADES, rule=rule)[0]["passed"] is passed
+    ungraded = {**GRADES, "quality": Grade(score=0.5, metadata={"x": {1}})}
+    assert line(SAMPLE, ungraded, rule=rule)[0]["passed"] is None
+
+
+BAD_GRADE = Fault(
+    category="grading",
+    code="bad_grade",
+    type="TypeError",
+    message="the grade is not JSON: Object of type set is not JSON serializable",
+    component="toy 7",
+)
+TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
+
+
+@pytest.mark.parametrize(("odd", "fault"), [({1}, BAD_GRADE), (nested(50_000), TOO_DEEP)], ids=["set", "deep"])
+def test_a_grade_that_cannot_be_written_fails_alone(odd, fault):
+    """Its fault says why; the sample and the other grades are written as they are."""
+    grades = {**GRADES, "quality": Grade(score=1.0, metadata={"x": odd})}
+    row, sample, kept = line(SAMPLE, grades, submissions={"quality": "said"})
+    assert kept["quality"] == failed(fault)
+    assert sample is SAMPLE
+    assert kept["other"] is GRADES["other"]
+    assert (row["state"], row["grade"]["fault"]["code"], row["status"]) == ("failed", fault.code, "ok")
+    assert (row["submission"], row["predicted"]["calls"]) == ("said", [{"name": "f", "arguments": {"x": 1}}])
+    assert row["grades"]["other"]["score"] == 1.0
+
+
+def test_a_strict_run_ends_at_a_grade_that_is_not_json():
+    """The error names the grader and the record; nesting too deep is the data's fault, and ends nothing."""
+    grades = {**GRADES, "other": Grade(score=1.0, metadata={"x": {1}})}
+    with pytest.raises(PluginError) as found:
+        line(SAMPLE, grades, strict=True)
+    assert str(found.value) == (
+        f"grader 'other' (other 1) broke its contract on {SAMPLE.source}\n"
+        "  - the grade is not JSON: Object of type set is not JSON serializable"
+    )
+    deep = {**GRADES, "other": Grade(score=1.0, metadata={"x": nested(50_000)})}
+    assert line(SAMPLE, deep, strict=True)[2]["other"].fault.code == "too_deep"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize(
+    ("odd", "code", "message"),
+    [
+        (nested(50_000), "too_deep", "nested too deeply to be written"),
+        (object(), "not_json", "not JSON: Object of type object is not JSON serializable"),
+        (10**5000, "not_json", "not JSON: Exceeds the limit"),
+    ],
+    ids=["deep", "object", "huge"],
+)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        lambda odd: {"plan": odd},
+        lambda odd: {"usage": odd},
+        lambda odd: {"facets": {"x": odd}},
+        lambda odd: {"recorded": {"x": odd}},
+        lambda odd: {"calls": (ToolCall(name="f", arguments={"x": odd}),)},
+        lambda odd: {"turns": ((Message(role="user", content=odd),),)},
+        lambda odd: {"expected": Expectation(plan=odd, label="yes", text="wanted")},
+    ],
+)
+def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, message, strict):
+    """Without what was recorded; who it is, its text and its reference texts stay, and all its grades failed."""
+    row, sample, grades = line(replace(SAMPLE, **fields(odd)), GRADES, strict=strict, submissions={"quality": "said"})
+    faults = [grade.fault for grade in grades.values()]
+    assert list(grades) == list(GRADES)
+    assert [(fault.category, fault.code) for fault in faults] == [("data", code)] * 2
+    assert faults[0].message.startswith(message)
+    assert sample.error == faults[0]
+    assert (row["status"], row["state"], row["passed"], row["error"]["code"]) == ("failed", "failed", None, code)
+    assert (row["sample"]["id"], row["model_name"], row["run"]) == ("a", "m", 2)
+    assert (row["source"]["line"], row["submission"], row["submissions"]) == (1, "kept", None)
+    assert (row["expected"]["label"], row["expected"]["text"]) == ("yes", "wanted")
+    gone = [row["trajectory"], row["predicted"]["calls"], row["predicted"]["plan"], row["expected"]["calls"]]
+    assert [*gone, row["expected"]["plan"]] == [[], None, None, None, None]
+    assert (row["recorded"], row["agent_usage"], row["facets"]) == ({}, None, {})

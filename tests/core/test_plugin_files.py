@@ -1,0 +1,77 @@
+"""Python files under `plugins`: used as if they were installed."""
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, PluginError
+from tests.core.code_samples import METRIC, average, grader_text
+
+
+def plugin_suite(*files, graders, **more):
+    return {
+        "name": "x",
+        "target": {"paths": ["runs.jsonl"]},
+        "plugins": [*files],
+        "graders": graders,
+        "reports": [],
+        **more,
+    }
+
+
+def test_a_file_is_used_as_if_it_were_installed(here, registry):
+    """Each component class defined in it, under its name in snake case; none that is imported, abstract or private."""
+    (here / "base.py").write_text("from gradestack import Grader\nclass Base(Grader):\n    pass\n" + METRIC)
+    (here / "graders.py").write_text(
+        "from base import Base, FewCalls\nfrom gradestack import Grade\n"
+        "class HTTPStatus2xx(Base):\n    def grade(self, sample):\n        return Grade(score=0.5)\n"
+        "class _Hidden(HTTPStatus2xx):\n    pass\n"
+        "class Abstract(Base):\n    pass\n"
+    )
+    suite = load = plugin_suite("./graders.py", graders={"q": "http_status2xx"})
+    report = gradestack.run(load, output="out", allow_code=True, registry=registry)
+    assert average(report, "q") == 0.5
+    assert report.summary["config"]["plugins"] == ["graders.py"]
+    assert [each["path"] for each in report.header["code"]] == [str(here / "base.py"), str(here / "graders.py")]
+    for name in ("few_calls", "hidden", "abstract"):
+        with pytest.raises(ConfigError, match=f"unknown grader '{name}'"):
+            gradestack.run({**suite, "graders": {"q": name}}, allow_code=True, registry=registry)
+
+
+def test_a_file_with_a_hook_says_itself_what_it_offers(here, registry):
+    """As an installed plugin does; without the decorator that is told."""
+    hook = (
+        "from gradestack import Component, Grade, Grader, hookimpl\n"
+        + grader_text("Mine", 0.5)
+        + "@hookimpl\ndef gradestack_components():\n"
+        "    return [Component(kind='grader', name='other', target=f'{__name__}:Mine', summary='s')]\n"
+    )
+    (here / "hooked.py").write_text(hook)
+    suite = plugin_suite("hooked.py", graders={"q": "other"})
+    assert average(gradestack.run(suite, output="out", allow_code=True, registry=registry), "q") == 0.5
+    (here / "hooked.py").write_text(hook.replace("@hookimpl\n", ""))
+    with pytest.raises(ConfigError, match=r"plugins\[0\]: hooked.py: it implements no .* \(is @hookimpl missing\?\)"):
+        gradestack.run(suite, allow_code=True, registry=registry)
+
+
+def test_a_plugin_file_that_cannot_be_used(here, registry):
+    """One that offers nothing, one that is gone, and one whose component has the name of an installed one."""
+    (here / "empty.py").write_text("VALUE = 1\n")
+    (here / "clash.py").write_text("from gradestack import Grade, Grader\n" + grader_text("TauPartial", 1.0))
+    for file, problem in (("empty.py", "has no component"), ("gone.py", "no such Python file")):
+        with pytest.raises(ConfigError, match=problem):
+            gradestack.run(plugin_suite(file, graders={"q": "toy"}), allow_code=True, registry=registry)
+    with pytest.raises(
+        PluginError, match=r"grader 'tau_partial' comes from both tau_bench .* and clash\.py \(local 0\)"
+    ):
+        gradestack.run(plugin_suite("clash.py", graders={"q": "toy"}), allow_code=True, registry=registry)
+    assert registry.names("grader") == registry.names("grader")
+    registry.require_sound()
+
+
+def test_plugins_may_be_set_on_the_command_line(here, command):
+    """As any key."""
+    (here / "graders.py").write_text("from gradestack import Grade, Grader\n" + grader_text("Half", 0.5))
+    options = ["--set", "plugins=[graders.py]", "--grader", "half", "--set", "reports=[]", "--allow-code"]
+    said = command("grade", "runs.jsonl", *options)
+    assert said.code == 0
+    assert "Avg score: 0.50" in said.out

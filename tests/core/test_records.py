@@ -1,0 +1,372 @@
+"""RecordReader: a format that names its keys and writes sample_of is recognised, cut, numbered and read with care."""
+
+import json
+import math
+import pickle
+import tracemalloc
+
+import attrs
+import pytest
+
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, read_records, testing
+from gradestack.jsonio import Range, first_records, iter_records, record_ranges
+
+HEAD = 64 * 1024
+LAYOUTS = pytest.mark.parametrize("as_list", [False, True], ids=["lines", "list"])
+SIZE = "gradestack.jsonio.records.SHARD_BYTES"
+
+
+@attrs.frozen(kw_only=True)
+class Quiz(RecordReader):
+    """Questions and answers."""
+
+    keys = frozenset({"question", "answer"})
+    provides = frozenset({"input", "text", "native"})
+
+    prefix: str = ""
+
+    def sample_of(self, record, source):
+        """Return the sample of one answer."""
+        if record["answer"] == "odd":
+            raise ValueError("the answer is odd")
+        if record["answer"] == "deep":
+            raise RecursionError
+        return Sample(
+            id=self.prefix + str(record["question"]), text=str(record["answer"]), source=source, native=record
+        )
+
+
+@attrs.frozen(kw_only=True)
+class Pairs(RecordReader):
+    """One sample per answer of a question, from JSON Lines alone; blank ones give none."""
+
+    layout = "lines"
+
+    @classmethod
+    def looks_like(cls, record):
+        """Tell by the first key; text says nothing."""
+        return None if isinstance(record, str) else 0.8 if "pairs" in record else 0.0
+
+    def files(self, inputs, index):
+        """Yield each input, then a part that is not cut."""
+        for given in inputs.data:
+            yield RecordFile(input=given, most=9, extra="all")
+            yield RecordFile(input=given, ranges=(Range(),), extra="once")
+
+    def read(self, shard, index):
+        """Yield the samples of a shard."""
+        if shard.extra == "all":
+            yield from self.samples(shard, self.answers)
+
+    def answers(self, record, source):
+        """Yield one sample per answer."""
+        return [Sample(id=f"{source.ordinal}/{n}", source=source) for n in range(record["pairs"])]
+
+
+def quiz(question, answer="yes"):
+    return {"question": question, "answer": answer}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes records, or a text, to a file."""
+
+    def call(content, *, as_list=False, name="quiz.json"):
+        if not isinstance(content, str):
+            texts = [each if isinstance(each, str) else json.dumps(each) for each in content]
+            content = f"[{', '.join(texts)}]" if as_list else "".join(f"{text}\n" for text in texts)
+        path = tmp_path / name
+        path.write_bytes(content.encode())
+        return path
+
+    return call
+
+
+def inputs_of(*paths):
+    return Inputs(data=tuple(Input(path=path, name=path.stem, shown=path.name) for path in paths))
+
+
+def shards_of(*paths, reader=None):
+    return list((reader or Quiz()).plan(inputs_of(*paths), None))
+
+
+def read(*paths, reader=None):
+    reader = reader or Quiz()
+    return [each for shard in shards_of(*paths, reader=reader) for each in reader.read(shard, None)]
+
+
+def told(records):
+    """Return id, or reason, with line and ordinal."""
+    texts = [each.reason if isinstance(each, BadRecord) else each.id for each in records]
+    return [(text, each.source.line, each.source.ordinal) for text, each in zip(texts, records, strict=True)]
+
+
+def sniff(path, reader=Quiz):
+    return reader.sniff(path, path.read_bytes()[:HEAD])
+
+
+@LAYOUTS
+def test_a_format_keeps_the_contract_of_readers(write, tmp_path, as_list):
+    """Keys and sample_of are enough: recognised, same samples twice, sound on broken copies, picklable."""
+    path = write([quiz("a"), quiz("é", "\ud800"), quiz("c", None)], as_list=as_list)
+    (tmp_path / "scratch").mkdir()
+    testing.check_reader(Quiz(prefix="q"), path, scratch=tmp_path / "scratch")
+    assert [each.id for each in read(path, reader=Quiz(prefix="q"))] == ["qa", "qé", "qc"]
+
+
+def test_lines_are_numbered_from_one_and_records_from_nought(write):
+    """Blank lines count as lines; the line of a list's element is the one it begins on."""
+    lines = write('\n{"question": 1, "answer": 2}\r\n  \n{"question": 2, "answer": 2}')
+    assert told(read(lines)) == [("1", 2, 1), ("2", 4, 3)]
+    listed = write(
+        '[\n{"question": 1,\n "answer": 2}, {"question": 2, "answer": 2},\n\n{"question": 3, "answer": 2}\n]'
+    )
+    assert told(read(listed)) == [("1", 2, 0), ("2", 3, 1), ("3", 5, 2)]
+
+
+@LAYOUTS
+def test_a_bad_record_is_told_and_the_others_are_read(write, as_list):
+    """Neither text, nor other values, nor what sample_of refuses ends the file; each has its reason and its place."""
+    records = [quiz(1), 7, None, {"question": 1}, {}, quiz(2, "odd"), quiz(3, "deep"), quiz(4)]
+    assert [text for text, *_ in told(read(write(records, as_list=as_list)))] == [
+        "1",
+        "expected an object, found 7",
+        "expected an object, found null",
+        "answer missing",
+        "answer, question missing",
+        "the answer is odd",
+        "nested too deeply",
+        "4",
+    ]
+    bad = read(write(records, as_list=as_list))[5]
+    assert (bad.native, bad.source.ordinal, bad.source.file) == (quiz(2, "odd"), 5, "quiz.json")
+
+
+def test_a_line_that_is_no_json_is_a_bad_record(write):
+    """Those behind it are read."""
+    found = told(
+        read(write(["{bad", quiz(1), '{"question": ', "\udcff".encode("utf-8", "surrogatepass").decode("latin1")]))
+    )
+    assert [text.partition(" at ")[0] for text, *_ in found] == [
+        "not JSON: Expecting property name enclosed in double quotes",
+        "1",
+        "not JSON: Expecting value",
+        "not JSON: Expecting value",
+    ]
+
+
+def test_a_document_over_several_lines_is_no_file_of_records(write):
+    """Its lines are told one by one, and it is not recognised."""
+    path = write(json.dumps({"runs": [quiz(1)]}, indent=1))
+    assert all(isinstance(each, BadRecord) for each in read(path))
+    assert sniff(path) == 0.0
+
+
+def test_a_list_that_is_cut_off_gives_what_was_whole(write):
+    """The last bad record says where it breaks off."""
+    path = write('[{"question": 1, "answer": 2}, {"question": 2, "ans')
+    assert [each.id for each in read(path)[:-1]] == ["1"]
+    assert "the list is cut off here" in read(path)[-1].reason
+    assert told(read(write('[{"question": 1, "answer": 2}')))[-1] == ("the list is cut off here", 1, 1)
+
+
+@LAYOUTS
+def test_a_byte_order_mark_is_passed_over(write, as_list):
+    """At the beginning of lines, and of a list."""
+    path = write([quiz(1)], as_list=as_list)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert told(read(path)) == [("1", 1, 0)]
+    assert sniff(path) == 0.9
+
+
+def test_an_empty_file_has_no_records(write):
+    """Neither has one of white space, nor an empty list; none of them is recognised."""
+    for text in ("", " \n\n", "[]", "[ ]\n"):
+        assert read(write(text)) == []
+        assert sniff(write(text)) == 0.0
+
+
+@LAYOUTS
+def test_numbers_that_json_lacks_are_read_as_the_standard_library_reads_them(write, as_list):
+    """NaN, infinities, lone surrogates and integers beyond 64 bits."""
+    path = write(
+        ['{"question": NaN, "answer": [-Infinity, 123456789012345678901234567890, "\\ud800"]}'], as_list=as_list
+    )
+    (sample,) = read(path)
+    assert math.isnan(sample.native["question"])
+    assert sample.native["answer"] == [-math.inf, 123456789012345678901234567890, "\ud800"]
+
+
+@LAYOUTS
+@pytest.mark.parametrize("size", [1, 100, 10_000])
+def test_any_cut_gives_the_same_records(write, monkeypatch, as_list, size):
+    """Samples, bad records and places are those of the file in one piece; positions never overlap."""
+    records = [quiz(n, "odd" if n % 7 == 3 else "yes") for n in range(60)]
+    records[10:10] = [[1], {"question": 1}]
+    paths = [write(records, as_list=as_list, name="a.json"), write(records[:9], as_list=as_list, name="b.json")]
+    whole = read(*paths)
+    monkeypatch.setattr(SIZE, size)
+    shards = pickle.loads(pickle.dumps(shards_of(*paths)))  # noqa: S301 - our own bytes
+    assert len(shards) == 2 if size == 10_000 else len(shards) > 10
+    assert [shard.ordinal for shard in shards] == list(range(len(shards)))
+    parts = [list(Quiz().read(shard, None)) for shard in shards]
+    assert [each for part in parts for each in part] == whole
+    for shard, part, later in zip(shards, parts, shards[1:], strict=False):
+        assert shard.position + len(part) <= later.position
+
+
+@LAYOUTS
+def test_one_record_at_a_time_is_in_memory(write, as_list):
+    """A file many times larger than its records is read in little room."""
+    path = write([quiz(n, "x" * 1000) for n in range(30_000)], as_list=as_list)
+    (shard, *_) = shards_of(path)
+    tracemalloc.start()
+    for sample in Quiz().read(attrs.evolve(shard, end=None), None):
+        assert isinstance(sample, Sample)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < path.stat().st_size / 3
+
+
+def test_a_layout_is_kept_to(write):
+    """A format of one layout does not take the other for its own."""
+
+    class Lined(Quiz):
+        layout = "lines"
+
+    class Listed(Quiz):
+        layout = "list"
+
+    lines, listed = write([quiz(1)], name="lines"), write([quiz(1)], as_list=True, name="list")
+    assert [[sniff(path, reader) for path in (lines, listed)] for reader in (Quiz, Lined, Listed)] == [
+        [0.9, 0.9],
+        [0.9, 0.0],
+        [0.0, 0.9],
+    ]
+    assert [each.reason for each in read(listed, reader=Lined())] == [
+        'expected an object, found [{"question": 1, "answer": "yes"}]'
+    ]
+    with pytest.raises(DataError, match=r"lines:1: expected a JSON list, found '\{'"):
+        read(lines, reader=Listed())
+
+
+@LAYOUTS
+def test_a_file_is_recognised_by_its_first_records(write, as_list):
+    """All keys and any others; what cannot be decoded hides nothing, objects of another format nearly everything."""
+    assert sniff(write([quiz(1) | {"more": 1}], as_list=as_list)) == 0.9
+    assert sniff(write([{"question": 1}, 3, []], as_list=as_list)) == 0.0
+    assert sniff(write([{"other": 1}, quiz(1)], as_list=as_list)) == 0.3
+    assert sniff(write([quiz(1), {"other": 1}], as_list=as_list)) == 0.9
+    assert sniff(write([{"other": 1}] * 9 + [quiz(1)], as_list=as_list)) == 0.3
+    assert sniff(write([{"other": 1}] * 10 + [quiz(1)], as_list=as_list)) == 0.0
+    assert sniff(write(["{bad}", quiz(1)], as_list=as_list)) == 0.9
+
+
+def test_a_record_that_says_nothing_leaves_it_to_the_next(write):
+    """None is no objection; 0.0 is one."""
+    assert sniff(write(['"text"', {"pairs": 1}]), Pairs) == 0.8
+    assert sniff(write([{"other": 1}, {"pairs": 1}]), Pairs) == 0.3
+    assert sniff(write(['"text"']), Pairs) == 0.0
+    path = write(['"text"'])
+    assert Pairs.recognised(path, path.read_bytes()) is None
+
+
+@LAYOUTS
+@pytest.mark.parametrize("ours", [False, True])
+def test_a_record_longer_than_the_head_is_read_whole(write, tmp_path, as_list, ours):
+    """If it can be; else the names at its beginning tell."""
+    path = write([{"question": "q", "note": "x" * HEAD, "answer" if ours else "reply": 1}], as_list=as_list)
+    assert sniff(path) == (0.9 if ours else 0.0)
+    head = path.read_bytes()[:HEAD]
+    assert Quiz.sniff(tmp_path / "gone", head) == 0.0
+    assert Quiz.sniff(tmp_path / "gone", head.replace(b'"note"', b'"answer"')) == 0.6
+
+
+@LAYOUTS
+def test_a_record_too_long_to_be_read_is_told_by_its_names(write, monkeypatch, as_list):
+    """No more is read than a part of it; nothing more at all where its beginning speaks against it."""
+    path = write([{"question": "q", "answer": "x" * 3 * HEAD}], as_list=as_list)
+    monkeypatch.setattr("gradestack.records._FAR", 2 * HEAD)
+    assert sniff(path) == 0.6
+
+    class Strict(Quiz):
+        @classmethod
+        def begins_like(cls, text):
+            return 0.0
+
+    head = path.read_bytes()[:HEAD]
+    monkeypatch.setattr(type(path), "open", None)
+    assert Strict.sniff(path, head) == 0.0
+
+
+def test_directories_and_garbage_are_not_recognised(tmp_path):
+    """Nor is anything by a format without keys."""
+    for head in (b"", b"\x00\xff", b"[" * 10_000, b'{"a":' * 10_000):
+        assert Quiz.sniff(tmp_path, head) == 0.0
+    assert RecordReader.sniff(tmp_path, b'{"a": 1}') == 0.0
+    assert RecordReader.sniff(tmp_path, b'{"a": ') == 0.0
+
+
+def test_a_record_may_give_any_number_of_samples(write):
+    """Of files that are planned otherwise, with room for them in the positions."""
+    path = write([{"pairs": 3}, {"pairs": 0}, {"pairs": 9}, "{bad", {"pairs": 1}])
+    shards = shards_of(path, path, reader=Pairs())
+    size = path.stat().st_size + 1
+    assert [(each.ordinal, each.extra, each.position) for each in shards] == [
+        (0, "all", 0),
+        (1, "once", 9 * size),
+        (2, "all", 10 * size),
+        (3, "once", 19 * size),
+    ]
+    found = list(Pairs().read(shards[0], None))
+    ids = [each.id for each in found if isinstance(each, Sample)]
+    assert ids == ["0/0", "0/1", "0/2", *(f"2/{n}" for n in range(9)), "4/0"]
+    assert [each.source.line for each in found if isinstance(each, BadRecord)] == [4]
+
+
+def test_another_file_may_be_read_for_an_input(write):
+    """Its records have its name; the shards belong to the input."""
+    given, other = inputs_of(write([quiz(1)], name="a"), write([quiz(2)], name="b")).data
+
+    @attrs.frozen
+    class Elsewhere(Quiz):
+        def files(self, inputs, index):
+            return [RecordFile(input=given, file=other)]
+
+        def read(self, shard, index):
+            return self.samples(shard, lambda record, source: [self.sample_of(record, source)], other)
+
+    (shard,) = Elsewhere().plan(inputs_of(given.path), None)
+    (sample,) = Elsewhere().read(shard, None)
+    assert (shard.input, sample.id, sample.source.file) == (given, "2", "b")
+
+
+def test_a_file_that_cannot_be_read_is_named(write, tmp_path):
+    """One that is missing, one that goes away, and a directory."""
+    path = write([quiz(1)])
+    (shard,) = shards_of(path)
+    with pytest.raises(DataError, match=r"^x: cannot be read: Is a directory$"):
+        list(read_records(Input(path=tmp_path, name="x", shown="x")))
+    path.unlink()
+    with pytest.raises(DataError, match=r"^quiz\.json: cannot be read: No such file"):
+        list(Quiz().read(shard, None))
+    with pytest.raises(DataError, match=r"^quiz\.json: cannot be read: No such file"):
+        shards_of(path)
+
+
+def test_a_format_that_says_nothing_of_its_records_is_refused(write):
+    """The error says what to write."""
+    with pytest.raises(NotImplementedError, match=r"RecordReader does not say.*sample_of is not written"):
+        read(write([{}]), reader=RecordReader())
+
+
+@LAYOUTS
+def test_the_ranges_of_a_file_hold_its_records(write, monkeypatch, as_list):
+    """Without a reader too; the first ones are those of the head."""
+    path = write([quiz(n) for n in range(30)], as_list=as_list)
+    whole = list(iter_records(path))
+    assert [element.value for element, _ in first_records(path.read_bytes(), 5)] == [each.value for each in whole[:5]]
+    monkeypatch.setattr(SIZE, 90)
+    ranges = list(record_ranges(path))
+    assert len(ranges) > 5
+    assert [element for part in ranges for element in iter_records(path, part)] == whole

@@ -1,0 +1,55 @@
+"""Workers made by hand, from component objects."""
+
+import attrs
+
+from gradestack import Inputs
+from gradestack.grading.plan import Metric, Plan, Stage
+from gradestack.grading.worker import Worker
+from gradestack.rundir.pieces import FilePieces, RowWriter
+
+USUAL = {"exporters": (), "gate": None, "headline": "quality", "rows": True, "strict": False, "by_run": False}
+
+
+def stage(kind, key, name, component, **fields):
+    """Return a configured component."""
+    usual = {"options": {}, "version": component.version, "distribution": "tests 0"}
+    return Stage(kind=kind, key=key, name=name, component=component, **usual, **fields)
+
+
+def grader_stage(*, key, component, grader, extractor=None, profile="documented"):
+    """Return a configured grader, with the extractor object of its submission."""
+    text = None if extractor is None else stage("extractor", key, type(extractor).__name__, extractor)
+    return stage("grader", key, component, grader, extractor=text, profile=profile)
+
+
+def metric(*, key, of, aggregator):
+    """Return a configured aggregator."""
+    return Metric(of=of, stage=stage("aggregator", key, type(aggregator).__name__, aggregator))
+
+
+def worker(folder, reader, *, graders, metrics=(), **fields):
+    """Return a worker that writes its pieces into a folder.
+
+    ``exporters`` are (name, exporter) pairs; further fields are those of the plan, the pieces and the worker.
+    """
+    known = USUAL | fields
+    plan = Plan(
+        name="tests",
+        inputs=Inputs(data=()),
+        reader=stage("reader", "reader", type(reader).__name__, reader),
+        graders=graders,
+        metrics=metrics,
+        exporters=tuple(stage("exporter", name, name, exporter) for name, exporter in known.pop("exporters")),
+        headline=known.pop("headline"),
+        rule=known.pop("gate"),
+        num_runs=2 if known.pop("by_run") else None,
+        same_inputs=known.pop("same_inputs", False),
+    )
+    strict = known.pop("strict")
+    pieces = FilePieces(folder=folder, rows=known.pop("rows"), writer=RowWriter.of(plan, strict=strict))
+    return Worker(plan=plan, index=None, pieces=pieces, strict=strict, **known)
+
+
+def with_plan(made, **changes):
+    """Return a worker with another plan."""
+    return attrs.evolve(made, plan=attrs.evolve(made.plan, **changes))

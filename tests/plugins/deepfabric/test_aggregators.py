@@ -1,0 +1,197 @@
+"""The family's figures."""
+
+import copy
+import json
+import math
+
+import pytest
+
+from gradestack import Grade, Key, Outcome, testing
+from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics, band
+from gradestack_plugins.deepfabric.exporter import native_metrics
+from gradestack_plugins.deepfabric.grader import DeepFabric
+
+PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+F = ("f", {"a": "x"})
+
+
+@pytest.fixture
+def grades(df):
+    """Grades of: right twice, selection only, parameters only, an error, an abstention, a missing reply, a skip."""
+
+    def make(profile, **options):
+        tools = [df.tool("f", ["a"], a="string"), df.tool("g")]
+        pairs = [
+            (df.record(F, tools), df.reply(F)),
+            (df.record(F, tools), df.reply(F)),
+            (df.record(F, tools), df.reply(("f", {}))),
+            (df.record(F, tools), df.reply(("g", {}))),
+            (df.record(F, tools), {"kind": "exception", "message": "m"}),
+            (df.record(None, tools), df.reply()),
+        ]
+        made = [df.grade(record, reply, profile, **options) for record, reply in pairs]
+        return [*made, Grade(outcome=Outcome.MISSING), Grade(outcome=Outcome.SKIPPED)]
+
+    return make
+
+
+FIGURES = {
+    # N = 7: the skipped sample is left out, the missing one is not
+    "documented": (4 / 7, 4 / 7, 3 / 7, 5),
+    "upstream": (3 / 7, 3 / 7, 2 / 7, 5),
+}
+
+
+@PROFILES
+def test_figures(df, grades, profile):
+    """Rates divide by all but skipped samples; errors, missing replies, and abstentions upstream, can only lose."""
+    metrics = df.fold(DeepFabricMetrics(profile=profile), grades(profile))
+    selection, parameters, execution, processed = FIGURES[profile]
+    assert metrics["tool_selection_accuracy"] == selection
+    assert metrics["parameter_accuracy"] == parameters
+    assert metrics["execution_success_rate"] == execution
+    assert metrics["response_quality"] == 0.0
+    assert math.isclose(metrics["overall_score"], 0.4 * selection + 0.35 * parameters + 0.25 * execution, abs_tol=1e-15)
+    assert metrics["samples_evaluated"] == 7
+    assert metrics["samples_processed"] == processed
+    assert metrics["processing_errors"] == 7 - processed
+    assert (metrics["samples_missing"], metrics["samples_skipped"]) == (1, 1)
+    assert metrics["tool_selection_accuracy_attempted"] == selection * 7 / processed
+    assert math.isclose(metrics["overall_score_attempted"], metrics["overall_score"] * 7 / processed)
+    assert metrics["undefined"] == {}
+
+
+def test_error_samples_lower_every_rate(df, grades):
+    """One error more makes every rate smaller, and not those over attempted samples."""
+    before = grades("documented")
+    error = before[4]
+    few, many = (df.fold(DeepFabricMetrics(), found) for found in (before, [*before, error]))
+    for name in ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "overall_score"):
+        assert many[name] < few[name]
+        assert many[f"{name}_attempted"] == few[f"{name}_attempted"]
+    assert many["processing_errors"] == few["processing_errors"] + 1
+
+
+@PROFILES
+def test_only_errors(df, grades, profile):
+    """When everything fails, the rates are 0 and every sample is an error."""
+    error = grades(profile)[4]
+    metrics = df.fold(DeepFabricMetrics(profile=profile), [error] * 3)
+    assert [metrics[name] for name in ("tool_selection_accuracy", "overall_score", "response_quality")] == [0.0] * 3
+    assert (metrics["samples_evaluated"], metrics["samples_processed"], metrics["processing_errors"]) == (3, 0, 3)
+    assert metrics["overall_score_attempted"] == (0.0 if profile == "upstream" else None)
+
+
+@PROFILES
+def test_no_samples(df, profile):
+    """Nothing to divide by: 0.0 upstream, null with a reason in documented; counts are 0, and there is no band."""
+    metrics = df.fold(DeepFabricMetrics(profile=profile), [Grade(outcome=Outcome.SKIPPED)])
+    value = 0.0 if profile == "upstream" else None
+    for name in (
+        "tool_selection_accuracy",
+        "parameter_accuracy",
+        "execution_success_rate",
+        "response_quality",
+        "overall_score",
+    ):
+        assert metrics[name] == value
+        assert (name in metrics["undefined"]) is (value is None)
+    assert (metrics["samples_evaluated"], metrics["processing_errors"]) == (0, 0)
+    assert metrics["interpretation"]["band"] is None
+    assert metrics["interpretation"]["advice"] == []
+
+
+def test_overall_score_follows_the_weights(df, grades):
+    """The overall score is the mean of the sample scores, whatever the weights."""
+    weights = {"tool_selection": 0.2, "parameter_accuracy": 0.2, "execution_success": 0.6}
+    metrics = df.fold(DeepFabricMetrics(), grades("documented", weights=weights))
+    assert math.isclose(metrics["overall_score"], (0.2 * 4 + 0.2 * 4 + 0.6 * 3) / 7)
+
+
+def test_weights_without_a_score_leave_the_rates(df, grades):
+    """With a weight of NaN the rates stand and the overall score is null, with a reason."""
+    metrics = df.fold(DeepFabricMetrics(profile="upstream"), grades("upstream", weights={"tool_selection": math.nan}))
+    assert metrics["tool_selection_accuracy"] == 3 / 7
+    assert metrics["samples_processed"] == 5
+    assert metrics["overall_score"] is None
+    assert "not finite" in metrics["undefined"]["overall_score"]
+    assert metrics["overall_score_attempted"] is None
+
+
+def test_native_overall_score_sums_from_left_to_right(df, grades):
+    """The result file's overall score is the weighted sum of the rounded rates, one rounding per step."""
+    found = grades("upstream")
+    metrics = df.fold(DeepFabricMetrics(profile="upstream"), found)
+    native = native_metrics(metrics, DeepFabric(profile="upstream"))
+    assert list(native) == [
+        "tool_selection_accuracy",
+        "parameter_accuracy",
+        "execution_success_rate",
+        "response_quality",
+        "overall_score",
+        "samples_evaluated",
+        "samples_processed",
+        "processing_errors",
+    ]
+    expected = 3 / 7 * 0.40
+    expected += 3 / 7 * 0.35
+    expected += 2 / 7 * 0.25
+    expected += 0.0 * 0.00
+    assert native["overall_score"] == expected
+
+
+def test_native_overall_score_with_odd_weights(df, grades):
+    """NaN as a weight gives NaN upstream, but an empty set is 0.0 all the same; unknown weights always give 0."""
+    nan = DeepFabric(profile="upstream", weights={"tool_selection": math.nan})
+    figures = df.fold(DeepFabricMetrics(profile="upstream"), grades("upstream"))
+    assert math.isnan(native_metrics(figures, nan)["overall_score"])
+    unknown = DeepFabric(profile="upstream", weights={"accuracy": 0.5, "exact_match": 0.3, "f1_score": 0.2})
+    assert native_metrics(figures, unknown)["overall_score"] == 0.0
+    empty = df.fold(DeepFabricMetrics(profile="upstream"), [])
+    assert native_metrics(empty, nan)["overall_score"] == 0.0
+    assert native_metrics(df.fold(DeepFabricMetrics(), []), DeepFabric())["overall_score"] is None
+
+
+BANDS = [(1.0, "excellent"), (0.9, "excellent"), (0.8999, "good"), (0.75, "good"), (0.7499, "fair"), (0.5, "fair")]
+
+
+@pytest.mark.parametrize(
+    ("score", "name"), [*BANDS, (0.4999, "poor"), (0.0, "poor"), (-1.0, "poor"), (7.0, "excellent")]
+)
+def test_bands_include_their_lower_bound(score, name):
+    """90, 75 and 50 % each begin a band."""
+    assert band(score) == name
+
+
+def test_interpretation_advises_on_low_rates_only(df, grades):
+    """Each rate below 0.75 has its advice, a rate of 0.75 has none, and the band is that of the overall score."""
+    found = grades("documented")
+    low = df.fold(DeepFabricMetrics(), found)["interpretation"]
+    assert low["band"] == "fair"
+    assert [entry["metric"] for entry in low["advice"]] == [
+        "tool_selection_accuracy",
+        "parameter_accuracy",
+        "execution_success_rate",
+    ]
+    fine = df.fold(DeepFabricMetrics(), [found[0], found[0], found[0], found[3]])["interpretation"]
+    assert fine["band"] == "good"
+    assert [entry["metric"] for entry in fine["advice"]] == []
+    assert [(entry["band"], entry["from"]) for entry in fine["bands"]] == [
+        ("excellent", 0.9),
+        ("good", 0.75),
+        ("fair", 0.5),
+        ("poor", 0.0),
+    ]
+
+
+@PROFILES
+def test_laws(df, grades, profile):
+    """Merging is associative and exact, states are JSON, and memory is constant, on own and on foreign grades."""
+    aggregator = DeepFabricMetrics(profile=profile)
+    own = [(Key(id=str(n), ordinal=n), grade) for n, grade in enumerate(grades(profile) * 9)]
+    testing.check_aggregator(aggregator, own)
+    testing.check_aggregator(aggregator)
+    state = testing.fold(aggregator, own)
+    before = copy.deepcopy(state)
+    aggregator.finish(state)
+    assert state == before == json.loads(json.dumps(state))

@@ -1,0 +1,47 @@
+"""Code of the user's own on a cluster."""
+
+import logging
+
+import gradestack
+from gradestack_plugins.engines.dask_cluster import _scheduler
+from gradestack_plugins.engines.dask_local import LocalWorkers
+
+CODE = """\
+from gradestack import Grade, Grader
+from beside import SCORE
+
+class Mine(Grader):
+    def grade(self, sample):
+        return Grade(score=SCORE)
+
+def alone(sample):
+    return SCORE
+"""
+
+
+def test_a_cluster_loads_the_code_of_each_run(tmp_path):
+    """By file and name, the module beside it too; workers that stay take what has changed since the last run."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    (tmp_path / "mine.py").write_text(CODE)
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.jsonl").write_text('{"id": "a", "predicted": "x"}\n')
+    files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    graders = [f"{tmp_path}/mine.py:Mine", f"{tmp_path}/mine.py:alone"]
+    (tmp_path / "workers").mkdir()
+    with _scheduler() as address:
+        workers = LocalWorkers(address, 1, None, tmp_path / "workers")
+        workers.tend()
+        try:
+            for score in (0.25, 0.5):
+                (tmp_path / "beside.py").write_text(f"SCORE = {score}\n")
+                report = gradestack.grade_files(
+                    files,
+                    graders=graders,
+                    output=tmp_path / "out",
+                    overrides=[f"engine={{kind: dask, address: {address}}}", "reports=[]"],
+                    allow_code=True,
+                )
+                scores = [row["grades"][key]["score"] for row in report.rows() for key in ("mine", "alone")]
+                assert scores == [score] * 4
+        finally:
+            workers.close()

@@ -1,0 +1,200 @@
+"""Aggregators ``binary`` and ``partial_statistics``."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.bands import BANDS, band_index
+
+FAILED = failed(Fault(category="data", code="x"))
+SKIPPED = skipped("x", "y")
+MISSING = Grade(outcome=Outcome.MISSING)
+
+
+def graded(score, reward=None, similarities=(), counts=None):
+    items = tuple(Item(id=str(i), parts={"argument_similarity": s}) for i, s in enumerate(similarities))
+    return Grade(score=score, parts={} if reward is None else {"reward": reward}, items=items, counts=counts or {})
+
+
+def test_binary(tau):
+    """Successes are scores above the threshold; failed, missing and skipped grades count in the totals only."""
+    out = tau.fold(Binary(), [graded(1.0), graded(0.9), graded(0.91), graded(0.0), FAILED, MISSING, SKIPPED])
+    assert out == {
+        "threshold": 0.9,
+        "successes": 2,
+        "n": 4,
+        "total": 7,
+        "success_rate": 0.5,
+        "success_rate_over_total": 2 / 7,
+        "average": float((1 + Fraction(0.9) + Fraction(0.91)) / 4),
+        "average_over_total": float((1 + Fraction(0.9) + Fraction(0.91)) / 7),
+    }
+
+
+def test_binary_threshold(tau):
+    """Another threshold gives other successes; one that is not finite is refused."""
+    assert tau.fold(Binary(threshold=0.5), [graded(0.5), graded(0.6)])["successes"] == 1
+    with pytest.raises(ValueError, match="threshold"):
+        Binary(threshold=math.inf)
+
+
+def test_binary_of_nothing(tau):
+    """Without graded samples the rates are undefined, with the reason; over the total they are 0 when any failed."""
+    out = tau.fold(Binary(), [])
+    assert (out["success_rate"], out["average"], out["average_over_total"]) == (None, None, None)
+    assert out["success_rate_reason"] == "no sample was graded"
+    assert out["average_over_total_reason"] == "there are no samples"
+    assert tau.fold(Binary(), [FAILED])["average_over_total"] == 0.0
+
+
+def test_partial_statistics_figures(tau):
+    """Average, range, histogram, binary block, accuracy and precision, over graded samples."""
+    counts = {"expected_calls": 2, "called": 1, "made_calls": 5}
+    grades = [graded(0.25, 0.0, [0.5], counts), graded(1.0, 1.0, [1.0, 0.75], counts), graded(0.5), FAILED, SKIPPED]
+    out = tau.fold(PartialStatistics(), grades)
+    assert (out["n"], out["total"], out["failed"]) == (3, 5, 1)
+    assert (out["average"], out["min"], out["max"]) == (float(Fraction(7, 12)), 0.25, 1.0)
+    assert out["average_over_total"] == 1.75 / 5
+    assert out["binary"] == {"threshold": 0.9, "n": 2, "successes": 1, "success_rate": 0.5, "average": 0.5}
+    assert (out["expected_calls"], out["called"], out["made_calls"]) == (4, 2, 10)
+    assert (out["tool_selection_accuracy"], out["argument_precision"]) == (0.5, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("score", "place"),
+    [
+        (0.0, 0),
+        (0.19, 0),
+        (0.2, 1),
+        (0.4, 2),
+        (0.6, 3),
+        (0.8, 4),
+        (math.nextafter(1, 0), 4),
+        (1.0, 5),
+        (1.5, 5),
+        (-1.0, 0),
+    ],
+)
+def test_histogram_bins(tau, score, place):
+    """Lower bounds belong to the bin; 1.0 has its own; scores outside go to the ends."""
+    bins = tau.fold(PartialStatistics(), [graded(score)])["histogram"]
+    assert [entry["count"] for entry in bins] == [int(index == place) for index in range(6)]
+    assert [(entry["lower"], entry["upper"]) for entry in bins] == [
+        (0.0, 0.2),
+        (0.2, 0.4),
+        (0.4, 0.6),
+        (0.6, 0.8),
+        (0.8, 1.0),
+        (1.0, 1.0),
+    ]
+    assert bins[place]["share"] == 1.0
+
+
+def test_interesting_cases(tau):
+    """Both lists take strict bounds, count all and name the first three in input order."""
+    keys = [Key(id=str(number), run=0, ordinal=number) for number in range(9)]
+    grades = [
+        graded(0.71, 0.0),
+        graded(0.7, 0.0),
+        graded(1.0, 0.1),
+        graded(1.0, 0.0),
+        graded(0.9, 0.05),
+        graded(0.8, 0.0),
+        graded(0.79, 1.0),
+        graded(0.8, 1.0),
+        graded(0.0, 0.9),
+    ]
+    out = tau.fold(PartialStatistics(), zip(keys, grades, strict=True))
+    assert out["binary_fail_high_partial"] == {
+        "total": 4,
+        "first": [
+            {"id": "0", "run": 0, "score": 0.71},
+            {"id": "3", "run": 0, "score": 1.0},
+            {"id": "4", "run": 0, "score": 0.9},
+        ],
+    }
+    assert out["binary_success_low_partial"] == {"total": 1, "first": [{"id": "6", "run": 0, "score": 0.79}]}
+
+
+def test_undefined_figures_are_null_with_a_reason(tau):
+    """Nothing to divide by: null, and why."""
+    out = tau.fold(PartialStatistics(), [graded(1.0)])
+    assert (out["tool_selection_accuracy"], out["argument_precision"]) == (None, None)
+    assert out["tool_selection_accuracy_reason"] == "no call is expected in any graded sample"
+    assert out["argument_precision_reason"] == "no expected tool was called"
+    assert out["binary"]["average"] is None
+    assert out["binary"]["average_reason"] == "no graded sample has a recorded reward"
+    empty = tau.fold(PartialStatistics(), [])
+    assert (empty["average"], empty["min"], empty["max"]) == (None, None, None)
+    assert [entry["share"] for entry in empty["histogram"]] == [None] * 6
+    assert "average_reason" not in tau.fold(PartialStatistics(), [graded(1.0)])
+
+
+def test_parts_that_are_not_finite_are_left_out(tau):
+    """A reward or similarity of another grader that is no finite number is ignored."""
+    out = tau.fold(PartialStatistics(), [graded(1.0, math.nan, [math.inf, 0.5])])
+    assert (out["binary"]["n"], out["argument_precision"]) == (0, 0.5)
+
+
+def test_bands():
+    """Lower bounds belong to the band, 1.0 is its own band, and the aggregator counts samples per band."""
+    labels = {score: BANDS[band_index(score)].label for score in (1.0, 0.95, 0.9, 0.4, 0.39, 0.0, -1.0)}
+    assert labels == {
+        1.0: "perfect",
+        0.95: "near miss",
+        0.9: "near miss",
+        0.4: "partial success",
+        0.39: "wrong approach",
+        0.0: "wrong approach",
+        -1.0: "wrong approach",
+    }
+
+
+def test_bands_are_shown_as_interpretation(tau):
+    """The bands come with the figures, best first, each with its words and number of samples."""
+    bands = tau.fold(PartialStatistics(), [graded(0.95), graded(0.0), graded(0.1)])["interpretation"]["bands"]
+    assert [(band["lower"], band["upper"], band["samples"]) for band in bands] == [
+        (1.0, 1.0, 0),
+        (0.9, 1.0, 1),
+        (0.4, 0.9, 0),
+        (0.0, 0.4, 2),
+    ]
+    assert bands[1]["text"].startswith("near miss: ")
+
+
+scores = st.sampled_from([0.0, 0.1, 0.3, 0.7, 0.75, 1 / 3, 1.0]) | st.floats(0, 1)
+rewards = st.sampled_from([None, 0.0, 1.0, 0.1])
+entries = st.builds(
+    graded, scores, rewards, st.lists(scores, max_size=2), st.just({"expected_calls": 2, "called": 1})
+) | st.sampled_from([FAILED, SKIPPED, MISSING])
+
+
+@pytest.mark.parametrize("aggregator", [Binary(), PartialStatistics()])
+@given(data=st.lists(st.lists(entries, max_size=5), min_size=1, max_size=4))
+def test_any_split_gives_the_same_metrics(tau, aggregator, data):
+    """Folding in pieces and merging equals folding at once; states survive JSON; the right side is not changed."""
+    graded_keys = [(Key(id=str(i % 3), run=i, ordinal=i), grade) for i, grade in enumerate(sum(data, []))]  # noqa: RUF017
+    states, at = [], 0
+    for piece in data:
+        state = aggregator.start()
+        for key, grade in graded_keys[at : at + len(piece)]:
+            state = aggregator.add(state, key, grade)
+        at += len(piece)
+        assert json.loads(json.dumps(state)) == state
+        states.append(state)
+    expected = tau.fold(aggregator, graded_keys)
+    merged = aggregator.start()
+    for state in states:
+        before = json.dumps(state)
+        merged = aggregator.merge(merged, state)
+        assert json.dumps(state) == before
+    assert aggregator.finish(merged) == expected
+    assert aggregator.finish(merged) == expected

@@ -1,0 +1,205 @@
+"""Exporter ``tau_bench`` and the text forms behind it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Sample, Shard
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
+from gradestack_plugins.tau_bench.exporter import STATISTICS, TauBenchExporter
+from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.layout import indented, partial_name, statistics_block
+from gradestack_plugins.tau_bench.reader import TauBench
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def export(path, **options):
+    """Return the artefacts of a file, put together as the kernel does."""
+    reader, grader, exporter = TauBench(), TauPartial(**options), TauBenchExporter()
+    given_input = Input(path=path, name=path.stem, shown=path.name)
+    chunks: dict[str, list[str]] = {}
+    grades = []
+    for shard in reader.plan(Inputs(data=(given_input,)), None):
+        for record in reader.read(shard, None):
+            made = {} if isinstance(record, BadRecord) else {"tau_partial": grader.grade(record)}
+            grades += [(record, grade) for grade in made.values()]
+            for artefact, text in exporter.row(record, made, shard):
+                chunks.setdefault(artefact, []).append(text)
+    summary = summarise(given_input, reader, grader, grades)
+    files = {}
+    for artefact, texts in chunks.items():
+        head, tail = exporter.frame(artefact, summary)
+        files[artefact] = head + exporter.separator.join(texts) + tail
+    return files | dict(exporter.finish(summary))
+
+
+def summarise(given_input, reader, grader, grades):
+    """Return what the kernel tells an exporter at the end."""
+    statistics = PartialStatistics()
+    state = statistics.start()
+    for sample, grade in grades:
+        state = statistics.add(state, key_of(sample), grade)
+    aggregates = {"partial_statistics": statistics.finish(state)}
+    graders = {"tau_partial": GraderSummary(key="partial", grader=grader, states={}, aggregates=aggregates)}
+    return ExportSummary(input=given_input, reader=reader, profile="documented", graders=graders)
+
+
+def key_of(sample):
+    from gradestack import Key
+
+    return Key(id=sample.id, run=sample.run)
+
+
+@given(json_values)
+def test_indented_is_what_the_standard_library_writes(value):
+    """The writer gives the standard library's text, at the top and one level deep."""
+    assert indented(value) == json.dumps(value, indent=2)
+    assert f"[\n  {indented(value, 1)}\n]" == json.dumps([value], indent=2)
+
+
+def test_indented_writes_values_of_any_depth():
+    """Values nested too deeply for the standard library's writer are written."""
+    value = json.loads("[" * 900 + '{"a": 1}' + "]" * 900)
+    text = indented(value)
+    assert json.loads(text) == value
+    assert text.splitlines()[901] == "  " * 901 + '"a": 1'
+
+
+@pytest.mark.parametrize(
+    ("name", "new"),
+    [
+        ("r.json", "r_partial.json"),
+        ("a.json.json", "a_partial.json_partial.json"),
+        ("r", "r_partial.json"),
+        ("r.txt", "r.txt_partial.json"),
+    ],
+)
+def test_output_names(name, new):
+    """Every ".json" is replaced; a name without one gets the ending."""
+    assert partial_name(name) == new
+
+
+def test_partial_file_is_byte_for_byte(tau, tmp_path):
+    """The file is the input's list with ``partial_score``, as ``json.dump`` with an indent of two writes it."""
+    records = [
+        tau.record(
+            [("a", {"x": 1, "y": 2})],
+            [tau.call("a", {"x": 1})],
+            zeta=1.0,
+            alpha="é \ud83d\ude00 \ud800",
+            nan=float("nan"),
+        ),
+        tau.record([], [], task_id="t", empty=[], more={}, partial_score="old", last=1e16),
+        tau.record(info=None),
+        {"no": "task"},
+        7,
+    ]
+    path = tmp_path / "my.results.json"
+    path.write_text(json.dumps(records))
+    scored = json.loads(json.dumps(records))
+    for record, score in zip(scored, (0.4 + 0.6 * 0.5, 1.0, None), strict=False):
+        record["partial_score"] = score
+    assert export(path)["my.results_partial.json"] == json.dumps(scored, indent=2)
+
+
+def test_skipped_scores_are_null(tau, tmp_path):
+    """A sample left out by an option has a null score in the file."""
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps([tau.record([], [])]))
+    (record,) = json.loads(export(path, no_expected="skip")["r_partial.json"])
+    assert record["partial_score"] is None
+
+
+def test_unparsable_records_are_left_out(tau, tmp_path):
+    """Text that could not be parsed cannot be written again; the other records are."""
+    path = tmp_path / "r.json"
+    path.write_text('[{"task_id": nope}, ' + json.dumps(tau.record([], [])) + "]")
+    (record,) = json.loads(export(path)["r_partial.json"])
+    assert record["partial_score"] == 1.0
+
+
+def test_samples_of_other_readers_are_not_written(tmp_path):
+    """Only records of the format's own reader have a place in its file."""
+    shard = Shard(ordinal=0, input=Input(path=tmp_path / "r.json", name="r", shown="r.json"))
+    assert list(TauBenchExporter().row(Sample(id="x"), {"tau_partial": Grade(score=1.0)}, shard)) == []
+
+
+def test_statistics_block_character_for_character(tau, tmp_path):
+    """The block of a small file, written out by hand."""
+    right, half = tau.call("a", {"x": 1, "y": 2}), tau.call("a", {"x": 1})
+    wanted = [("a", {"x": 1, "y": 2})]
+    records = [
+        tau.record(wanted, [right], task_id=0, reward=1.0),
+        tau.record(wanted, [half], task_id=1, reward=1.0),
+        tau.record(wanted, [right], task_id="two", reward=0.0),
+        tau.record(wanted, [], task_id=3, reward=0.0),
+        tau.record([], [right], task_id=4, reward=1.0),
+        tau.record(wanted, [right], task_id=5, reward=0.0),
+        tau.record(wanted, [right], task_id=6, reward=0.0),
+        tau.record(wanted, [right], task_id=7, reward=0.0),
+    ]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(records))
+    assert export(path)[STATISTICS] == (
+        "\n"
+        "=== SCORING STATISTICS ===\n"
+        "Total tasks: 8\n"
+        "\n"
+        "Binary Scoring:\n"
+        "  Success rate: 3/8 (37.5%)\n"
+        "  Average: 0.375\n"
+        "\n"
+        "Partial Scoring:\n"
+        "  Average: 0.713\n"
+        "  Min: 0.000\n"
+        "  Max: 1.000\n"
+        "\n"
+        "Partial Score Distribution:\n"
+        "  [0.0-0.2):   2 tasks ( 25.0%)\n"
+        "  [0.2-0.4):   0 tasks (  0.0%)\n"
+        "  [0.4-0.6):   0 tasks (  0.0%)\n"
+        "  [0.6-0.8):   1 tasks ( 12.5%)\n"
+        "  [0.8-1.0):   0 tasks (  0.0%)\n"
+        "  [1.0]:   5 tasks ( 62.5%)\n"
+        "\n"
+        "Interesting Cases:\n"
+        "  Binary fail but partial > 0.7: 4 tasks\n"
+        "    Task two: partial=1.00\n"
+        "    Task 5: partial=1.00\n"
+        "    Task 6: partial=1.00\n"
+        "  Binary success but partial < 0.8: 2 tasks\n"
+        "    Task 1: partial=0.70\n"
+        "    Task 4: partial=0.00\n"
+    )
+
+
+def test_empty_lists_of_cases_have_no_line(tau):
+    """Without interesting cases the block ends with their heading."""
+    block = statistics_block(tau.fold(PartialStatistics(), [Grade(score=1.0, parts={"reward": 1.0})]))
+    assert block.endswith("  [1.0]:   1 tasks (100.0%)\n\nInteresting Cases:\n")
+
+
+def test_records_left_out_of_the_block_are_told(tau):
+    """Where the original stops, the block covers the records that could be scored and says how many could not."""
+    failed = TauPartial().grade(tau.sample(tau.record(info=None)))
+    block = statistics_block(tau.fold(PartialStatistics(), [Grade(score=0.5), failed]))
+    assert "Total tasks: 1\nNot scored: 1\nWithout reward: 1\n\nBinary Scoring:\n  Success rate: 0/0 (n/a)\n" in block
+    assert "Average: n/a" in block
+    assert "[0.4-0.6):   1 tasks (100.0%)" in block
+    assert "Min: n/a" in statistics_block(tau.fold(PartialStatistics(), [failed]))
+
+
+def test_no_block_without_its_figures(tmp_path):
+    """Without the figures of ``partial_statistics`` there is no block."""
+    given_input = Input(path=tmp_path, name="r", shown="r")
+    summary = ExportSummary(input=given_input, reader=TauBench(), profile="documented", graders={})
+    assert TauBenchExporter().finish(summary) == {}

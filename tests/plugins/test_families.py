@@ -1,0 +1,109 @@
+"""Names and rooms of the plugin packages: what a file is called, and which files it may import."""
+
+import ast
+import re
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PLUGINS = Path(__file__).parents[2] / "plugins/gradestack_plugins"
+PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
+FAMILIES = ["deepfabric", "letta", "orchestrationbench", "stability", "tau_bench", "when2call"]
+
+FILES = {
+    "reader": {"reader"},
+    "grader": {"grader", "graders"},
+    "aggregator": {"aggregators"},
+    "exporter": {"exporter"},
+    "stack": {"stacks"},
+}
+"""File that holds a family's first component of a kind; further ones may stand in files of their own."""
+OTHER_NAMES = re.compile(
+    r"sniff.*|recogni[sz].*|aggregat(e|or|ion|ions)|exports?|exporters|stack|readers|record|grading"
+)
+"""What no file is called: recognition, records and the files above have one name in every family."""
+
+ROOMS = {
+    "orchestrationbench": [
+        "graphs",
+        "recorded",
+        "plans",
+        "calls",
+        "results",
+        "items",
+        "samples",
+        "side_files",
+        "graders",
+        "reader",
+        "scenario_reader",
+        "aggregators",
+        "exporter",
+        "stacks",
+    ],
+}
+"""Files and folders of a family, top down: each imports only its own folder and what stands above it."""
+
+
+def modules_of(package):
+    """Return the files of a package by their dotted names below it; "" is the package itself."""
+    modules = {}
+    for path in sorted((PLUGINS / package).rglob("*.py")):
+        parts = path.relative_to(PLUGINS / package).with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
+
+
+def imported(path, package):
+    """Return the modules of its own package that a file imports, anywhere in it, as dotted names below the package."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    own, modules = f"gradestack_plugins.{package}.", modules_of(package)
+    below = {name.removeprefix(own) for name in names if name.startswith(own)}
+    return {name if name in modules else name.rpartition(".")[0] for name in below} - {""}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_familys_files_are_named_by_their_duty(family):
+    """A reader is found in reader.py, an exporter in exporter.py, and so on, whichever family it is."""
+    package = import_module(f"gradestack_plugins.{family}")
+    first = {}
+    for component in package.gradestack_components():
+        module = component.target.partition(":")[0]
+        if module.startswith(f"{package.__name__}."):
+            first.setdefault(component.kind, module.removeprefix(f"{package.__name__}."))
+    assert {"reader", "grader", "stack"} <= first.keys() <= FILES.keys()
+    assert {kind: module for kind, module in first.items() if module not in FILES[kind]} == {}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_file_of_a_family_has_another_name_for_the_same_duty(family):
+    """Recognising files is recognition.py, never sniff.py or sniffing.py; so it is with the other duties."""
+    stems = {name.rpartition(".")[2] for name in modules_of(family)} - {"recognition"}
+    assert {stem for stem in stems if OTHER_NAMES.fullmatch(stem)} == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_two_modules_of_a_package_import_each_other(package):
+    """Neither directly nor over others."""
+    edges = {name: imported(path, package) - {name} for name, path in modules_of(package).items() if name}
+    TopologicalSorter(edges).prepare()  # raises CycleError, naming them
+
+
+@pytest.mark.parametrize("family", ROOMS)
+def test_each_room_imports_only_what_stands_above_it(family):
+    """Its own folder, and what comes earlier in the list of rooms."""
+    rooms = ROOMS[family]
+    modules = {name: path for name, path in modules_of(family).items() if name}
+    assert {name.partition(".")[0] for name in modules} == set(rooms)
+    below = {}
+    for name, path in modules.items():
+        here = rooms.index(name.partition(".")[0])
+        if late := {each for each in imported(path, family) if rooms.index(each.partition(".")[0]) > here}:
+            below[name] = late
+    assert below == {}

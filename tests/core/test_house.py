@@ -72,8 +72,8 @@ def imported_modules(path):
 
 
 def files_outside():
-    """Return what imports gradestack as its users do: plugins, examples, the third-party package, benchmarks."""
-    places = [FAMILIES, ROOT / "templates", ROOT / "examples", ROOT / "tests/third_party"]
+    """Return what imports gradestack as its users do: plugins, examples, the third-party package, typing tests."""
+    places = [FAMILIES, *(ROOT / each for each in ("templates", "examples", "tests/third_party", "typing_tests"))]
     return [path for place in places for path in sorted(place.rglob("*.py"))]
 
 

@@ -124,7 +124,7 @@ def _run_console(block, place):
             outputs[-1].append(line)
     script = "exec 2>&1\n" + "".join(f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands)
     done = subprocess.run(
-        ["bash", "-c", script], check=False, cwd=place, env=_environment(), capture_output=True, text=True, timeout=120
+        ["bash", "-c", script], check=False, cwd=place, env=_environment(), capture_output=True, text=True
     )
     printed = done.stdout.split(MARK)[:-1]
     assert len(printed) == len(commands), done.stdout
@@ -145,7 +145,6 @@ def _run_python(block, place):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == 0, f"{block.text}\n{done.stderr}"
     if expected:

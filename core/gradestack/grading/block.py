@@ -1,6 +1,6 @@
 """The path every sample takes: graded, kept as a row, counted, folded into the metrics, exported.
 
-Whatever can be looked up once per shard is: bound methods, keys, files. Nothing here keeps a sample.
+Nothing here keeps a sample.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from gradestack.grading.guarded import guarded_grade
+from gradestack.grading.guarded import guarded_grades
 from gradestack.grading.plan import Stage
 from gradestack.grading.turns import grade_sample
 from gradestack.model import Grade, Sample, Status
@@ -51,8 +51,7 @@ class Graders:
             try:
                 if stage.extractor is None and usual and _OK in stage.component.handles:
                     method = stage.component.brief if self._brief else stage.component.grade
-                    for sample in samples:
-                        column.append(guarded_grade(method, stage, sample, strict=self._strict))
+                    guarded_grades(method, stage, samples, column, strict=self._strict)
                 else:
                     for sample in samples:
                         grade, text = grade_sample(stage, sample, strict=self._strict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gradestack.errors import PluginError
 from gradestack.grading.plan import Stage
@@ -15,34 +15,46 @@ TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
 
 
-_forked: list[bool] = []
-"""Not empty in a process that was forked since it began to grade."""
+_forked: list[bool] = []  # not empty in a process that was forked since it began to grade
 if hasattr(os, "register_at_fork"):  # not on every system
     os.register_at_fork(after_in_child=lambda: _forked.append(True))
 begin_grading = _forked.clear
 """Take this process for the one that grades, whoever forked it."""
 
 
-def guarded_grade(method: Callable[[Sample], Grade], stage: Stage, sample: Sample, *, strict: bool) -> Grade:
-    """Return what a grader's method says about a sample; a failed grade that names it, whatever it raises.
+def guarded_grades(
+    method: Callable[[Sample], Grade], stage: Stage, samples: Iterable[Sample], into: list[Grade], *, strict: bool
+) -> None:
+    """Add what a grader's method says about each sample; a failed grade that names it, whatever it raises.
 
     A grader may fork. A child that comes back here is none of ours and ends: it would grade the rest a second time.
 
     Raises:
         PluginError: It raised or broke the contract, and ``strict`` is set.
     """
-    try:
+    for sample in samples:
         try:
-            grade = method(sample)
-        finally:
-            if _forked:
-                os._exit(0)
-        problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
-        return _raised(stage, sample, error, strict=strict)
-    return grade if problem is None else _unsound(stage, sample, problem, strict=strict)
+            try:
+                grade = method(sample)
+            finally:
+                if _forked:
+                    os._exit(0)
+            problem = (
+                check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
+            )
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
+            into.append(_raised(stage, sample, error, strict=strict))
+            continue
+        into.append(grade if problem is None else _unsound(stage, sample, problem, strict=strict))
+
+
+def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
+    """Return one grade, made likewise."""
+    found: list[Grade] = []
+    guarded_grades(stage.component.grade, stage, [sample], found, strict=strict)
+    return found[0]
 
 
 def _raised(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:

@@ -2,8 +2,7 @@
 
 What is nested too deeply for a recursive function depends on how deep the stack already is, which differs between a
 script, the command line, a worker process and a worker thread. So that the same records are too deep everywhere, the
-interpreter's limit is moved for the time of a shard, by what the stack holds already. What is left is a frame or two,
-by which the interpreter counts calls differently once it has specialised the code that makes them.
+interpreter's limit is moved for the time of a shard, by what the stack holds already, but for a frame or two.
 """
 
 from __future__ import annotations
@@ -44,16 +43,12 @@ def even_depth() -> Iterator[None]:
 
 
 _ALLOCATIONS = 10_000
-"""Objects made and not freed between two looks: a block of samples has more than the interpreter's usual 700, so that
-it would look every few samples, at objects that are about to be freed anyway. Many more do not fit into caches."""
+"""Objects made and not freed between two looks: more than a block of samples has, few enough to fit into caches."""
 
 
 @contextmanager
 def fewer_collections() -> Iterator[None]:
-    """Have the collector look at young objects less often; a caller that has it off, or rarer still, is left alone.
-
-    Merging results makes as many as grading: every state holds thousands of small lists.
-    """
+    """Have the collector look at young objects less often; a caller that has it off, or rarer still, is left alone."""
     before = gc.get_threshold()
     if not 0 < before[0] < _ALLOCATIONS:
         yield

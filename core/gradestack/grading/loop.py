@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from gradestack.api import Engine, Shard
@@ -55,7 +55,7 @@ class Loop:
         worker = self.open()
         rest = self.shards[self.resumed :]
         try:
-            with fewer_collections(), _closing(engine.map(worker, rest) if rest else iter(())) as results:
+            with fewer_collections(), contextlib.closing(_results(engine, worker, rest)) as results:
                 for result, shard in zip(results, rest, strict=False):
                     with Interruption(patient=True) as interruption:
                         self._merge(result, shard)
@@ -173,12 +173,7 @@ def _source(entry: dict[str, Any]) -> Source:
     return Source(**{name: entry[name] for name in ("file", "ordinal", "line")})
 
 
-@contextlib.contextmanager
-def _closing(results: Iterator[ShardResult]) -> Iterator[Iterator[ShardResult]]:
-    """End the engine's work on leaving, whatever the reason: nobody takes its results any more."""
-    try:
-        yield results
-    finally:
-        close = getattr(results, "close", None)
-        if close is not None:
-            close()
+def _results(engine: Engine, worker: Worker, shards: Sequence[Shard]) -> Generator[ShardResult]:
+    """Yield an engine's results; closed, it ends the engine's work: nobody takes its results any more."""
+    if shards:
+        yield from engine.map(worker, shards)

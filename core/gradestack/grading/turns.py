@@ -23,7 +23,7 @@ def grade_sample(stage: Stage, sample: Sample, *, strict: bool = False) -> tuple
     if sample.status not in stage.component.handles and not regrade:
         return unhandled(sample), None
     if stage.extractor is None:
-        return guarded_grade(stage.component.grade, stage, sample, strict=strict), None
+        return guarded_grade(stage, sample, strict=strict), None
     if isinstance(sample.expected.text, tuple) and not stage.component.alternatives:
         return _per_turn(stage, sample, sample.expected.text, strict=strict)
     return _submitted(stage, sample, strict=strict)
@@ -46,7 +46,7 @@ def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, st
         return failed(Fault(category="extraction", code="raised", message=said, type=type(error).__name__)), ""
     if not text and stage.profile == "documented":
         return failed(Fault(category="extraction", code="empty_submission", message="the submission is empty")), ""
-    return guarded_grade(stage.component.grade, stage, replace(sample, text=text), strict=strict), text
+    return guarded_grade(stage, replace(sample, text=text), strict=strict), text
 
 
 def _per_turn(stage: Stage, sample: Sample, truths: tuple[str, ...], *, strict: bool) -> tuple[Grade, str]:

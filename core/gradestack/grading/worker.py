@@ -1,7 +1,6 @@
 """What happens to one shard: samples in; rows, native chunks, aggregator states and counts out.
 
-A worker is picklable and holds everything it needs, so that any engine can run it anywhere. Only shards go to a worker
-and only finished results come back; samples never cross a process border.
+A worker is picklable, so that any engine can run it anywhere. Samples never cross a process border.
 """
 
 from __future__ import annotations

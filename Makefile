@@ -4,16 +4,26 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO := gradestack-runs/demo
+THIRD := tests/third_party/gradestack-shout
+DOWNSTREAM := build/downstream
 
-.PHONY: help demo test coverage lint format bench clean
+# Most tests start the program anew: what it imports is compiled once, whatever the shell says.
+export PYTHONDONTWRITEBYTECODE =
+
+.PHONY: help demo test proofs matrix downstream coverage lint style types typing format changelog bench clean
 
 help:
-	@echo "make demo      install, grade the bundled example, write a report"
-	@echo "make test      install with dev extras; lint, types, tests"
-	@echo "make coverage  the tests once more, and which lines and branches they reach; slow"
-	@echo "make lint      lint and types only"
-	@echo "make format    format the code"
-	@echo "make bench     run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
+	@echo "make demo        install, grade the bundled example, write a report"
+	@echo "make test        install with dev extras; lint, types, tests"
+	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
+	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
+	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
+	@echo "make coverage    the tests and proofs once more, and which lines and branches they reach; slow"
+	@echo "make lint        lint and types only: style, types, typing"
+	@echo "make typing      the types of the public names, by mypy and pyright"
+	@echo "make format      format the code"
+	@echo "make changelog   print what the fragments in changelog.d come to"
+	@echo "make bench       run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -35,11 +45,19 @@ demo: $(VENV)/.installed
 	@echo
 	@echo "Open the report: $(CURDIR)/$(DEMO)/report.html"
 
-lint: $(VENV)/.installed-dev
+lint: style types typing
+
+style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/mypy benchmarks/*.py benchmarks/peer_side/*.py
+
+typing: $(VENV)/.installed-dev
+	$(BIN)/mypy typing_tests
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -48,11 +66,26 @@ format: $(VENV)/.installed-dev
 test: lint
 	$(BIN)/pytest --numprocesses auto
 
+proofs: $(VENV)/.installed-dev
+	$(BIN)/pytest --numprocesses auto -m proof
+
+matrix: $(VENV)/.installed-dev
+	$(BIN)/nox
+
+downstream:
+	rm -rf $(DOWNSTREAM)
+	$(PYTHON) -m venv $(DOWNSTREAM)
+	$(DOWNSTREAM)/bin/python -m pip --disable-pip-version-check install --quiet . '$(THIRD)[test]'
+	cd $(THIRD) && $(abspath $(DOWNSTREAM))/bin/python -m pytest
+
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto -m "proof or not proof" --cov --cov-report=term
+
+changelog: $(VENV)/.installed-dev
+	$(BIN)/towncrier build --draft --version unreleased
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/collect.py --cache $(VENV)/bench
 
 clean:
-	rm -rf $(VENV) build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .nox build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache

@@ -1,8 +1,120 @@
-"""What every test may rely on."""
+"""What every test may rely on; runs that stand still at a record, so that what happens meanwhile needs no clock."""
 
+import contextlib
+import json
+import os
 import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")  # no example fails because the machine has much to do
 
 
 def pytest_configure():
     """Ctrl-C interrupts, also where the tests were started in the background of a shell, which has it ignored."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+GRADER = '''
+import os
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def grade(sample, submission):
+    """Score what the sample says, once the way is open."""
+    if sample.facets["held"]:
+        (HERE / f"held-{os.getpid()}").touch()
+        while not (HERE / "open").exists():
+            time.sleep(0.01)
+    return float(submission)
+'''
+
+
+class Held:
+    """Files of records, each a range of its own, and a suite that stands still at those of the last files.
+
+    Attributes:
+        free: Records before the first that is held.
+        count: All of them.
+    """
+
+    def __init__(self, place, *, files=12, records=20, free=8):
+        self.place, self.free, self.count = place, free * records, files * records
+        self._running = []
+        (place / "grader.py").write_text(GRADER)
+        for file in range(files):
+            numbers = range(file * records, (file + 1) * records)
+            facets = {"held": file >= free}
+            rows = [{"id": f"t{n}", "predicted": str((n % 5) / 4), "facets": facets} for n in numbers]
+            (place / f"{file:02}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        grader = {"kind": "python_function", "file": "grader.py", "name": "grade"}
+        suite = {"name": "held", "target": {"paths": ["*.jsonl"]}, "graders": {"g": grader}, "reports": []}
+        (place / "suite.yaml").write_text(yaml.safe_dump(suite))
+
+    def open(self):
+        """Let runs through, those that stand still and those to come."""
+        (self.place / "open").touch()
+
+    def shut(self):
+        """Have the next run stand still."""
+        for path in (*self.place.glob("held-*"), self.place / "open"):
+            path.unlink(missing_ok=True)
+
+    def start(self, *options, program=("-m", "gradestack.cli")):
+        """Start the command in a group of its own."""
+        command = [sys.executable, *program, "run", "suite.yaml", "--allow-code", "--quiet", *map(str, options)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        run = subprocess.Popen(command, cwd=self.place, start_new_session=True, text=True, **pipes)
+        self._running.append(run)
+        return run
+
+    def stand_still(self, run, out, workers=1):
+        """Wait until all workers stand still and all that was graded before is on the disk."""
+        rows = self.place / f".{out}.unfinished/run/results.jsonl"
+
+        def true():
+            still = len(list(self.place.glob("held-*"))) >= workers
+            return run.poll() is not None or (still and rows.read_bytes().count(b"\n") >= self.free)
+
+        until(true)
+        assert run.poll() is None, run.communicate()
+
+    def end(self):
+        """Leave no run behind."""
+        for run in self._running:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run.pid, signal.SIGKILL)
+            run.communicate()
+
+
+def until(true, seconds=300.0):
+    """Wait for something to come true; the limit is there for what never does."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.01)
+
+
+@pytest.fixture(name="until")
+def _until():
+    """Return the function that waits for something to come true."""
+    return until
+
+
+@pytest.fixture
+def held(tmp_path):
+    """A run that stands still at the ninth of twelve ranges."""
+    place = tmp_path / "held"
+    place.mkdir()
+    found = Held(place)
+    yield found
+    found.end()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 from collections.abc import Iterable
 
@@ -71,5 +70,7 @@ def storage_failed(error: BaseException) -> bool:
 
 def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return " (did you mean 'x'?)" for the closest known word, or ""."""
+    import difflib  # noqa: PLC0415 - only where something is wrong
+
     close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=cutoff)
     return f" (did you mean {close[0]!r}?)" if close else ""

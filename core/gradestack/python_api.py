@@ -222,7 +222,12 @@ def files_suite(
     }
     data |= {key: str(value) for key, value in given.items() if value is not None}
     if graders:
-        several = [graders] if isinstance(graders, str) else graders
+        wanted: Any = graders
+        several = wanted if isinstance(wanted, list | tuple) else [wanted]
+        for each in several:
+            if not isinstance(each, str):
+                msg = f"graders of files are names or FILE.py:NAME, got {each!r}; gradestack.stream takes objects, too"
+                raise ConfigError(msg)
         advice = "give one of them another key with --set graders.KEY=NAME instead"
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if graders and "stack" in data:

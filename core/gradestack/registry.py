@@ -6,14 +6,16 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pluggy
 
 from gradestack.api import KINDS, Component, Contract, Kind
 from gradestack.errors import ConfigError, PluginError, suggest
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 NAME = "gradestack"
 """Entry-point group, pluggy project name and hook prefix."""
@@ -263,6 +265,8 @@ def discover(extra: Iterable[tuple[str, object]] = (), *, limit: str | None = No
         limit: Names of the plugins to load, comma-separated, besides the built-in ones; "" loads only the built-in
             ones. Default: the environment variable ``GRADESTACK_PLUGINS``, and without it all.
     """
+    from importlib.metadata import entry_points  # noqa: PLC0415 - plugins that import their contracts need it not
+
     manager = pluggy.PluginManager(NAME)
     manager.add_hookspecs(Hooks)
     named = _named(os.environ.get("GRADESTACK_PLUGINS") if limit is None else limit)

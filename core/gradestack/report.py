@@ -121,6 +121,9 @@ class Report:
         if self.path is not None:
             yield from numbered_lines(self.path / ROWS)
         elif self.held is not None:
+            if self.held.closed:
+                msg = "the report is closed: rows that were never written are gone"
+                raise DataError(msg)
             number = place = 0
             while True:
                 self.held.seek(place)  # others may read between two rows

@@ -21,7 +21,7 @@ from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
-from gradestack.rundir.header import Checksums, header
+from gradestack.rundir.header import header
 from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
@@ -64,7 +64,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, started.isoformat(timespec="seconds"), Checksums(suite), timings, rows=True)
+        head = header(suite, started.isoformat(timespec="seconds"), timings, rows=True)
     except BaseException:
         held.file.close()
         raise
@@ -93,7 +93,6 @@ class _Run:
         self.progress = ProgressCount(options.progress, suite.headline)
         self.started, self.clock = datetime.now(UTC), time.perf_counter()
         self.timings: dict[str, Any] = {}
-        self.checksums: Checksums | None = None
 
     def staged(self) -> _Run:
         """Choose the place and open the directory the run is written in."""
@@ -132,8 +131,6 @@ class _Run:
 
     def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
         """After a failure keep what can be continued, remove everything else, and say which."""
-        if self.checksums is not None:
-            self.checksums.close()
         recorded = self.recorder.close(failed=error is not None and storage_failed(error))
         if error is None:
             return
@@ -154,7 +151,6 @@ class _Run:
     def whole(self) -> Report:
         """Grade, join, sum up, write pages, and move the directory into its place."""
         loop, staging, begun = self.loop, self.staging, time.perf_counter()
-        self.checksums = Checksums(self.suite)
         loop.execute(self.suite.engine.component)
         if self.recorder.damaged:
             self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
@@ -169,7 +165,7 @@ class _Run:
             loop.merged.interrupted = True
         self.timings["native"] = round(time.perf_counter() - begun, 3)
         with Interruption(patient=True) as late:
-            figures, head = self._figures(self.checksums)
+            figures, head = self._figures()
         report = Report(path=staging.path, header=head, summary=figures)
         self.progress.phase("pages")
         pages = Pages(interrupted=True) if late.requested else write_pages(self.suite.reports, report, staging.path)
@@ -184,13 +180,13 @@ class _Run:
             link_latest(path)
         return attrs.evolve(report, path=path, summary=figures, pages=tuple(path / page for page in pages.written))
 
-    def _figures(self, checksums: Checksums) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Write summary.json and header.json; return them as a later reader of the files sees them."""
         suite, loop, staging = self.suite, self.loop, self.staging
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
         figures = summary(suite, loop.merging, loop.merged, series)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, checksums, self.timings, rows=self.options.rows)
+        head = header(suite, self.recorder.started, self.timings, rows=self.options.rows)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:

@@ -25,6 +25,7 @@ def without_parsers(notes):
     return [note for note in notes if "no figure" in note and "No module named 'orjson'" not in note]
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize("name", sorted(ROWS))
 def test_a_script_makes_its_table(name, tmp_path):
     """It has its rows, and no item failed but for a reference parser that is not installed."""
@@ -34,6 +35,7 @@ def test_a_script_makes_its_table(name, tmp_path):
     assert {len(row) for row in table["rows"]} == {len(table["columns"])}
 
 
+@pytest.mark.proof
 def test_engines_are_compared_by_their_bytes(tmp_path):
     """Every engine has its rows, and the same results as the serial one."""
     table = table_of("engines", tmp_path)
@@ -42,6 +44,7 @@ def test_engines_are_compared_by_their_bytes(tmp_path):
     assert {row[-1] for row in table["rows"]} == {"yes"}
 
 
+@pytest.mark.proof
 def test_the_profile_names_functions_without_their_places(tmp_path):
     """Shares add up to at most all of the time."""
     table = table_of("profile_run", tmp_path, "--records=600")

@@ -9,6 +9,9 @@ from gradestack_plugins.engines import dask_cluster
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SUITES = sorted(EXAMPLES.glob("*/suite.yaml"))
+WORKERS = [3, *(pytest.param(workers, marks=pytest.mark.proof) for workers in (1, 2, 5))]
+OFTEN = EXAMPLES / "airline/suite.yaml"
+LOSING = [OFTEN, *(pytest.param(suite, marks=pytest.mark.proof) for suite in SUITES if suite != OFTEN)]
 LIVES = 30.0
 """Seconds a killed process may take to be seen dead."""
 
@@ -40,7 +43,7 @@ def _results(suite, engine, out):
     return {path: content for path, content in found.items() if path.name != "header.json"}
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+@pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
 def test_processes_give_what_one_gives(suite, workers, tmp_path, alone):
     """Rows, figures, native files and pages, on any number of processes."""
@@ -48,7 +51,7 @@ def test_processes_give_what_one_gives(suite, workers, tmp_path, alone):
     assert _results(suite, engine, tmp_path / "many") == alone(suite, tmp_path / "one")
 
 
-@pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("suite", LOSING, ids=lambda path: path.parent.name)
 def test_a_cluster_that_loses_a_worker_gives_the_same(suite, tmp_path, alone, monkeypatch):
     """Rows, figures, native files and pages, on two dask workers, one of them killed at the first result."""
     expected = alone(suite, tmp_path / "one")

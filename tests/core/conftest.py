@@ -197,7 +197,6 @@ def spawn(tmp_path):
             capture_output=True,
             encoding="utf-8",
             errors="surrogateescape",
-            timeout=120,
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)

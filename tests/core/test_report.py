@@ -110,7 +110,7 @@ def test_samples_are_graded_without_a_directory(registry, tmp_path, monkeypatch)
         pairs = [(one["sample"]["id"], two["sample"]["id"]) for one in report.rows() for two in report.rows()]
         assert pairs == [(one, two) for one in "abc" for two in "abc"]
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(DataError, match="the report is closed"):
         next(report.rows())
 
 

@@ -1,4 +1,4 @@
-"""Run the same recording on processes, one of which is killed at a random moment, once per seed given.
+"""Run the same recording on processes, some of which are killed at random ranges, once per seed given.
 
     python kill_at_random.py GRADER FILES OUT SEED...
 
@@ -6,65 +6,50 @@ Prints one line of JSON per seed: whether the results are those of the serial en
 of its own, because processes are forked only where there is a single thread.
 """
 
-import contextlib
 import json
-import os
+import multiprocessing
 import random
 import shutil
-import signal
 import sys
-import time
 from pathlib import Path
 
 import gradestack
 
 GRADER, FILES, OUT = sys.argv[1:4]
+RANGES = 10
 
 
-def run(engine):
+def run(engine, progress=None):
     grader = {"kind": "python_function", "file": GRADER, "name": "grade"}
     suite = {"name": "x", "target": {"paths": [FILES]}, "graders": {"g": grader}, "reports": [], "engine": engine}
-    gradestack.run(suite, output=OUT, allow_code=True)
+    gradestack.run(suite, output=OUT, allow_code=True, progress=progress)
     found = {name: (Path(OUT) / name).read_bytes() for name in ("results.jsonl", "summary.json")}
     shutil.rmtree(OUT)
     return found
 
 
-def kill_one(parent, chance):
-    """Kill one of the workers, unless there is none."""
-    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    workers = [int(each) for each in children if int(each) != os.getpid()]
-    if not workers:
-        return 0
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(chance.choice(workers), signal.SIGKILL)
-        return 1
-    return 0
+class Killer:
+    """Kills a worker when the results of one range or two have come; the others are somewhere in theirs by then."""
 
+    def __init__(self, chance):
+        self.chance, self.ranges, self.killed = chance, 0, 0
+        self.at = set(chance.sample(range(1, RANGES), chance.randint(1, 2)))
 
-def killer(chance, seconds):
-    """Fork a process that kills one or two workers, and tells by its exit code how many it met."""
-    parent = os.getpid()
-    if child := os.fork():
-        return child
-    killed = 0
-    for _ in range(chance.randint(1, 2)):
-        time.sleep(chance.uniform(0, seconds))
-        killed += kill_one(parent, chance)
-    os._exit(killed)
+    def __call__(self, progress):
+        if progress.phase == "grading":
+            self.ranges += 1
+            if self.ranges in self.at:
+                self.chance.choice(multiprocessing.active_children()).kill()
+                self.killed += 1
 
 
 def main():
     expected = run("serial")
-    begun = time.monotonic()
-    assert run({"kind": "processes", "workers": 2}) == expected
-    seconds = time.monotonic() - begun
     for seed in map(int, sys.argv[4:]):
-        chance = random.Random(seed)  # noqa: S311 - test data
-        child = killer(chance, seconds)
-        same = run({"kind": "processes", "workers": chance.randint(1, 4)}) == expected
-        _, status = os.waitpid(child, 0)
-        print(json.dumps({"seed": seed, "same": same, "killed": os.waitstatus_to_exitcode(status)}))  # noqa: T201 - the test reads it
+        killer = Killer(random.Random(seed))  # noqa: S311 - test data
+        workers = killer.chance.randint(1, 4)
+        same = run({"kind": "processes", "workers": workers}, killer) == expected
+        print(json.dumps({"seed": seed, "same": same, "killed": killer.killed}))  # noqa: T201 - the test reads it
 
 
 main()

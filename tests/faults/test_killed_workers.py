@@ -11,15 +11,15 @@ SCRIPT = Path(__file__).with_name("kill_at_random.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks its victims up in /proc")
-@pytest.mark.parametrize("seeds", [range(10), range(10, 20), range(20, 30)], ids=["0-9", "10-19", "20-29"])
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 60), marks=pytest.mark.proof)], ids=str)
 def test_a_worker_killed_at_a_random_moment_changes_nothing(recording, tmp_path, seeds):
     """Rows and figures are those of the serial engine, byte for byte, whenever and whichever worker is killed."""
     arguments = [recording.place / "grader.py", recording.place / "*.jsonl", tmp_path / "out", *seeds]
     command = [sys.executable, SCRIPT, *map(str, arguments)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [each["seed"] for each in told] == list(seeds)
     assert [each["seed"] for each in told if not each["same"]] == []
-    assert sum(each["killed"] for each in told) >= 4, "the killer met no workers"
+    assert [each["seed"] for each in told if not each["killed"]] == []
     assert done.stderr == ""

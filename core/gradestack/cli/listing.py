@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
-from typing import get_args
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import attrs
 
 from gradestack.api import KINDS, Kind
 from gradestack.errors import ConfigError, suggest
 from gradestack.registry import Registry
-from gradestack.suites.schema import default_of, options, type_schema
+from gradestack.suites.schema import options
 
 _SHOWN = {
     "reader": ("provides", "stack", "duplicates"),
@@ -43,13 +43,10 @@ def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str
         yield f"conflict    {conflict}"
 
 
-def _type_name(hint: object) -> str:
-    schema = type_schema(hint)
-    if "enum" in schema:
-        return " | ".join(map(str, schema["enum"]))
+def _type_name(schema: Mapping[str, Any]) -> str:
     if "anyOf" in schema:
-        return " | ".join(_type_name(each) for each in get_args(hint))
-    return str(schema.get("type", "any"))
+        return " | ".join(map(_type_name, schema["anyOf"]))
+    return " | ".join(map(str, schema["enum"])) if "enum" in schema else str(schema.get("type", "any"))
 
 
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
@@ -84,7 +81,7 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
         if found:
             yield ""
             yield "  options:"
-        for field, hint in found:
-            default = default_of(field)
-            shown = "required" if default is attrs.NOTHING else f"default {json.dumps(default, default=str)}"
-            yield f"    {field.alias or field.name}: {_type_name(hint)} ({shown})"
+        for option in found:
+            required = option.default is attrs.NOTHING
+            shown = "required" if required else f"default {json.dumps(option.default, default=str)}"
+            yield f"    {option.name}: {_type_name(option.schema)} ({shown})"

@@ -14,6 +14,7 @@ from gradestack.errors import DataError, PluginError, storage_failed
 from gradestack.grading.counts import Counting
 from gradestack.grading.dataset import joined
 from gradestack.grading.graders import Column, Graders
+from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
@@ -52,6 +53,7 @@ class Blocks:
     def __init__(
         self, assignment: Assignment, shard: Shard, result: ShardResult, interruption: Interruption | None = None
     ) -> None:
+        begin_grading()
         self.assignment, self.shard, self.result = assignment, shard, result
         self._interruption = interruption or Interruption()
         self.torn = False

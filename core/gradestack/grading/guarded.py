@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable
 
@@ -14,14 +15,28 @@ TRACEBACKS: dict[str, str] = {}
 """Grader key -> traceback of the first error it raised on the shard at hand."""
 
 
+_forked: list[bool] = []
+"""Not empty in a process that was forked since it began to grade."""
+if hasattr(os, "register_at_fork"):  # not on every system
+    os.register_at_fork(after_in_child=lambda: _forked.append(True))
+begin_grading = _forked.clear
+"""Take this process for the one that grades, whoever forked it."""
+
+
 def guarded_grade(method: Callable[[Sample], Grade], stage: Stage, sample: Sample, *, strict: bool) -> Grade:
     """Return what a grader's method says about a sample; a failed grade that names it, whatever it raises.
+
+    A grader may fork. A child that comes back here is none of ours and ends: it would grade the rest a second time.
 
     Raises:
         PluginError: It raised or broke the contract, and ``strict`` is set.
     """
     try:
-        grade = method(sample)
+        try:
+            grade = method(sample)
+        finally:
+            if _forked:
+                os._exit(0)
         problem = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
     except KeyboardInterrupt:
         raise

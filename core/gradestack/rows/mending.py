@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from gradestack.errors import PluginError
 from gradestack.grading.counts import SampleRule, passes
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
-from gradestack.rows.write import encode, grade_to_json, row_bytes
+from gradestack.rows.encoding import encode
+from gradestack.rows.write import grade_to_json, row_bytes
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
-_UNWRITABLE = (RecursionError, TypeError, ValueError)
+_UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)  # a text among reasons has no code
 
 
 def row_line(
@@ -66,7 +67,7 @@ def _mended(grade: Grade, sample: Sample, key: str, signature: str, *, strict: b
         encode(grade_to_json(grade))
     except RecursionError:
         return failed(_TOO_DEEP)
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         why = f"the grade is not JSON: {error}"
         if strict:
             msg = f"grader {key!r} ({signature}) broke its contract on {sample.source or sample.id}"

@@ -29,7 +29,7 @@ def _graded_from(row: Row) -> dict[str, Any]:
 
 
 def grade_from_json(row: Row) -> Grade:
-    """Return the grade :func:`gradestack.rows.write.grade_to_json` wrote: metrics can be recomputed from rows alone."""
+    """Return the grade that :func:`gradestack.grade_to_json` wrote: metrics can be recomputed from rows alone."""
     outcome = Outcome(row["state"])
     items = tuple(
         Item(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any
 
 import msgspec
@@ -16,79 +15,12 @@ from msgspec import UNSET
 
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import ABSENT, Expectation, Grade, Item, Message, Outcome, Reason, Sample, Status, ToolCall
+from gradestack.rows.encoding import Once, checked, write
 from gradestack.rows.read import Row
 
 Piece = Callable[[Any], Any]
 """Turns data of others into something the row can hold."""
-_write = msgspec.json.Encoder(order="deterministic").encode
-"""Beware: NaN becomes null."""
 _GRADED, _OK = Outcome.GRADED, Status.OK
-_SAFE = frozenset({str, int, bool, type(None)})
-_LONG = 16
-"""Lists longer than this are looked at by their kinds first."""
-_MOST_HELD, _LARGEST_HELD = 4096, 2048
-"""Encoded objects kept, and bytes of each at most."""
-
-
-def _check(value: Any) -> None:
-    """Refuse what JSON lacks, and what msgspec would write in a form of its own (sets, bytes, dates, ...).
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        TypeError: Something is not of the kinds JSON has.
-        ValueError: Something is NaN or infinite.
-    """
-    kind = type(value)
-    if kind is dict:
-        for item in value.values():
-            if type(item) not in _SAFE:
-                _check(item)
-    elif kind is list or kind is tuple:
-        if len(value) > _LONG and _SAFE.issuperset(map(type, value)):
-            return
-        for item in value:
-            if type(item) not in _SAFE:
-                _check(item)
-    elif kind is not float:
-        msg = f"Object of type {kind.__name__} is not JSON serializable"
-        raise TypeError(msg)
-    elif not isfinite(value):
-        msg = "NaN"
-        raise ValueError(msg)
-
-
-def _checked(value: Any) -> Any:
-    """Return data of others that msgspec may write as it is; what is not of JSON's own kinds is turned into such.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        TypeError: It is not JSON.
-        ValueError: It holds NaN or an infinity.
-    """
-    if type(value) in _SAFE:
-        return value
-    try:
-        _check(value)
-    except TypeError:
-        value = json_data(value)
-        _check(value)
-    return value
-
-
-def encode(value: Any) -> bytes:
-    """Return JSON data as bytes, in the form of a row.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        TypeError: It is not JSON.
-        ValueError: The same.
-    """
-    try:
-        if type(value) not in _SAFE:
-            _check(value)
-        return _write(value)
-    except (TypeError, ValueError):  # for the standard library to judge
-        return dumps(value).encode()
 
 
 def _form(keys: str) -> Callable[..., Any]:
@@ -305,48 +237,19 @@ def row_bytes(
             passed=passed,
             submissions=submissions,
             expected=_encoded_expected(sample.expected),
-            piece=_checked,
+            piece=checked,
         )
-        return _write(row) + b"\n"
+        return write(row) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
     return dumps(sample_row(sample, grades, headline, passed=passed, submissions=submissions)).encode() + b"\n"
 
 
-class _Once:
-    """Encodes objects that come again and again once: the grade of all runs without fault, the reference of a task.
-
-    They are told by their identity; an entry holds its object, so that no other can take the identity over.
-    """
-
-    def __init__(self, encode: Callable[[Any], bytes]) -> None:
-        self._encode = encode
-        self._held: dict[int, tuple[Any, msgspec.Raw]] = {}
-
-    def __call__(self, value: Any) -> msgspec.Raw:
-        """Return an object as JSON.
-
-        Raises:
-            TypeError: It is not JSON.
-            ValueError: The same.
-        """
-        held = self._held.get(id(value))
-        if held is not None and held[0] is value:
-            return held[1]
-        text = self._encode(value)
-        made = msgspec.Raw(text)
-        if len(text) <= _LARGEST_HELD:
-            if len(self._held) >= _MOST_HELD:
-                self._held.clear()
-            self._held[id(value)] = (value, made)
-        return made
-
-
-_usual_grade = _Once(lambda grade: _write(_grade(grade, _checked)))
-_encoded_expected = _Once(lambda expected: _write(_content(expected, _checked)))
+_usual_grade = Once(lambda grade: write(_grade(grade, checked)))
+_encoded_expected = Once(lambda expected: write(_content(expected, checked)))
 
 
 def _encoded_grade(grade: Grade) -> msgspec.Raw:
     if grade.reasons or grade.metadata:
-        return msgspec.Raw(_write(_grade(grade, _checked)))
+        return msgspec.Raw(write(_grade(grade, checked)))
     return _usual_grade(grade)

@@ -1,4 +1,4 @@
-"""Run directories: written under a temporary name beside their place, moved there whole."""
+"""Places of runs: where a run may be written, what an unfinished one has left beside its place, who holds it."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ import attrs
 from gradestack.api import Kind
 from gradestack.errors import PluginError
 from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
 
@@ -46,38 +47,50 @@ def type_schema(kind: Any) -> dict[str, Any]:
     return {}
 
 
-def options(kind: type) -> list[tuple[attrs.Attribute[Any], Any]]:
-    """Return a component's options: its attrs fields with their resolved types."""
+@attrs.frozen
+class Option:
+    """One option of a component."""
+
+    name: str
+    schema: dict[str, Any]
+    """JSON Schema of its type."""
+    default: Any
+    """As JSON data; attrs.NOTHING when it is required."""
+
+
+def options(kind: type) -> list[Option]:
+    """Return a component's options: its attrs fields, in their order."""
     if not attrs.has(kind):
         return []
     hints = typing.get_type_hints(kind)
-    return [(field, hints.get(field.name, Any)) for field in attrs.fields(kind) if field.init]
+    fields = [field for field in attrs.fields(kind) if field.init]
+    return [Option(each.name, type_schema(hints.get(each.name, Any)), _default(each)) for each in fields]
 
 
-def default_of(field: attrs.Attribute[Any]) -> Any:
-    """Return an option's default as JSON data; attrs.NOTHING when it is required."""
+def _default(field: attrs.Attribute[Any]) -> Any:
     default: Any = field.default
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         default = default.factory() if not default.takes_self else attrs.NOTHING
-    if attrs.has(type(default)):
-        return attrs.asdict(default)
-    if isinstance(default, tuple | frozenset | set):
-        return sorted(default) if not isinstance(default, tuple) else list(default)
-    return str(default) if isinstance(default, Path) else default
+    return default if default is attrs.NOTHING else json_data(default, _shown)
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return sorted(json_data(each, _shown) for each in value)
+    return str(value) if isinstance(value, Path) else value
 
 
 def class_schema(kind: type) -> dict[str, Any]:
     """Return the JSON Schema of a frozen class: its fields, nothing else allowed."""
     properties: dict[str, Any] = {}
     required = []
-    for field, hint in options(kind):
-        schema = type_schema(hint)
-        default = default_of(field)
+    for option in options(kind):
+        schema, default = dict(option.schema), option.default
         if default is attrs.NOTHING:
-            required.append(field.name)
+            required.append(option.name)
         elif default is None or isinstance(default, bool | int | float | str | list | dict):
             schema["default"] = default
-        properties[field.name] = schema
+        properties[option.name] = schema
     found: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     return {**found, "required": required} if required else found
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, TypedDict
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key, Memory, Outcome, Profile
 from gradestack.exact import Partials, add_times, exact_mean, merge_exact
@@ -78,8 +79,8 @@ class DeepFabricMetrics(Aggregator[State]):
     memory: ClassVar[Memory] = "constant"
     reads_reasons: ClassVar[bool] = False
 
+    @override
     def start(self) -> State:
-        """Return the state of nothing seen."""
         return {
             "graded": 0,
             "failed": 0,
@@ -92,12 +93,12 @@ class DeepFabricMetrics(Aggregator[State]):
             "score": [],
         }
 
+    @override
     def add(self, state: State, key: Key, grade: Grade) -> State:
-        """Return the state with one grade more; failed and missing ones count as wrong, skipped ones not at all."""
         return self._add_times(state, grade, 1)
 
+    @override
     def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
-        """Return the state with a block of grades more; those of one verdict are added at once."""
         alike = [(each.outcome, each.score, id(each.counts), id(each.parts), id(each.fault)) for each in grades]
         first = dict(zip(alike, grades, strict=True))
         for kind, times in Counter(alike).items():
@@ -131,8 +132,8 @@ class DeepFabricMetrics(Aggregator[State]):
             add_times(state["quality"], quality, times)
         return state
 
+    @override
     def merge(self, left: State, right: State) -> State:
-        """Return both states as one."""
         left["graded"] += right["graded"]
         left["failed"] += right["failed"]
         left["missing"] += right["missing"]
@@ -145,8 +146,8 @@ class DeepFabricMetrics(Aggregator[State]):
         merge_exact(left["score"], right["score"])
         return left
 
+    @override
     def finish(self, state: State) -> Mapping[str, JSON]:
-        """Return the eight figures, the same over attempted samples, counts and their interpretation."""
         total = state["graded"] + state["failed"] + state["missing"]
         processed = state["processed"]
         metrics = self._figures(state, total)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Sample, Shard
 from gradestack_plugins.deepfabric.aggregators import FIGURES
@@ -32,13 +33,13 @@ class DeepFabricExporter(Exporter):
     graders: ClassVar[tuple[str, ...]] = ("deepfabric",)
     separator: ClassVar[str] = ",\n"
 
+    @override
     def row(
         self,
         record: Sample | BadRecord,
         grades: Mapping[str, Grade],
         shard: Shard,
     ) -> Iterable[tuple[str, str]]:
-        """Yield one prediction; a bad record has none."""
         if isinstance(record, Sample):
             found = prediction(record, grades.get("deepfabric"))
             try:
@@ -47,12 +48,12 @@ class DeepFabricExporter(Exporter):
                 text = written(attrs.evolve(found, expected_parameters={}, predicted_parameters={}, error=TOO_DEEP))
             yield ARTEFACT, text
 
+    @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
-        """Return the metrics before and the configuration behind the predictions."""
         return _frame(*_figures(summary), empty=False)
 
+    @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        """Return the whole file where there is no prediction to frame."""
         if any(summary.graders["deepfabric"].states.values()):
             return {}
         return {ARTEFACT: "".join(_frame(*_figures(summary), empty=True))}

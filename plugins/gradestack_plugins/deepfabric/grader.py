@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, ClassVar, Final, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, ToolCall, skipped
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
@@ -124,12 +125,12 @@ class DeepFabric(Grader):
         verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
         return {verdict: _figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample; never raises on odd data."""
         return self._evaluate(sample, explain=True)
 
+    @override
     def brief(self, sample: Sample) -> Grade:
-        """Return the grade without reasons where they take time."""
         return self._evaluate(sample, explain=False)
 
     def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:

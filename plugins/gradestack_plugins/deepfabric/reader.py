@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     ABSENT,
@@ -74,8 +75,8 @@ class DeepFabricReader(RecordReader):
             return 0.1 if any(isinstance(record.value, str) for record, _ in records) else None
         return found
 
+    @override
     def index(self, inputs: Inputs) -> Joined | None:
-        """Return where the replies to each dataset row are, or None without a dataset."""
         if inputs.dataset is None:
             return None
         return join(inputs, inputs.dataset, self.join, self.profile)
@@ -92,8 +93,8 @@ class DeepFabricReader(RecordReader):
             if replies is not None and replies.orphans:
                 yield RecordFile(input=given, ranges=(Range(end=0),), extra={"model": model, "orphans": True})
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per reply (or one missing sample per row without any) in the order of the records."""
         model = shard.extra["model"]
         if not isinstance(index, Joined):
             yield from self.samples(shard, partial(self._joined, model))
@@ -105,7 +106,7 @@ class DeepFabricReader(RecordReader):
                 yield from self.samples(shard, partial(self._row, shard, index, replies), index.dataset)
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
-        """Yield the records of a range, their tools taken from those met before."""
+        """Yield the records of a range; lists of tools met before are shared."""
         return read_records(file, part, self.layout, table(self.profile).decode)
 
     def _joined(self, model: str | None, value: Any, source: Source) -> Iterator[Sample]:

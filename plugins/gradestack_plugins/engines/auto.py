@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Engine, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
@@ -37,8 +38,8 @@ class Auto(Engine):
         if self.memory is not None:
             parse_size(self.memory)
 
+    @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order."""
         most = self.workers or usable_cores()
         weights = [shard.size() for shard in shards]
         left, done, spent = sum(weights), 0, 0.0

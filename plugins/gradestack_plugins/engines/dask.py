@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import ConfigError, Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
@@ -56,6 +57,7 @@ class Dask(Engine):
             msg = "workers and memory are those of a cluster on this machine; the one at an address has its own"
             raise ValueError(msg)
 
+    @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         """Yield ``work(shard)`` for every shard, in order.
 

@@ -7,6 +7,7 @@ from multiprocessing.connection import wait
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, memory_share, parse_size, usable_cores
@@ -41,6 +42,7 @@ class Processes(Engine):
         if self.memory is not None:
             parse_size(self.memory)
 
+    @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         """Yield ``work(shard)`` for every shard, in order.
 

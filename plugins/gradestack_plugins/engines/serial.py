@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
 
@@ -13,6 +14,7 @@ from gradestack import Engine, PluginError, ResultT, Shard
 class Serial(Engine):
     """One shard after the other in this process."""
 
+    @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
         """Yield ``work(shard)`` for every shard, in order.
 

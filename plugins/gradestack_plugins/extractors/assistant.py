@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Extractor, Sample
 from gradestack_plugins.extractors.conversation import assistant_texts, turn_texts
@@ -16,8 +17,8 @@ class LastAssistant(Extractor):
     any recorded message gives its answer text.
     """
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return the text."""
         return next(reversed(assistant_texts(sample)), "")
 
 
@@ -25,8 +26,8 @@ class LastAssistant(Extractor):
 class FirstAssistant(Extractor):
     """Takes the text of the first assistant message, "" when there is none."""
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return the text."""
         return next(iter(assistant_texts(sample)), "")
 
 
@@ -40,8 +41,8 @@ class AllAssistant(Extractor):
 
     separator: str = "\n"
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return the joined texts."""
         return self.separator.join(assistant_texts(sample))
 
 
@@ -55,8 +56,8 @@ class LastTurn(Extractor):
 
     separator: str = "\n"
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return the joined texts."""
         if not any(sample.turns):
             return sample.text or ""
         return self.separator.join(turn_texts(sample.turns[-1]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Extractor, Sample
 
@@ -30,6 +31,7 @@ class MemoryBlock(Extractor):
 
     block_label: str
 
+    @override
     def extract(self, sample: Sample) -> str:
         """Return the block's text.
 

@@ -7,6 +7,7 @@ import warnings
 from functools import lru_cache
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Extractor, Sample
 from gradestack_plugins.extractors.conversation import assistant_texts
@@ -56,8 +57,8 @@ class Pattern(Extractor):
             counted = "element of the tuples" if self.search_all else "group of the pattern"
             raise ValueError(f"group {self.group} is no {counted}; there are 0 to {highest}")
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return what was found."""
         pattern = _compiled(self.pattern)
         for text in reversed(assistant_texts(sample)):
             if self.search_all:
@@ -92,8 +93,8 @@ class AfterMarker(Extractor):
         if not self.marker:
             raise ValueError("marker is empty: name the text that stands before the answer")
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return what follows the marker."""
         for text in reversed(assistant_texts(sample)):
             _before, marker, after = text.partition(self.marker)
             if marker:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Extractor, Sample
 from gradestack_plugins.extractors.conversation import argument_text, first_call, output_text
@@ -20,8 +21,8 @@ class ToolArguments(Extractor):
 
     tool_name: str
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return the argument text."""
         found = first_call(sample, self.tool_name)
         return "{}" if found is None else argument_text(found[0])
 
@@ -39,7 +40,7 @@ class ToolOutput(Extractor):
 
     tool_name: str
 
+    @override
     def extract(self, sample: Sample) -> str:
-        """Return the tool's return."""
         found = first_call(sample, self.tool_name)
         return "" if found is None else output_text(*found)

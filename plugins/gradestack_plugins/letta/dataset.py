@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Inputs, Profile, Reader, Sample, Shard, Source
 from gradestack.jsonio import JsonProblem, loads
@@ -50,6 +51,7 @@ class LettaDataset(Reader):
     profile: Profile = "documented"
 
     @classmethod
+    @override
     def sniff(cls, path: Path, head: bytes) -> float:
         """Recognise a CSV file by its column ``input``, JSON Lines by the keys of the first row.
 
@@ -67,6 +69,7 @@ class LettaDataset(Reader):
             return 0.0 if _foreign(lines[0]) else _LITTLE
         return sure
 
+    @override
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Give one shard per file.
 
@@ -88,6 +91,7 @@ class LettaDataset(Reader):
             yield Shard(ordinal=ordinal, input=given, position=position)
             position += size + 1
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield one sample per row.
 

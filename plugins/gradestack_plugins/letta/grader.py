@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeGuard
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     JSON,
@@ -61,8 +62,8 @@ class Recorded(Grader):
     metric: str | None = None
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the recorded grade."""
         recorded = sample.recorded
         grades = recorded.get("grades")
         grades = grades if isinstance(grades, Mapping) else {}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     ABSENT,
@@ -97,12 +98,12 @@ class Letta(RecordReader):
     begins_like = staticmethod(begins_like)
 
     @classmethod
+    @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Recognise result lines by their shape, and a directory by its layout and any file of them."""
         return directory_certainty(path, cls.recognised) if path.is_dir() else super().sniff(path, head)
 
+    @override
     def index(self, inputs: Inputs) -> LettaIndex:
-        """Read ``suite.json`` where there is one, and find out whether inputs repeat each other's runs."""
         samples = {each.name: suite_samples(each.path) for each in inputs.data}
         return LettaIndex(samples=samples, apart=len(inputs.data) > 1 and self._repeats(inputs))
 
@@ -132,6 +133,7 @@ class Letta(RecordReader):
                 extra = {"relative": file.relative, "run": file.run, "model": file.model}
                 yield RecordFile(input=given, file=_place(given, file.relative), extra=extra)
 
+    @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
         """Yield one sample per result line.
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile
 from gradestack_plugins.orchestrationbench.results.figures import Figures, decision_matrix, file_figures, overall
@@ -25,16 +26,16 @@ class _PerFile(Aggregator[State]):
 
     profile: Profile = "documented"
 
+    @override
     def start(self) -> State:
-        """Return no files."""
         return {}
 
+    @override
     def add(self, state: State, key: Key, grade: Grade) -> State:
-        """Add a trial to its file, in place. Skipped trials count as trials, missing ones do not."""
         return add_grade(state, key, grade)
 
+    @override
     def merge(self, left: State, right: State) -> State:
-        """Add the trials of ``right`` behind those of ``left``, in place."""
         return merge_states(left, right)
 
     def _files(self, state: State) -> list[Figures]:
@@ -52,8 +53,8 @@ class OrchestrationDecisions(_PerFile):
     In upstream mismatches and failed generations are 0 here, as the original loses them between file and directory.
     """
 
+    @override
     def finish(self, state: State) -> Mapping[str, JSON]:
-        """Return the matrix, the rates and one row per file."""
         files = self._files(state)
         totals = overall(files, self.profile)
         names = (
@@ -90,8 +91,8 @@ class OrchestrationCalls(_PerFile):
     upstream over all.
     """
 
+    @override
     def finish(self, state: State) -> Mapping[str, JSON]:
-        """Return the means and one row per file."""
         files = self._files(state)
         totals = overall(files, self.profile)
         names = (
@@ -119,8 +120,8 @@ class OrchestrationPlans(_PerFile):
     plans + failures) and sum / gold plans. ``plan`` is the mean with failures rounded to 4 digits.
     """
 
+    @override
     def finish(self, state: State) -> Mapping[str, JSON]:
-        """Return the means and one row per file."""
         files = self._files(state)
         totals = overall(files, self.profile)
         names = (
@@ -146,8 +147,8 @@ class OrchestrationBenchFigures(_PerFile):
     again. The first is computed over all steps (micro), the other two are means over files (macro).
     """
 
+    @override
     def finish(self, state: State) -> Mapping[str, JSON]:
-        """Return the key metrics, the statistics tree, the matrix, and every figure of every file."""
         files = self._files(state)
         totals = overall(files, self.profile)
         names = ("average", "call_rejection_accuracy", "fc", "plan", "fc_upper_bound", "plan_upper_bound", "trials")

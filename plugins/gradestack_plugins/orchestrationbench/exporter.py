@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Exporter, ExportSummary
 from gradestack_plugins.orchestrationbench.results.native import detailed_result, overall_statistics
@@ -27,8 +28,8 @@ class OrchestrationBenchExporter(Exporter):
     reader: ClassVar[str] = "orchestrationbench"
     graders: ClassVar[tuple[str, ...]] = ("orchestrationbench",)
 
+    @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        """Return the result file, or nothing when the grader's own aggregator was not run."""
         grader = summary.graders["orchestrationbench"]
         figures = grader.aggregates.get("orchestrationbench")
         if figures is None:

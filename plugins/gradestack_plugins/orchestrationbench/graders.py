@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.orchestrationbench.calls.arguments import Arguments, arguments_of, calls_of, fault_of
@@ -48,8 +49,8 @@ class OrchestrationDecision(Grader):
 
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the decisions of one trial, or of one sample of another reader."""
         found = _arguments(sample, self.profile)
         return found if isinstance(found, Grade) else _decision_grade(found)
 
@@ -83,8 +84,8 @@ class OrchestrationCall(Grader):
 
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the calls of one trial, or of one sample of another reader."""
         found = _arguments(sample, self.profile)
         if isinstance(found, Grade):
             return found
@@ -146,8 +147,8 @@ class OrchestrationPlan(_PlanOptions):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestration_plans", "mean")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the plans of one trial, or of one sample of another reader."""
         broken = fault_of(sample)
         if broken is not None:
             return failed(broken)
@@ -174,8 +175,8 @@ class OrchestrationBench(_PlanOptions):
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("orchestrationbench", "mean")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return all figures of one trial, or of one sample of another reader."""
         broken = fault_of(sample)
         if broken is not None:
             return failed(broken)

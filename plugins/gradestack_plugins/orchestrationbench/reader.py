@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     JSON,
@@ -99,8 +100,8 @@ class OrchestrationBenchReader(Reader):
             raise ValueError(msg)
 
     @classmethod
+    @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that this is a scenario output file or a directory that holds one."""
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
         if b'"history"' not in head or not any(
@@ -109,6 +110,7 @@ class OrchestrationBenchReader(Reader):
             return 0.0
         return 0.95 if path.name.endswith(_SUFFIX) else 0.8
 
+    @override
     def index(self, inputs: Inputs) -> Index:
         """Read agent cards, config and verdicts.
 
@@ -122,6 +124,7 @@ class OrchestrationBenchReader(Reader):
             verdicts=None if self.verdicts is None else read_verdicts(self.verdicts),
         )
 
+    @override
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return one shard per file, sorted by path within a directory.
 
@@ -149,8 +152,8 @@ class OrchestrationBenchReader(Reader):
             raise DataError(msg)
         return files
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the trials (or steps) of one file, in the order of its ``history``."""
         relative = str(shard.extra or "")
         path = shard.input.path / relative if relative else shard.input.path
         shown = f"{shard.input.shown.rstrip('/')}/{relative}" if relative else shard.input.shown

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 import yaml
+from typing_extensions import override
 
 from gradestack import JSON, BadRecord, DataError, Expectation, Inputs, Reader, Sample, Shard, Source, replace
 from gradestack_plugins.orchestrationbench.calls.decisions import gold_decision, gold_steps
@@ -116,8 +117,8 @@ class ScenarioReader(Reader):
     """What one sample is."""
 
     @classmethod
+    @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        """Return how sure it is that this is a scenario file or a directory of them."""
         if path.is_dir():
             first = next(iter(sorted(path.glob("*.yaml"))), None)
             if first is None or not first.is_file():
@@ -126,6 +127,7 @@ class ScenarioReader(Reader):
                 return 0.85 if _looks_right(file.read(65_536)) else 0.0
         return 0.85 if path.suffix in (".yaml", ".yml") and _looks_right(head) else 0.0
 
+    @override
     def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
         """Return one shard per file, sorted by name within a directory.
 
@@ -145,8 +147,8 @@ class ScenarioReader(Reader):
                 position += 2 + (path.stat().st_size if path.is_file() else 0)
         return shards
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the scenario of one file, or its steps; a file that is no scenario is a bad record."""
         name = str(shard.extra or "")
         path = shard.input.path / name if name else shard.input.path
         source = Source(file=f"{shard.input.shown.rstrip('/')}/{name}" if name else shard.input.shown)

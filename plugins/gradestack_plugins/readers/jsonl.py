@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
@@ -201,8 +202,8 @@ class JsonLines(RecordReader):
     behind_others = 0.0
 
     @classmethod
+    @override
     def looks_like(cls, record: Any) -> float | None:
-        """Return 0.5 for an object with ``id``, own keys of this form, and no other key."""
         if not isinstance(record, Mapping):
             return None
         own = {"expected", "predicted", "messages", "turns"} & set(record)
@@ -235,8 +236,8 @@ class JsonLines(RecordReader):
                 raise DataError(msg)
             return
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per non-blank line."""
         shown, sample_of = shard.input.shown, jsonl_fast.sample_of
         for number, data in numbered_lines(shard.input.path, shard.start, shard.end, shard.first_line):
             source = Source(file=shown, ordinal=number - 1, line=number)

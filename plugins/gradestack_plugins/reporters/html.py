@@ -13,6 +13,7 @@ from typing import IO, Any, Self
 import attrs
 import jinja2
 from markupsafe import Markup
+from typing_extensions import override
 
 from gradestack import Reporter
 from gradestack_plugins.reporters.conversation import SharedTexts
@@ -55,6 +56,7 @@ class HtmlReporter(Reporter):
         """
         check_limits(self)
 
+    @override
     def write(self, report: ReportLike, out: Path) -> Iterable[Path]:
         """Write the page into ``out`` and return its path. Rows are read twice and never held.
 

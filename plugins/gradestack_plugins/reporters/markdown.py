@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Reporter
 from gradestack_plugins.reporters.conversation import SharedTexts
@@ -50,6 +51,7 @@ class MarkdownReporter(Reporter):
         """
         check_limits(self)
 
+    @override
     def write(self, report: ReportLike, out: Path) -> Iterable[Path]:
         """Write the page into ``out`` and return its path. Rows are read twice and never held.
 

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key, Outcome, Profile
 from gradestack_plugins.stability.measures import Measures, documented, upstream
@@ -113,12 +114,12 @@ class Stability(Aggregator[StabilityState]):
         if not math.isfinite(self.threshold):
             raise ValueError("threshold must be a finite number")
 
+    @override
     def start(self) -> StabilityState:
-        """Return the state of nothing seen."""
         return {"labels": [], "passes": 0, "groups": {}}
 
+    @override
     def add(self, state: StabilityState, key: Key, grade: Grade) -> StabilityState:
-        """Remember one run."""
         group = state["groups"].setdefault(group_of(key, self.by), {})
         task = group.get(key.id)
         if task is None:
@@ -138,8 +139,8 @@ class Stability(Aggregator[StabilityState]):
             state["passes"] += passed
         return state
 
+    @override
     def merge(self, left: StabilityState, right: StabilityState) -> StabilityState:
-        """Add the runs of ``right`` to ``left``."""
         left["labels"] += [label for label in right["labels"] if label not in left["labels"]]
         left["passes"] += right["passes"]
         for name, tasks in right["groups"].items():
@@ -148,8 +149,8 @@ class Stability(Aggregator[StabilityState]):
                 merge_task(group.setdefault(identifier, new_task()), task)
         return left
 
+    @override
     def finish(self, state: StabilityState) -> Mapping[str, JSON]:
-        """Return the metrics over all tasks."""
         tasks = [task for group in state["groups"].values() for task in group.values()]
         labels, classes = self._label_set(state, tasks)
         if self.profile == "upstream":

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Exporter, ExportSummary, Input, read_records
 from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
@@ -65,8 +66,8 @@ class StabilityExporter(Exporter):
     reader = "stability"
     graders = ("stability_label",)
 
+    @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        """Return the artefact; none when the aggregator it is made of does not run."""
         found = summary.graders["stability_label"].aggregates.get("stability")
         if found is None:
             return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.stability.reader import StabilityRun
@@ -37,8 +38,8 @@ class StabilityLabel(Grader):
 
     profile: Profile = "documented"
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one run."""
         native = sample.native if isinstance(sample.native, StabilityRun) else None
         grade = self._grade(sample, native)
         if native is None:

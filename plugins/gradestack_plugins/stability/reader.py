@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
@@ -90,8 +91,8 @@ class StabilityReader(RecordReader):
     profile: Profile = "documented"
 
     @classmethod
+    @override
     def looks_like(cls, record: Any) -> float:
-        """Recognise a record by ``uuid`` and ``run_labels``."""
         return 0.95 if uuid_of(record) is not None and "run_labels" in record else 0.0
 
     @classmethod
@@ -99,6 +100,7 @@ class StabilityReader(RecordReader):
         """Recognise a record that breaks off by the same names."""
         return 0.7 if b'"run_labels"' in text and b'"uuid"' in text else None
 
+    @override
     def index(self, inputs: Inputs) -> StabilityIndex:
         """Find repeated records, and read the dataset's identifiers and gold labels.
 
@@ -118,8 +120,8 @@ class StabilityReader(RecordReader):
                 extra = "rows" if place else "dataset"
                 yield RecordFile(input=given, file=inputs.dataset, ranges=(Range(),), extra=extra)
 
+    @override
     def read(self, shard: Shard, index: StabilityIndex) -> Iterator[Sample | BadRecord]:
-        """Yield one sample per run of the records of a range, or one per dataset row without a record."""
         if shard.extra == "records":
             yield from self.samples(shard, partial(self._runs, index, shard.input.name))
             return

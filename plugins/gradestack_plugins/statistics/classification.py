@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Item, Key, Outcome, Profile
 from gradestack.exact import count_into
@@ -132,12 +133,12 @@ class Classification(Aggregator[ClassificationState]):
         if self.labels is not None and (unknown := sorted(set(self.exclude or ()) - set(self.labels))):
             raise ValueError(f"exclude names labels that are not in labels: {', '.join(unknown)}")
 
+    @override
     def start(self) -> ClassificationState:
-        """Return the state of nothing seen."""
         return {"labels": [], "exclude": [], "main": _new_set(), "sets": {}}
 
+    @override
     def add(self, state: ClassificationState, key: Key, grade: Grade) -> ClassificationState:
-        """Count one grade, and its items where they are prediction sets."""
         declared = grade.metadata.get("label_set")
         mode = self.items
         if isinstance(declared, Mapping):
@@ -153,16 +154,16 @@ class Classification(Aggregator[ClassificationState]):
                 self._count(state["sets"].setdefault(item.id, _new_set()), item)
         return state
 
+    @override
     def merge(self, left: ClassificationState, right: ClassificationState) -> ClassificationState:
-        """Add the counts of ``right`` to ``left``."""
         self._declare(left, right)
         _merge_set(left["main"], right["main"])
         for name, counted in right["sets"].items():
             _merge_set(left["sets"].setdefault(name, _new_set()), counted)
         return left
 
+    @override
     def finish(self, state: ClassificationState) -> Mapping[str, JSON]:
-        """Return the metrics of the main prediction set, and under ``sets`` those of the others where there are any."""
         result = self._metrics(state, state["main"])
         if state["sets"]:
             result["sets"] = {name: self._metrics(state, counted) for name, counted in state["sets"].items()}

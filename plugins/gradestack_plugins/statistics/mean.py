@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TypedDict
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key
 from gradestack.exact import add_exact
@@ -68,16 +69,16 @@ class Mean(Aggregator[MeanState]):
             msg = f"confidence must be between 0 and 1, got {self.confidence}"
             raise ValueError(msg)
 
+    @override
     def start(self) -> MeanState:
-        """Return the state of nothing seen."""
         return {"total": 0, "clusters": {}}
 
+    @override
     def add(self, state: MeanState, key: Key, grade: Grade) -> MeanState:
-        """Count one grade; only graded ones have a score."""
         return Mean.add_many(self, state, (key,), (grade,))
 
+    @override
     def add_many(self, state: MeanState, keys: Sequence[Key], grades: Sequence[Grade]) -> MeanState:
-        """Count a block of grades."""
         state["total"] += len(grades)
         clusters = state["clusters"]
         for key, grade in zip(keys, grades, strict=True):
@@ -102,8 +103,8 @@ class Mean(Aggregator[MeanState]):
                 _add(cluster, 1, (score,))
         return state
 
+    @override
     def merge(self, left: MeanState, right: MeanState) -> MeanState:
-        """Add ``right`` to ``left``."""
         left["total"] += right["total"]
         for name, tasks in right["clusters"].items():
             mine = left["clusters"].setdefault(name, {})
@@ -122,8 +123,8 @@ class Mean(Aggregator[MeanState]):
                 _add(held, cluster[0], cluster[1:])
         return left
 
+    @override
     def finish(self, state: MeanState) -> dict[str, JSON]:
-        """Return n, total, clusters, mean, stderr and the interval."""
         alike = Counter(tuple(cluster) for tasks in state["clusters"].values() for cluster in tasks.values())
         n, count = sum(int(each[0]) * times for each, times in alike.items()), alike.total()
         sums = {each: sum(map(Fraction, each[1:]), Fraction(0)) for each in alike}

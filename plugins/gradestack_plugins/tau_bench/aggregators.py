@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Aggregator, Grade, Key, Memory, Outcome
 from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
@@ -96,27 +97,27 @@ class Binary(Aggregator[BinaryState]):
         if not math.isfinite(self.threshold):
             raise ValueError(f"threshold must be a finite number, got {self.threshold}")
 
+    @override
     def start(self) -> BinaryState:
-        """Return the state of nothing seen."""
         return {"counts": {}, "successes": 0, "sum": []}
 
+    @override
     def add(self, state: BinaryState, key: Key, grade: Grade) -> BinaryState:
-        """Count one grade."""
         _count(state["counts"], grade.outcome)
         if grade.outcome is _GRADED and grade.score is not None:
             state["successes"] += grade.score > self.threshold
             add_exact(state["sum"], grade.score)
         return state
 
+    @override
     def merge(self, left: BinaryState, right: BinaryState) -> BinaryState:
-        """Add the counts of ``right`` to ``left``."""
         count_into(left["counts"], right["counts"])
         left["successes"] += right["successes"]
         merge_exact(left["sum"], right["sum"])
         return left
 
+    @override
     def finish(self, state: BinaryState) -> dict[str, Any]:
-        """Return successes, rates and averages."""
         graded, total = base_counts(state["counts"])
         figures = {
             "threshold": self.threshold,
@@ -176,8 +177,8 @@ class PartialStatistics(Aggregator[PartialState]):
     memory: ClassVar[Memory] = "constant"
     reads_reasons: ClassVar[bool] = False
 
+    @override
     def start(self) -> PartialState:
-        """Return the state of nothing seen."""
         return {
             "counts": {},
             "sum": [],
@@ -195,12 +196,12 @@ class PartialStatistics(Aggregator[PartialState]):
             "similarity_sum": [],
         }
 
+    @override
     def add(self, state: PartialState, key: Key, grade: Grade) -> PartialState:
-        """Count one grade."""
         return PartialStatistics.add_many(self, state, (key,), (grade,))
 
+    @override
     def add_many(self, state: PartialState, keys: Sequence[Key], grades: Sequence[Grade]) -> PartialState:
-        """Count a block of grades: equal scores and similarities at once."""
         scored = [grade for grade in grades if grade.outcome is _GRADED and grade.score is not None]
         if len(scored) == len(grades):
             _count(state["counts"], _GRADED, len(grades))
@@ -239,8 +240,8 @@ class PartialStatistics(Aggregator[PartialState]):
         elif success and score < LOW_PARTIAL:
             _list_case(state["success_low"], key, score)
 
+    @override
     def merge(self, left: PartialState, right: PartialState) -> PartialState:
-        """Add the counts of ``right``, which comes later in the input, to ``left``."""
         count_into(left["counts"], right["counts"])
         if right["min"] is not None and right["max"] is not None:
             _widen(left, right["min"], right["max"])
@@ -257,8 +258,8 @@ class PartialStatistics(Aggregator[PartialState]):
         left["success_low"] = _joined(left["success_low"], right["success_low"])
         return left
 
+    @override
     def finish(self, state: PartialState) -> dict[str, Any]:
-        """Return the report's figures."""
         graded, total = base_counts(state["counts"])
         calls = state["calls"]
         binary = {

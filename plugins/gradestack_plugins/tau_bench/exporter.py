@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard
 from gradestack_plugins.tau_bench.layout import indented, partial_name, statistics_block
@@ -29,8 +30,8 @@ class TauBenchExporter(Exporter):
     graders: ClassVar[tuple[str, ...]] = ("tau_partial",)
     separator: ClassVar[str] = ",\n"
 
+    @override
     def row(self, record: Sample | BadRecord, grades: Mapping[str, Grade], shard: Shard) -> Iterator[tuple[str, str]]:
-        """Yield the record with its partial score."""
         if not isinstance(record.native, TauRecord):
             return
         raw = record.native.record
@@ -40,12 +41,12 @@ class TauBenchExporter(Exporter):
             raw = {**raw, "partial_score": score}
         yield partial_name(shard.input.path.name), f"  {indented(raw, 1)}"
 
+    @override
     def frame(self, artefact: str, summary: ExportSummary) -> tuple[str, str]:
-        """Return the brackets of the list."""
         return ("[\n", "\n]")
 
+    @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        """Return the statistics block."""
         graded = summary.graders.get("tau_partial")
         figures = graded.aggregates.get("partial_statistics") if graded is not None else None
         return {} if figures is None or "average" not in figures else {STATISTICS: statistics_block(figures)}

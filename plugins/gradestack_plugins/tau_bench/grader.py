@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     ABSENT,
@@ -107,12 +108,12 @@ class TauPartial(Grader):
         if abs(total - 1.0) > 1e-9:
             raise ValueError(f"name_weight and argument_weight must sum to 1, got {total}")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the partial score of one sample."""
         return self._evaluate(sample, explain=True)
 
+    @override
     def brief(self, sample: Sample) -> Grade:
-        """Return the partial score without reasons."""
         return self._evaluate(sample, explain=False)
 
     def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:

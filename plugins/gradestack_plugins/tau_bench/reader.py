@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
@@ -27,6 +28,7 @@ from gradestack import (
 )
 from gradestack.jsonio import Element, Layout, Range, compact
 from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
 _TOOL_ERROR = "Error: "
@@ -76,17 +78,8 @@ class TauBench(RecordReader):
 
     model: str | None = None
 
-    @classmethod
-    def looks_like(cls, record: Any) -> float:
-        """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and ``traj``."""
-        keys = record.keys() if isinstance(record, dict) else set()
-        return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
-
-    @classmethod
-    def begins_like(cls, text: bytes) -> float | None:
-        """Return 0.95 where the same keys are named, and 0.4 where a long conversation stands before the others."""
-        named = {key for key in ("task_id", "reward", "info", "traj") if f'"{key}"'.encode() in text}
-        return cls.looks_like(dict.fromkeys(named)) or (0.4 if "traj" in named else None)
+    looks_like = staticmethod(looks_like)
+    begins_like = staticmethod(begins_like)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each.
@@ -102,6 +95,7 @@ class TauBench(RecordReader):
             model = given.name if self.model is None and len(inputs.data) > 1 else self.model
             yield RecordFile(input=given, extra={"model": model})
 
+    @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order.
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypedDict
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Aggregator, Grade, Key, Memory, Outcome
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
@@ -77,12 +78,12 @@ class Trials(Aggregator[TrialsState]):
         if self.max_k is not None and self.max_k < 1:
             raise ValueError(f"max_k must be at least 1, got {self.max_k}")
 
+    @override
     def start(self) -> TrialsState:
-        """Return the state of nothing seen."""
         return {}
 
+    @override
     def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
-        """Count one record of a task."""
         if grade.outcome is Outcome.SKIPPED:
             return state
         model = state.setdefault(json.dumps(key.model), {"runs": {}, "tasks": {}})
@@ -102,8 +103,8 @@ class Trials(Aggregator[TrialsState]):
             return False
         return grade.passed if grade.passed is not None else is_success(grade.score, self.tolerance)
 
+    @override
     def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
-        """Add the counts of ``right`` to ``left``."""
         for name, other in right.items():
             model = left.setdefault(name, {"runs": {}, "tasks": {}})
             model["runs"].update(other["runs"])
@@ -113,6 +114,7 @@ class Trials(Aggregator[TrialsState]):
         return left
 
     @abc.abstractmethod
+    @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
         """Return the figures."""
 
@@ -172,8 +174,8 @@ class PassHatK(Trials):
 
     trials: Literal["file", "task"] | None = None
 
+    @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
-        """Return pass^k by k, the trials n (the smallest where it differs) and counts."""
         tasks = list(tasks_of(state))
         rule = self.trials or "file"
         pairs = [(task.trials if rule == "file" else task.records, task.successes) for task in tasks]
@@ -200,8 +202,8 @@ class PassAtK(Trials):
     Tasks with fewer than k records have no such figure; ``tasks_at_k`` says how many took part.
     """
 
+    @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
-        """Return pass@k by k, with the number of tasks behind each, and counts."""
         tasks = list(tasks_of(state))
         pairs = Counter((task.records, task.successes) for task in tasks)
         ks = self._ks(max((task.records for task in tasks), default=0))

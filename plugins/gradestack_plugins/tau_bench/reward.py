@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Profile, Reason, Sample, Status, failed, skipped
 from gradestack.jsonio import compact
@@ -46,8 +47,8 @@ class TauReward(Grader):
         """
         check_tolerance(self.tolerance)
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the recorded reward of one sample."""
         recorded = sample.recorded
         if "reward" not in recorded:
             if isinstance(sample.native, TauRecord):

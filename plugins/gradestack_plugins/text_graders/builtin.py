@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Profile, Sample
 from gradestack_plugins.text_graders.verdicts import (
@@ -37,8 +38,8 @@ class _Compared(Grader):
     def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission against a reference that is not empty."""
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         return against(sample, self.compare, missing_is_wrong=self.profile == "upstream")
 
 
@@ -131,8 +132,8 @@ class AsciiPrintableOnly(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
     submission: ClassVar[bool] = True
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         if sample.text is None:
             return no_submission()
         for place, character in enumerate(sample.text):

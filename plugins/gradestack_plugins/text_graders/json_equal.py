@@ -6,6 +6,7 @@ import re
 from typing import Any, ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import ABSENT, JSON, Grade, Grader, Sample
 from gradestack.jsonio import JsonProblem, loads
@@ -43,8 +44,8 @@ class JsonEqual(Grader):
 
     allow_fence: bool = False
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         return against(sample, self.compare)
 
     def compare(self, text: str, truth: str) -> Grade:

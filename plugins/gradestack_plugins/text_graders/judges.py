@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, NoReturn
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Sample
 from gradestack_plugins.text_graders.verdicts import no_submission
@@ -52,8 +53,8 @@ class Rubric(Grader):
         """
         _refuse()
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return nothing to go by; no object of this class is ever made."""
         return no_submission()
 
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Sample
 from gradestack_plugins.text_graders.verdicts import (
@@ -65,8 +66,8 @@ class NumericClose(Grader):
             if not (math.isfinite(value) and value >= 0):
                 raise ValueError(f"{name} must be a number of at least 0, got {value}")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         return against(sample, self.compare)
 
     def compare(self, text: str, truth: str) -> Grade:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Sample
 from gradestack.jsonio import JsonProblem, compact, loads
@@ -57,8 +58,8 @@ class OneOf(Grader):
         if self.separator is not None and not self.separator:
             raise ValueError("separator is empty")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample."""
         if sample.text is None:
             return no_submission()
         accepted = self.values if self.values is not None else self._accepted(reference(sample))

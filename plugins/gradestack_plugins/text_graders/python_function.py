@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import ConfigError, Fault, Grade, Grader, Sample, failed, load_file, suggest
 
@@ -54,8 +55,8 @@ class Function(Grader):
         """
         object.__setattr__(self, "submission", _parameters(self.function) == 2)
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return what the function says about one sample."""
         if not self.submission:
             return as_grade(self.function(sample))
         fields = {name: getattr(sample, name) for name in Sample.__struct_fields__}

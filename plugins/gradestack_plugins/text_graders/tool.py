@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Grade, Grader, Profile, Sample, suggest
 from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
@@ -62,6 +63,6 @@ class Tool(Grader):
         known = f"; there are: {', '.join(BUILT_IN)}"
         raise ValueError(f"no text grader is called {self.function!r}{suggest(self.function, BUILT_IN)}{known}")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the named grader's grade."""
         return BUILT_IN[self.function](self.profile).grade(sample)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypedDict
 
 import attrs
+from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Item, Key, Outcome
 from gradestack.exact import count_into
@@ -53,12 +54,12 @@ class Hallucination(Aggregator[HallucinationState]):
     memory = "per_key"
     reads_reasons = False
 
+    @override
     def start(self) -> HallucinationState:
-        """Return the state of nothing seen."""
         return {"main": {}, "sets": {}}
 
+    @override
     def add(self, state: HallucinationState, key: Key, grade: Grade) -> HallucinationState:
-        """Count one grade and its prediction sets."""
         no_tools = grade.counts.get("no_tools")
         _tally(state["main"], grade, no_tools)
         declared = grade.metadata.get("label_set")
@@ -67,15 +68,15 @@ class Hallucination(Aggregator[HallucinationState]):
                 _tally(state["sets"].setdefault(item.id, {}), item, no_tools)
         return state
 
+    @override
     def merge(self, left: HallucinationState, right: HallucinationState) -> HallucinationState:
-        """Add the counts of ``right`` to ``left``."""
         count_into(left["main"], right["main"])
         for name, counts in right["sets"].items():
             count_into(left["sets"].setdefault(name, {}), counts)
         return left
 
+    @override
     def finish(self, state: HallucinationState) -> Mapping[str, JSON]:
-        """Return rates with numerators and denominators, and under ``sets`` those of further prediction sets."""
         result = _rates(state["main"])
         if state["sets"]:
             result["sets"] = {name: _rates(counts) for name, counts in state["sets"].items()}
@@ -137,24 +138,24 @@ class When2CallCounts(Aggregator[Counts]):
     frequent one.
     """
 
+    @override
     def start(self) -> Counts:
-        """Return the state of nothing seen."""
         return {}
 
+    @override
     def add(self, state: Counts, key: Key, grade: Grade) -> Counts:
-        """Add the counters of one grade."""
         for name in _COUNTERS:
             if number := grade.counts.get(name):
                 state[name] = state.get(name, 0) + number
         return state
 
+    @override
     def merge(self, left: Counts, right: Counts) -> Counts:
-        """Add the counters of ``right`` to ``left``."""
         count_into(left, right)
         return left
 
+    @override
     def finish(self, state: Counts) -> Mapping[str, JSON]:
-        """Return every counter, zeros included, and the method."""
         methods = ("llm_judge", "mcq", "mcq_logprob")
         best = max(methods, key=lambda method: state.get(f"method_{method}", 0))
         method = best if state.get(f"method_{best}") else None

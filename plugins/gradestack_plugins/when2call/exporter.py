@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Exporter, ExportSummary
 from gradestack_plugins.when2call.audit import read_events, summarise
@@ -56,8 +57,8 @@ class When2CallExporter(Exporter):
     reader = "when2call"
     graders = ("when2call",)
 
+    @override
     def finish(self, summary: ExportSummary) -> Mapping[str, str]:
-        """Return the artefact; none when the aggregators it is made of do not run."""
         aggregates = summary.graders["when2call"].aggregates
         classes, rates = aggregates.get("classification"), aggregates.get("hallucination")
         counts = aggregates.get("when2call_counts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.when2call.labels import INVALID, LABELS, NVIDIA_DIRECT, VARIANTS
@@ -80,8 +81,8 @@ class When2Call(Grader):
             if name in LABELS and name != label:
                 raise ValueError(f"aliases: {name} is a label of its own and cannot stand for {label}")
 
+    @override
     def grade(self, sample: Sample) -> Grade:
-        """Return the grade of one sample; its ``label`` is what the sample counts as in the metrics."""
         native = sample.native if isinstance(sample.native, When2CallRecord) else None
         counts = dict(native.counts) if native else {}
         if native is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import attrs
+from typing_extensions import override
 
 from gradestack import (
     BadRecord,
@@ -99,8 +100,8 @@ class When2CallReader(RecordReader):
     looks_like = staticmethod(looks_like)
     begins_like = staticmethod(begins_like)
 
+    @override
     def index(self, inputs: Inputs) -> When2CallIndex:
-        """Load the predictions, of which the last per uuid counts, and the dataset's identifiers."""
         if self.audit is not None and not self.audit.is_file():
             raise DataError(f"{self.audit}: the audit file does not exist")
         loaded = {each.name: load(each, self.method) for each in inputs.data}
@@ -123,8 +124,8 @@ class When2CallReader(RecordReader):
                 yield RecordFile(input=given, file=inputs.dataset, extra="dataset")
             yield RecordFile(input=given, ranges=(Range(),))
 
+    @override
     def read(self, shard: Shard, index: When2CallIndex) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range of dataset rows, or those of the predictions no dataset row asks for."""
         loaded = index.loaded[shard.input.name]
         if shard.extra is not None:
             yield from self.samples(shard, partial(self._row, shard, index), index.dataset)

@@ -15,6 +15,7 @@ from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert
 
+pytestmark = pytest.mark.proof
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 NAMES = ["f", "g", "h"]
 ARGUMENTS = ["a", "b", "c"]

@@ -1,7 +1,7 @@
 """The engine used by default: processes where they pay off."""
 
 import os
-import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,13 +13,18 @@ def _process(shard):
     return os.getpid()
 
 
+NOW = [0.0]
+"""Seconds by the clock the engine looks at."""
+
+
 def _slowly(shard):
-    time.sleep(0.05)
+    NOW[0] += 0.05
     return os.getpid()
 
 
 @pytest.fixture(autouse=True)
-def _four_cores(monkeypatch):
+def _four_cores_and_a_clock(monkeypatch):
+    monkeypatch.setattr(auto, "time", SimpleNamespace(perf_counter=lambda: NOW[0]))
     monkeypatch.setattr(auto, "usable_cores", lambda: 4)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gradestack import Inputs
+from gradestack.cli.commands import main
 from gradestack.suites.inputs import name_inputs
 from gradestack_plugins.letta.reader import Letta
 
@@ -86,10 +87,16 @@ def read(*paths: Path, reader: Any = None) -> list[Any]:
     return [found for shard in shards for found in reader.read(shard, index)]
 
 
-def run(command: list[str], cwd: Path) -> Any:
-    """Run the real command line in a directory."""
-    line = [sys.executable, "-m", "gradestack.cli", *command]
-    return subprocess.run(line, capture_output=True, text=True, check=False, cwd=cwd)
+def run(command: list[str], cwd: Path) -> SimpleNamespace:
+    """Run the command line, in this process, in a directory; return its exit code and what it printed."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(command)
+            code = 0
+        except SystemExit as done:
+            code = done.code if isinstance(done.code, int) else int(done.code is not None)
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:

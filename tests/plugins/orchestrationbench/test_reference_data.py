@@ -13,6 +13,7 @@ from gradestack import Input, Inputs
 from gradestack_plugins.orchestrationbench.scenario_reader import ScenarioReader, label_of
 from gradestack_plugins.orchestrationbench.side_files import read_cards
 
+pytestmark = pytest.mark.proof
 PROFILES = ["documented", "upstream"]
 UNREADABLE = {"85": ["8"], "174": ["4", "5", "9"], "195": ["6"], "217": ["4", "5", "6"]}
 """Scenario -> steps whose gold does not parse: a plan in 85, YAML lists in place of calls in the others."""

@@ -35,18 +35,19 @@ def _agree(figures, expected):
             assert raw[f"total_{long}_{side}"] == expected["counts"][f"{short}_{side}"]
 
 
+@pytest.mark.parametrize("count", [35, pytest.param(210, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("trouble", [0.0, 0.4])
 @pytest.mark.parametrize("profile", PROFILES)
-def test_two_hundred_scenarios_agree_with_the_slow_calculation(tmp_path, bench, generator, oracle, profile, trouble):
+def test_scenarios_agree_with_the_slow_calculation(tmp_path, bench, generator, oracle, profile, trouble, count):
     """Key metrics, counts and every file's figures equal those of an independent calculation, sound files or not."""
-    directory, cards = generator.write_suite(tmp_path / "suite", 210, seed=17, trouble=trouble)
+    directory, cards = generator.write_suite(tmp_path / "suite", count, seed=17, trouble=trouble)
     bench.directory = directory
     slow = oracle.Oracle(profile, _tools(cards))
     paths = sorted(directory.rglob("*_out.json"))
     figures = bench.figures(profile=profile, reader={"agent_cards": cards}, solver="exact")
     _agree(figures, slow.overall(paths))
     rows = {row["file"]: row for row in figures["scenarios"]}
-    assert len(rows) == 210
+    assert len(rows) == count
     for path in paths:
         row, expected = rows[f"out/{path.relative_to(directory).as_posix()}"], slow.file(path)
         assert (row["error"] is not None) == (expected is None)

@@ -11,7 +11,8 @@ import uuid
 import pytest
 
 from gradestack import Expectation, Grade, Item, Message, Reason, Sample, ToolCall, grade_to_json
-from gradestack.rows.write import encode, row_bytes
+from gradestack.rows.encoding import encode
+from gradestack.rows.write import row_bytes
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, same, written
 
 PLACES = {

@@ -2,10 +2,9 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
+from pathlib import Path
 
 import pytest
 
@@ -113,30 +112,17 @@ def test_a_reader_of_the_output_that_leaves_does_not_end_the_run(runs):
     assert gradestack.load_report(runs / "out").metrics["total"] == 4
 
 
-def test_workers_leave_with_their_parent(runs):
+@pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+def test_workers_leave_with_their_parent(held, until):
     """A killed run leaves no worker process behind."""
-    line = json.dumps({"id": "a", "expected": CALL, "predicted": CALL})
-    (runs / "big.jsonl").write_text(f"{line}\n" * 300_000)
-    engine = "engine={kind: processes, workers: 2}"
-    command = [sys.executable, "-m", "gradestack.cli", "grade", "big.jsonl", "-o", "out", "--set", engine]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not (workers := _children(process.pid)):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    while any(os.path.exists(f"/proc/{worker}") for worker in workers):  # noqa: PTH110 - as short as it gets
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    assert not (runs / "out").exists()
-
-
-def _children(parent):
-    if not os.path.exists("/proc/self/task"):  # noqa: PTH110
-        pytest.skip("needs /proc")
-    with open(f"/proc/{parent}/task/{parent}/children") as file:  # noqa: PTH123
-        return file.read().split()
+    process = held.start("-o", "out", "--engine", "processes", "--workers", 2)
+    held.stand_still(process, "out", workers=2)
+    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(workers) >= 2
+    process.kill()
+    process.communicate()
+    until(lambda: not any(Path("/proc", worker).exists() for worker in workers))
+    assert not (held.place / "out").exists()
 
 
 def test_models_a_regraded_suite_names_are_not_silently_ignored(runs):

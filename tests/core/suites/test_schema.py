@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from gradestack.suites.schema import class_schema, default_of, options, suite_schema, type_schema
+from gradestack.suites.schema import class_schema, options, suite_schema, type_schema
 
 SUITE = """\
 name: x
@@ -73,7 +73,8 @@ def test_classes(toys):
     assert found["properties"]["inner"]["default"] == {"title": "dump", "breaks": False}
     assert found["properties"]["names"]["default"] == ["a", "b"]
     assert found["properties"]["place"]["default"] == "x/y"
-    assert default_of(attrs.fields(Needy).wanted) is attrs.NOTHING
+    assert found["properties"]["places"]["default"] == ["a"]
+    assert [option.default for option in options(Needy)][:2] == [attrs.NOTHING, {"title": "dump", "breaks": False}]
     assert options(int) == []
 
 

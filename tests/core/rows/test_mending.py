@@ -132,3 +132,21 @@ def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, mess
     gone = [row["trajectory"], row["predicted"]["calls"], row["predicted"]["plan"], row["expected"]["calls"]]
     assert [*gone, row["expected"]["plan"]] == [[], None, None, None, None]
     assert (row["recorded"], row["agent_usage"], row["facets"]) == ({}, None, {})
+
+
+@pytest.mark.parametrize("fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}])
+def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
+    """A text where a reason belongs fails the grade it stands in; the sample and other grades are written."""
+    line, sample, grades = row_line(
+        SAMPLE,
+        {"good": Grade(score=1.0), "odd": Grade(score=1.0, **fields)},
+        {},
+        headline="good",
+        rule=None,
+        signatures={"good": "good 1", "odd": "odd 1"},
+        strict=False,
+    )
+    assert sample is SAMPLE
+    assert [grades[key].outcome for key in ("good", "odd")] == ["graded", "failed"]
+    assert grades["odd"].fault.code == "bad_grade"
+    assert b'"component":"odd 1"' in line

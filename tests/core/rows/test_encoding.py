@@ -22,7 +22,8 @@ from gradestack import (
     ToolSpec,
     grade_to_json,
 )
-from gradestack.rows.write import encode, sample_row
+from gradestack.rows.encoding import encode
+from gradestack.rows.write import sample_row
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
 
 TEXTS = st.text(max_size=5) | st.sampled_from(["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/'])

@@ -1,0 +1,145 @@
+"""Values as JSON data: one walk for rows, the configuration in summary.json, and headers."""
+
+import datetime as dt
+import enum
+import math
+import types
+from pathlib import Path
+from typing import NamedTuple
+
+import attrs
+import msgspec
+import pytest
+
+from gradestack import ABSENT, Outcome, Reason
+from gradestack.jsonio import dumps
+from gradestack.jsonio.values import json_data
+from gradestack.suites.published import jsonable
+
+
+class Size(enum.IntEnum):
+    """A number of a component's own."""
+
+    BIG = 3
+
+
+class Corner(enum.Enum):
+    """A value that is a tuple."""
+
+    LOW = (0, Size.BIG)
+
+
+class Text(str):
+    """A text of a class of its own."""
+
+    __slots__ = ()
+
+
+@attrs.frozen
+class Options:
+    """An object of a component's own."""
+
+    where: object = None
+    left_out: object = ABSENT
+
+
+class Part(msgspec.Struct):
+    """A struct of a component's own."""
+
+    value: object = None
+    left_out: object = msgspec.UNSET
+
+
+class Pair(NamedTuple):
+    """A tuple with names, which JSON has not."""
+
+    a: object
+    b: object
+
+
+DATA = [
+    (None, None),
+    (True, True),
+    (10**40, 10**40),
+    ("é\ud800", "é\ud800"),
+    (Outcome.GRADED, "graded"),
+    (Size.BIG, 3),
+    (Corner.LOW, [0, 3]),
+    (Text("t"), "t"),
+    ((1, [2, (3,)]), [1, [2, [3]]]),
+    (Pair(1, (2,)), [1, [2]]),
+    ({1: "a", None: (True,)}, {"1": "a", "None": [True]}),
+    (types.MappingProxyType({"b": (1,)}), {"b": [1]}),
+    (Options(where=Options()), {"where": {"where": None}}),
+    (Part(value=(Part(),)), {"value": [{"value": None}]}),
+    (
+        Reason(code="c", expected=None),
+        {"code": "c", "pointer": "", "expected": None, "subject": "", "message": ""},
+    ),
+]
+
+
+@pytest.mark.parametrize(("value", "data"), DATA)
+@pytest.mark.parametrize("walk", [json_data, jsonable])
+def test_values_have_one_form(walk, value, data):
+    """Objects become mappings without absent fields, enums their values, tuples lists, keys text, at any depth."""
+    assert walk(value) == data
+    assert walk({"x": [value]}) == {"x": [data]}
+    assert type(walk(value)) is type(data) or isinstance(value, Text)
+
+
+NO_FORM = [Path("a/b.json"), {1}, frozenset({1}), b"x", dt.date(2020, 1, 2), object(), ABSENT, Options]
+
+
+@pytest.mark.parametrize("value", NO_FORM, ids=lambda value: type(value).__name__)
+def test_what_has_no_json_form_is_refused(value):
+    """By its type, at any depth; nothing of it is written by its repr."""
+    for odd in (value, [value], {"x": value}, Options(where=[value])):
+        with pytest.raises(TypeError, match=f"^Object of type {type(value).__name__} is not JSON serializable$"):
+            json_data(odd)
+
+
+def test_the_caller_may_have_a_form_for_it():
+    """The hook sees every value without a JSON form, wherever it stands, and nothing else."""
+    seen = []
+    assert json_data({"a": [b"x", (Options(where=b"y"), 1.5)]}, lambda value: seen.append(value) or len(seen)) == {
+        "a": [1, [{"where": 2}, 1.5]]
+    }
+    assert seen == [b"x", b"y"]
+
+
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        (Path("/home/somebody/b.json"), "b.json"),
+        ({"files": (Path("a/b"), Path("c"))}, {"files": ["b", "c"]}),
+        (frozenset({"b", "a"}), ["a", "b"]),
+        ({10, 9, Path("x/8")}, [10, "8", 9]),
+        (dt.date(2020, 1, 2), "2020-01-02"),
+        (Options, "Options"),
+        (len, "len"),
+        (b"x", "(bytes)"),
+        ([Options(where={Path("a/b")})], [{"where": ["b"]}]),
+    ],
+)
+def test_a_configuration_names_what_has_no_form(value, data):
+    """Paths by their last part, sets sorted, dates in ISO form, functions and classes by name, others by type."""
+    assert jsonable(value) == data
+
+
+def test_too_deep_is_a_recursion_error():
+    """Not a crash."""
+    value = ()
+    for _ in range(50_000):
+        value = (value,)
+    with pytest.raises(RecursionError):
+        json_data(value)
+
+
+def test_not_a_number_stays_a_number_until_it_is_written():
+    """Then it is a text, also as a key; what is not JSON beside it is refused all the same."""
+    assert math.isnan(json_data([math.nan])[0])
+    assert dumps({"b": [math.nan, "\ud83d", "\ude00"], "a": -0.0}) == '{"a":-0.0,"b":["NaN","\\ud83d","\\ude00"]}'
+    assert dumps([{math.inf: math.nan}]) == '[{"Infinity":"NaN"}]'
+    with pytest.raises(TypeError, match="set is not JSON serializable"):
+        dumps([math.nan, {1}])

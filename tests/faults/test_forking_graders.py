@@ -1,0 +1,36 @@
+"""Graders that fork: their children neither grade the rest a second time nor are taken for workers."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FORKS = """
+import os
+from gradestack import Grade
+
+def forks(sample):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return 1.0
+    with open("children", "a") as file:
+        file.write("x")
+    {ending}
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("ending", ["return 0.0", "raise ValueError", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_a_child_that_comes_back_ends(tmp_path, engine, ending):
+    """There is one child per sample, not one more per sample and child; every grade is the parent's."""
+    (tmp_path / "forks.py").write_text(FORKS.format(ending=ending))
+    (tmp_path / "runs.jsonl").write_text("".join(f'{{"id": "{number}", "predicted": "x"}}\n' for number in range(6)))
+    options = ["--engine", engine, "--allow-code", "--grader", "./forks.py:forks", "-o", "out", "--set", "reports=[]"]
+    command = [sys.executable, "-m", "gradestack.cli", "grade", "runs.jsonl", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "children").read_text() == "x" * 6
+    assert (tmp_path / "out/results.jsonl").read_text().count('"state":"graded"') == 3 * 6

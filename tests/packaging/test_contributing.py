@@ -1,0 +1,61 @@
+"""What contributors rely on: changelog fragments that are taken up, hooks that run what `make lint` runs."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+KINDS = [each["directory"] for each in PROJECT["tool"]["towncrier"]["type"]]
+FRAGMENTS = sorted(path for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md")
+HOOKS = ROOT / ".pre-commit-config.yaml"
+
+
+def _tool(*arguments):
+    command = [sys.executable, "-m", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout
+
+
+@pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
+def test_a_fragment_is_named_by_its_kind_and_holds_whole_sentences(path):
+    """`+a-few-words.KIND.md`; a fragment of another name would be left out without a word."""
+    assert re.fullmatch(rf"\+[a-z0-9]+(-[a-z0-9]+)*\.({'|'.join(KINDS)})\.md", path.name)
+    text = path.read_text(encoding="utf-8")
+    assert re.fullmatch(r"[A-Z`].*[.`]\n", text, re.DOTALL), "a sentence, no bullet, one line break at its end"
+    assert "\n\n" not in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_fragments_come_to_a_section():
+    """Every one of them, each under its kind."""
+    draft = " ".join(_tool("towncrier", "build", "--draft", "--version", "1.2.3").split())
+    assert "## [1.2.3] - " in draft
+    for path in FRAGMENTS:
+        section = path.name.split(".")[1].capitalize()
+        after = draft.partition(f"### {section} ")[2].partition(" ### ")[0]
+        assert f"- {' '.join(path.read_text(encoding='utf-8').split())}" in after
+
+
+def test_the_changelog_has_a_place_for_them():
+    """Above the sections that are there."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    above, _, below = text.partition(PROJECT["tool"]["towncrier"]["start_string"])
+    assert "\n## " not in above
+    assert "\n## [0.1.0]" in below
+
+
+def test_hooks_run_what_lint_runs():
+    """Each is a part of `make lint`, in the project's environment; nothing is fetched."""
+    _tool("pre_commit", "validate-config", HOOKS)
+    (repository,) = yaml.safe_load(HOOKS.read_text(encoding="utf-8"))["repos"]
+    assert repository["repo"] == "local"
+    (parts,) = re.findall(r"^lint: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    commands = [each["entry"].split() for each in repository["hooks"]]
+    assert {command[0] for command in commands} == {"make"}
+    assert {"style", "types"} <= {command[1] for command in commands} <= set(parts.split())
+    assert {each["language"] for each in repository["hooks"]} == {"system"}

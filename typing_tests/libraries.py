@@ -1,0 +1,51 @@
+"""The public modules beside the import root: the conformance kit, exact sums, JSON of others."""
+
+from pathlib import Path
+from typing import Any, assert_type
+
+from gradestack import Aggregator, Component, Grade, Grader, Key, Reader, Report, Reporter, Sample
+from gradestack.exact import add_exact, exact_mean, exact_value, merge_exact
+from gradestack.jsonio import dumps, iter_list, list_ranges, loads
+from gradestack.testing import (
+    check_aggregator,
+    check_component,
+    check_grader,
+    check_reader,
+    check_reporter,
+    fold,
+    installed_components,
+    masked,
+    nasty_samples,
+    random_grades,
+)
+
+
+def graders_and_aggregators(grader: Grader, aggregator: Aggregator[dict[str, int]]) -> None:
+    """Check one of each."""
+    check_grader(grader, [masked(sample, grader.needs) for sample in nasty_samples()])
+    check_aggregator(aggregator, random_grades(seed=3), seed=1)
+    assert_type(fold(aggregator, random_grades()), Any)
+    check_grader(aggregator)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def readers_and_reporters(reader: Reader, reporter: Reporter, report: Report) -> None:
+    """Check one of each, and the records of all."""
+    check_reader(reader, Path("runs.jsonl"), scratch=Path("scratch"))
+    check_reporter(reporter, report, Path("scratch"))
+    for component in installed_components():
+        assert_type(component, Component)
+        check_component(component)
+
+
+assert_type(nasty_samples(), list[Sample])
+assert_type(random_grades(), list[tuple[Key, Grade]])
+
+partials: list[float] = []
+add_exact(partials, 0.1)
+assert_type(merge_exact(partials, [0.2]), list[float])
+assert_type(exact_value(partials), float)
+assert_type(exact_mean(partials, 2), float | None)
+
+assert_type(dumps(loads(b"{}")), str)
+for found in list_ranges(Path("results.json")):
+    list(iter_list(Path("results.json"), found))

@@ -94,7 +94,8 @@ def test_a_sound_suite_is_valid(schema):
         "target: {paths: runs.jsonl}",
         "stack: numbers\ngraders: {number: {factor: 2}}",
         "graders: {q: {kind: tool, function: 'mine.py:grade', extractor: last_turn}}",
-        "metrics: {mean: {of: q}}",
+        "plugins: [./graders.py]\ngraders: {q: ./mine.py:Shout, r: {kind: a.py:R, limit: 3}}\nreader: mine.py:Read",
+        "metrics: {mean: {of: q}, mine: {kind: mine.py:Count, of: q}}\nreports: [mine.py:Page]",
         "num_runs: 4\nruns_must_pass: 3",
     ],
 )

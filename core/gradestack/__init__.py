@@ -17,8 +17,8 @@ _NAMES = {
     "Memory Profile Reader ResultT Shard",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError suggest",
     "grading.progress": "Progress",
-    "model": "ABSENT BadRecord Expectation Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason Sample "
-    "Source Status ToolCall ToolSpec check_grade failed replace skipped",
+    "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
+    "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "plugin_errors": "error_text",
     "python_api": "grade grade_files load_suite run stream",
     "records": "RecordFile RecordReader read_records",

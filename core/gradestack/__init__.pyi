@@ -28,6 +28,7 @@ from gradestack.model import JSON as JSON
 from gradestack.model import LARGEST_SCORE as LARGEST_SCORE
 from gradestack.model import BadRecord as BadRecord
 from gradestack.model import Expectation as Expectation
+from gradestack.model import ExpectedCall as ExpectedCall
 from gradestack.model import Fault as Fault
 from gradestack.model import Grade as Grade
 from gradestack.model import Item as Item
@@ -35,11 +36,13 @@ from gradestack.model import Key as Key
 from gradestack.model import Message as Message
 from gradestack.model import Outcome as Outcome
 from gradestack.model import Reason as Reason
+from gradestack.model import Rule as Rule
 from gradestack.model import Sample as Sample
 from gradestack.model import Source as Source
 from gradestack.model import Status as Status
 from gradestack.model import ToolCall as ToolCall
 from gradestack.model import ToolSpec as ToolSpec
+from gradestack.model import Usage as Usage
 from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
 from gradestack.model import replace as replace

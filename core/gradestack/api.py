@@ -166,25 +166,12 @@ class Grader(Contract):
     alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
 
-    def __init_subclass__(cls) -> None:
-        """Keep a class that grades anew from inheriting the short form of what it replaces."""
-        if "grade" in cls.__dict__ and "brief" not in cls.__dict__:
-            cls.brief = Grader.brief  # type: ignore[method-assign]
-
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:
         """Return the grade of one sample.
 
         Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
         """
-
-    def brief(self, sample: Sample) -> Grade:
-        """Return the grade without explanations: the same in all but reasons and rationale, its items' included.
-
-        What a run asks for that writes no rows and has no aggregator or exporter reading reasons. Worth overriding
-        where putting the reasons together takes time.
-        """
-        return self.grade(sample)
 
 
 StateT = TypeVar("StateT")
@@ -199,21 +186,15 @@ class Aggregator(Contract, Generic[StateT]):
 
     Attributes:
         memory: How the state grows: ``constant``, ``per_key`` (tasks, labels) or ``per_sample``.
-        reads_reasons: False when it looks at neither reasons nor rationales, so that a run without rows may leave
-            them out.
     """
 
     contract: ClassVar[Kind] = "aggregator"
     memory: ClassVar[Memory] = "constant"
-    reads_reasons: ClassVar[bool] = True
 
     def __init_subclass__(cls) -> None:
-        """Keep a class that adds anew from inheriting what was said and written of the way it replaces."""
-        if "add" in cls.__dict__:
-            if "add_many" not in cls.__dict__:
-                cls.add_many = Aggregator.add_many  # type: ignore[method-assign]
-            if "reads_reasons" not in cls.__dict__:
-                cls.reads_reasons = True
+        """Keep a class that adds anew from inheriting the way by blocks of what it replaces."""
+        if "add" in cls.__dict__ and "add_many" not in cls.__dict__:
+            cls.add_many = Aggregator.add_many  # type: ignore[method-assign]
 
     @abc.abstractmethod
     def start(self) -> StateT:

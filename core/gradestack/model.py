@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -99,7 +99,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One call of a tool, made or expected."""
+    """One call of a tool that was made. What was not recorded is None."""
 
     name: str
     arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
@@ -110,6 +110,21 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     result: JSON = None
     error: str | None = None
     requestor: str = "assistant"
+    turn: int | None = None
+    """User turn it belongs to, from 0."""
+    step: int | None = None
+    """Index of the model's answer it came from; parallel calls share it."""
+    author: str | None = None
+    """Agent that made it."""
+    server: str | None = None
+    """MCP server that offers the tool."""
+    kind: Literal["function", "builtin", "mcp", "custom"] | None = None
+    status: Literal["ok", "error", "denied", "not_run"] | None = None
+    """How it ended; it was executed when ``ok`` or ``error``."""
+    error_type: str | None = None
+    started: str | None = None
+    """ISO 8601."""
+    seconds: float | None = None
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -121,6 +136,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     tool_calls: tuple[ToolCall, ...] = ()
     name: str | None = None
     tool_call_id: str | None = None
+    reasoning: str | None = None
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -131,17 +147,93 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     parameters: Mapping[str, JSON] | None = None
 
 
-class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Rule(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """What one expected argument may be, where it is not simply equal to one value."""
+
+    any_of: tuple[JSON, ...] = ()
+    """Values of which one must be met, as ``compare`` says."""
+    optional: bool = False
+    """The argument may be left out."""
+    ignore: bool = False
+    """Any value will do."""
+    compare: Literal["exact", "text", "number", "set", "schema", "regex"] = "exact"
+    tolerance: float | None = None
+    """Of numbers: the largest difference that is none."""
+
+
+class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """One call a run should make."""
+
+    name: str = ""
+    names: tuple[str, ...] = ()
+    """Tools of which any will do, in place of ``name``."""
+    arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
+    """What arguments should equal; None: they are not compared, or (see ``raw_arguments``) could not be decoded."""
+    raw_arguments: str | None = None
+    """The argument text, where it is no object."""
+    rules: Mapping[str, Rule] | None = None
+    """Arguments that are not simply compared; a rule alone decides its key."""
+    optional: bool = False
+    """It may be left out without loss."""
+    turn: int | None = None
+    """User turn it is due in, from 0."""
+    group: int | None = None
+    """Calls of one group come in any order, groups in theirs."""
+    requestor: str | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether a name and arguments to compare are all that is said of it."""
+        if self.rules or self.names or self.optional:
+            return False
+        return self.arguments is not None or self.raw_arguments is not None
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """The reference of a sample. None everywhere means "no reference of that kind".
 
-    ``calls=()`` is a reference too: calling nothing is right.
+    ``calls=()`` is a reference too: calling nothing is right. Calls that were made may be given as expected ones.
     """
 
-    calls: tuple[ToolCall, ...] | None = None
+    calls: tuple[ExpectedCall, ...] | None = None
+    alternatives: tuple[tuple[ExpectedCall, ...], ...] = ()
+    """Other lists of calls that would be right too."""
+    forbidden: tuple[str, ...] = ()
+    """Patterns of tools that must not be called."""
     label: str | None = None
     text: str | tuple[str, ...] | None = None
     """Reference answer; a tuple holds one per turn."""
     plan: JSON = None
+    state: JSON = None
+    """The state a run should end in."""
+
+    def __post_init__(self) -> None:
+        made: tuple[Any, ...] = self.calls or ()
+        if made and type(made[0]) is ToolCall:
+            msgspec.structs.force_setattr(self, "calls", tuple(map(_expected, made)))
+
+
+def _expected(call: Any) -> ExpectedCall:
+    if isinstance(call, ExpectedCall):
+        return call
+    raw = call.raw_arguments if call.arguments is None else None
+    return ExpectedCall(name=call.name, arguments=call.arguments, raw_arguments=raw)
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
+    """What a run took. None is "not recorded", never 0."""
+
+    requests: int | None = None
+    input_tokens: int | None = None
+    """All of them, cached ones too."""
+    cached_input_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    output_tokens: int | None = None
+    """All of them, reasoning too."""
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    seconds: float | None = None
+    first_token_seconds: float | None = None
 
 
 class Sample(_Record, frozen=True, kw_only=True, eq=False):
@@ -151,6 +243,8 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """
 
     id: str
+    cluster: str | None = None
+    """What samples cut from one recording share, to be left out together by intervals; None: the id."""
     model: str | None = None
     run: int | str | None = None
     """Trial identifier as recorded; None when the format has none."""
@@ -172,8 +266,18 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """Scores and verdicts found in the file, by name."""
     status: Status = Status.OK
     error: Fault | None = None
+    state: JSON = None
+    """The state the run ended in, as recorded."""
+    ended: str | None = None
+    """``completed``, ``error``, ``limit:WHICH`` or ``cancelled``, as recorded; decides no status."""
+    trace: Mapping[str, str] = msgspec.field(default_factory=dict)
+    """``trace_id``, ``span_id``, ``session_id``, as far as there are any."""
+    children: tuple[str, ...] = ()
+    """Ids of the samples of its sub-agents."""
     agent_id: str | None = None
-    usage: JSON = None
+    usage: Usage | None = None
+    agent_usage: JSON = None
+    """Usage in whatever form it was recorded."""
     facets: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     """Metadata one may group by (domain, category, ...)."""
     source: Source | None = None
@@ -191,7 +295,7 @@ class BadRecord(_Record, frozen=True, kw_only=True, eq=False):
     """The record as read, when it could be parsed, so that exporters lose nothing; no part of equality."""
 
 
-class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """Why points were lost: a code, a place and the two values."""
 
     code: str
@@ -204,7 +308,7 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     message: str = ""
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
     """One graded thing inside a sample: an expected call, a step of a scenario, a turn."""
 
     id: str
@@ -244,6 +348,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """All an aggregator knows of a sample."""
 
     id: str
+    cluster: str | None = None
     model: str | None = None
     run: int | str | None = None
     ordinal: int = 0

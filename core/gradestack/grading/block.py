@@ -61,8 +61,7 @@ class Blocks:
         plan = self._plan = assignment.plan
         self._usual = assignment.dataset is None and assignment.selection is None and not assignment.poison
         self._rows = assignment.pieces.rows
-        explained = self._rows or plan.exporters or any(each.stage.component.reads_reasons for each in plan.metrics)
-        self._graders = Graders(plan.graders, strict=assignment.strict, brief=not explained)
+        self._graders = Graders(plan.graders, strict=assignment.strict)
         metrics = [(each.of, each.stage.component) for each in plan.metrics]
         self._counting = Counting([stage.key for stage in plan.graders], metrics, plan.rule, self._broken_metric)
         self._piece = assignment.pieces.open(shard)
@@ -168,7 +167,14 @@ class Blocks:
             self.torn = True
             kept = self._kept(block, columns, texts) if self._rows else block
             keys = [
-                Key(id=sample.id, model=sample.model, run=sample.run, ordinal=ordinal, facets=sample.facets)
+                Key(
+                    id=sample.id,
+                    cluster=sample.cluster,
+                    model=sample.model,
+                    run=sample.run,
+                    ordinal=ordinal,
+                    facets=sample.facets,
+                )
                 for sample, ordinal in zip(kept, ordinals, strict=True)
             ]
             self._counting.add(keys, columns, [sample.status is _OK for sample in block])

@@ -20,15 +20,14 @@ class Graders:
     Args:
         stages: The graders.
         strict: Raise instead of recording a failed grade.
-        brief: Nobody reads reasons or rationales.
 
     Attributes:
         seconds: Time spent so far, by grader key.
         interrupted: Whether a grader was interrupted. Its block is graded up to the sample it was at.
     """
 
-    def __init__(self, stages: tuple[Stage, ...], *, strict: bool, brief: bool = False) -> None:
-        self._stages, self._strict, self._brief = stages, strict, brief
+    def __init__(self, stages: tuple[Stage, ...], *, strict: bool) -> None:
+        self._stages, self._strict = stages, strict
         self.interrupted = False
         self.seconds = dict.fromkeys((stage.key for stage in stages), 0.0)
 
@@ -50,8 +49,7 @@ class Graders:
             judged: list[str | None] = []
             try:
                 if stage.extractor is None and usual and _OK in stage.component.handles:
-                    method = stage.component.brief if self._brief else stage.component.grade
-                    guarded_grades(method, stage, samples, column, strict=self._strict)
+                    guarded_grades(stage.component.grade, stage, samples, column, strict=self._strict)
                 else:
                     for sample in samples:
                         grade, text = grade_sample(stage, sample, strict=self._strict)

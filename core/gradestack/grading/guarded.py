@@ -39,9 +39,8 @@ def guarded_grades(
             finally:
                 if _forked:
                     os._exit(0)
-            problem = (
-                check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-            )
+            sound = isinstance(grade, Grade)
+            problem = check_grade(grade) if sound else f"returned {type(grade).__name__}, not a Grade"
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run

@@ -58,6 +58,24 @@ def _refused(value: Any) -> Any:
     raise TypeError(msg)
 
 
+@cache
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Return a struct's fields, each with the value that is left out when it is written."""
+    if not kind.__struct_config__.omit_defaults:
+        return dict.fromkeys(kind.__struct_fields__, msgspec.UNSET)
+    empty: dict[Any, Any] = {dict: {}, list: []}
+    return {
+        field.name: empty.get(field.default_factory, msgspec.UNSET)
+        if field.default is msgspec.NODEFAULT
+        else field.default
+        for field in msgspec.structs.fields(kind)
+    }
+
+
+def _left_out(value: Any, default: Any) -> bool:
+    return value is msgspec.UNSET or value is default or (type(value) is type(default) and value == default)
+
+
 def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
     """Return a value as JSON data: objects become mappings without their absent fields, enums their values.
 
@@ -78,10 +96,11 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
         return [json_data(item, other) for item in value]
     if isinstance(value, enum.Enum):
         return json_data(value.value, other)
-    if isinstance(value, msgspec.Struct) or attrs.has(kind):
-        names = value.__struct_fields__ if isinstance(value, msgspec.Struct) else attrs.fields_dict(kind)
-        fields = ((name, getattr(value, name)) for name in names)
-        return {name: json_data(item, other) for name, item in fields if item is not msgspec.UNSET}
+    if isinstance(value, msgspec.Struct):
+        fields = ((name, getattr(value, name), default) for name, default in _defaults(type(value)).items())
+        return {name: json_data(item, other) for name, item, default in fields if not _left_out(item, default)}
+    if attrs.has(kind):
+        return {name: json_data(getattr(value, name), other) for name in attrs.fields_dict(kind)}
     if isinstance(value, str | int | float):  # of a class of its own
         return value
     return other(value)
@@ -93,6 +112,7 @@ def _encoder(indent: int | None, *, escaped: bool) -> json.JSONEncoder:
     return json.JSONEncoder(ensure_ascii=escaped, sort_keys=True, indent=indent, separators=separators, allow_nan=False)
 
 
+_quoted = json.encoder.encode_basestring
 _compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -118,7 +138,14 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
 
 def compact(value: Any) -> str:
     """Return one-line JSON in the value's own key order, for messages."""
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is int:
+        return repr(value)
     try:
+        if kind is dict and set(map(type, value)) == {str}:  # the encoder takes three times as long
+            return f"{{{', '.join([f'{_quoted(key)}: {compact(item)}' for key, item in value.items()])}}}"
         return _compact(value)
     except (TypeError, ValueError, RecursionError):
         return repr(value)

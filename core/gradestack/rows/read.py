@@ -34,8 +34,8 @@ def grade_from_json(row: Row) -> Grade:
     items = tuple(
         Item(
             id=item["id"],
-            outcome=Outcome(item["outcome"]),
-            score=item["score"],
+            outcome=Outcome(item.get("outcome", "graded")),
+            score=item.get("score"),
             metadata=item.get("metadata", {}),
             **_graded_from(item),
         )
@@ -60,4 +60,11 @@ def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
 
 def key_from_row(row: Row, ordinal: int) -> Key:
     """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
-    return Key(id=row["sample"]["id"], model=row["model_name"], run=row["run"], ordinal=ordinal, facets=row["facets"])
+    return Key(
+        id=row["sample"]["id"],
+        cluster=row.get("cluster"),
+        model=row["model_name"],
+        run=row["run"],
+        ordinal=ordinal,
+        facets=row["facets"],
+    )

@@ -1,96 +1,152 @@
 """One line of results.jsonl, as bytes.
 
-Usually msgspec writes it, keys sorted. It writes NaN as null without a word and refuses lone surrogates: what it cannot
-write faithfully goes through :func:`gradestack.jsonio.values.dumps`, which has a form for both.
+Usually msgspec writes it. It writes NaN as null without a word and refuses lone surrogates: what it cannot write
+faithfully goes through :func:`gradestack.jsonio.values.dumps`, which has a form for both, and sorts the keys.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any
 
-import msgspec
-from msgspec import UNSET
+from msgspec import Struct
 
 from gradestack.jsonio.values import dumps, json_data
-from gradestack.model import ABSENT, Expectation, Grade, Item, Message, Outcome, Reason, Sample, Status, ToolCall
-from gradestack.rows.encoding import Once, checked, write
+from gradestack.model import (
+    ABSENT,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Item,
+    Message,
+    Outcome,
+    Reason,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    Usage,
+)
+from gradestack.rows.encoding import SAFE, check, write
 from gradestack.rows.read import Row
 
-Piece = Callable[[Any], Any]
-"""Turns data of others into something the row can hold."""
-_GRADED, _OK = Outcome.GRADED, Status.OK
+_NUMBERS = frozenset({int, float})
 
 
-def _form(keys: str) -> Callable[..., Any]:
-    """Return a part of a row: written key by key in this order, which is that of their names; UNSET ones left out."""
-    names = map(sys.intern, keys.split())  # keywords are looked for by identity first
-    return msgspec.defstruct("Part", [(name, Any, UNSET) for name in names], gc=False)
+class _Call(Struct, gc=False, omit_defaults=True):
+    """A call that was made: without its id, and without the text of arguments that could be decoded."""
+
+    name: str
+    arguments: Any
+    raw_arguments: str | None = None
+    result: Any = None
+    error: str | None = None
+    turn: int | None = None
+    step: int | None = None
+    author: str | None = None
+    server: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    error_type: str | None = None
+    started: str | None = None
+    seconds: float | None = None
 
 
-_CALL = _form("arguments error name raw_arguments")
-_CHAT_CALL = _form("function id type")
-_CONTENT = _form("calls label plan text")
-_FUNCTION = _form("arguments name")
-_GRADE = _form("counts fault gold items label metadata parts passed rationale reasons score state")
-_ITEM = _form("counts fault gold id label metadata outcome parts reasons score")
-_MESSAGE = _form("content name role tool_call_id tool_calls")
-_REASON = _form("actual code expected message pointer subject")
-_SOURCE = _form("file line ordinal")
-_TASK = _form("ground_truth id input")
-_ROW = _form(
-    "agent_id agent_usage error expected facets grade grades model_name passed predicted recorded run sample source "
-    "state status submission submissions tools trajectory"
-)
+class _Content(Struct, gc=False, omit_defaults=True):
+    """What was expected, or predicted."""
+
+    calls: Any
+    label: str | None
+    plan: Any
+    text: Any
+    state: Any = None
+    alternatives: Any = None
+    forbidden: Any = None
 
 
-def _reasons(reasons: tuple[Reason, ...], piece: Piece) -> Any:
-    return [
-        _REASON(
-            UNSET if each.actual is ABSENT else piece(each.actual),
-            each.code,
-            UNSET if each.expected is ABSENT else piece(each.expected),
-            each.message or UNSET,
-            each.pointer or UNSET,
-            each.subject or UNSET,
-        )
-        for each in reasons
-    ]
+class _ExpectedCall(Struct, gc=False, omit_defaults=True):
+    name: str
+    arguments: Any
+    raw_arguments: str | None = None
+    names: Any = None
+    rules: Any = None
+    optional: bool = False
+    turn: int | None = None
+    group: int | None = None
+    requestor: str | None = None
 
 
-def _item(item: Item, piece: Piece) -> Any:
-    return _ITEM(
-        piece(item.counts) if item.counts else UNSET,
-        UNSET if item.fault is None else json_data(item.fault),
-        UNSET if item.gold is None else item.gold,
-        item.id,
-        UNSET if item.label is None else item.label,
-        piece(item.metadata) if item.metadata else UNSET,
-        "graded" if item.outcome is _GRADED else str(item.outcome),
-        piece(item.parts) if item.parts else UNSET,
-        _reasons(item.reasons, piece) if item.reasons else UNSET,
-        piece(item.score),
-    )
+class _Message(Struct, gc=False, omit_defaults=True):
+    content: Any
+    role: str
+    name: str | None = None
+    reasoning: str | None = None
+    tool_call_id: str | None = None
+    tool_calls: Any = None
 
 
-def _grade(grade: Grade, piece: Piece) -> Any:
-    fault, metadata = grade.fault, piece(grade.metadata)
+class _Grade(Struct, gc=False, omit_defaults=True):
+    metadata: Any
+    rationale: str
+    score: float
+    state: Outcome
+    counts: Any = None
+    fault: Fault | None = None
+    gold: str | None = None
+    items: Any = None
+    label: str | None = None
+    parts: Any = None
+    passed: bool | None = None
+    reasons: Any = None
+
+
+class _Row(Struct, gc=False, omit_defaults=True):
+    agent_id: str | None
+    agent_usage: Any
+    error: Fault | None
+    expected: _Content
+    facets: Any
+    grade: _Grade
+    grades: Mapping[str, _Grade]
+    model_name: str | None
+    passed: bool | None
+    predicted: _Content
+    recorded: Any
+    run: int | str | None
+    sample: Any
+    source: Source | None
+    state: Outcome
+    status: Status
+    submission: str
+    submissions: Any
+    tools: Any
+    trajectory: Any
+    usage: Usage | None = None
+    cluster: str | None = None
+    ended: str | None = None
+    trace: Any = None
+    children: Any = None
+
+
+def _grade(grade: Grade) -> _Grade:
+    metadata, fault = grade.metadata, grade.fault
     if fault is not None:
         metadata = {"error": fault.message, "error_type": fault.type or fault.code, **metadata}
-    return _GRADE(
-        piece(grade.counts) if grade.counts else UNSET,
-        UNSET if fault is None else json_data(fault),
-        UNSET if grade.gold is None else grade.gold,
-        [_item(item, piece) for item in grade.items] if grade.items else UNSET,
-        UNSET if grade.label is None else grade.label,
+    return _Grade(
         metadata,
-        piece(grade.parts) if grade.parts else UNSET,
-        UNSET if grade.passed is None else grade.passed,
         grade.rationale,
-        _reasons(grade.reasons, piece) if grade.reasons else UNSET,
         0.0 if grade.score is None else grade.score,
-        "graded" if grade.outcome is _GRADED else str(grade.outcome),
+        grade.outcome,
+        grade.counts or None,
+        fault,
+        grade.gold,
+        grade.items or None,
+        grade.label,
+        grade.parts or None,
+        grade.passed,
+        grade.reasons or None,
     )
 
 
@@ -103,38 +159,58 @@ def grade_to_json(grade: Grade) -> Row:
     Raises:
         TypeError: It is not JSON.
     """
-    row: Row = json_data(_grade(grade, json_data))
+    row: Row = json_data(_grade(grade))
     return row
 
 
-def _content(of: Expectation | Sample, piece: Piece) -> Any:
-    """Return what was expected, or predicted."""
-    calls = None if of.calls is None else [_call(call, piece) for call in of.calls]
-    return _CONTENT(calls, of.label, None if of.plan is None else piece(of.plan), of.text)
-
-
-def _call(call: ToolCall, piece: Piece) -> Any:
-    return _CALL(
-        piece(call.arguments),
-        UNSET if call.error is None else call.error,
+def _call(call: ToolCall) -> _Call:
+    arguments = call.arguments
+    return _Call(
         call.name,
-        UNSET if call.arguments is not None else call.raw_arguments,
+        arguments,
+        call.raw_arguments if arguments is None else None,
+        call.result,
+        call.error,
+        call.turn,
+        call.step,
+        call.author,
+        call.server,
+        call.kind,
+        call.status,
+        call.error_type,
+        call.started,
+        call.seconds,
     )
 
 
-def _message(message: Message, piece: Piece) -> Any:
-    return _MESSAGE(
-        message.content if type(message.content) is str else piece(message.content),
-        UNSET if message.name is None else message.name,
-        message.role,
-        UNSET if message.tool_call_id is None else message.tool_call_id,
-        [_chat_call(call, piece) for call in message.tool_calls] if message.tool_calls else UNSET,
+def _expected_call(call: ExpectedCall) -> _ExpectedCall:
+    return _ExpectedCall(
+        call.name,
+        call.arguments,
+        call.raw_arguments,
+        call.names or None,
+        call.rules,
+        call.optional,
+        call.turn,
+        call.group,
+        call.requestor,
     )
 
 
-def _chat_call(call: ToolCall, piece: Piece) -> Any:
-    arguments = call.raw_arguments if call.raw_arguments is not None else piece(call.arguments)
-    return _CHAT_CALL(_FUNCTION(arguments, call.name), call.id, "function")
+def _expected(of: Expectation) -> _Content:
+    calls = None if of.calls is None else [_expected_call(call) for call in of.calls]
+    lists = [[_expected_call(call) for call in calls] for calls in of.alternatives] or None
+    return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
+
+
+def _chat_call(call: ToolCall) -> Row:
+    arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
+    return {"function": {"arguments": arguments, "name": call.name}, "id": call.id, "type": "function"}
+
+
+def _message(message: Message) -> _Message:
+    calls = [_chat_call(call) for call in message.tool_calls] or None
+    return _Message(message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls)
 
 
 def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
@@ -146,38 +222,42 @@ def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -
 
 def _row(
     sample: Sample,
-    grades: Mapping[str, Any],
+    grades: Mapping[str, Grade],
     headline: str,
     *,
-    state: Outcome,
     passed: bool | None,
     submissions: Mapping[str, str],
-    expected: Any,
-    piece: Piece,
-) -> Any:
-    """Return a sample's row, given its grades and what was expected as they are written."""
-    truth, source = sample.expected.text, sample.source
-    return _ROW(
-        agent_id=sample.agent_id,
-        agent_usage=None if sample.usage is None else piece(sample.usage),
-        error=None if sample.error is None else json_data(sample.error),
-        expected=expected,
-        facets=piece(sample.facets),
-        grade=grades[headline],
-        grades=grades,
-        model_name=sample.model,
-        passed=passed,
-        predicted=_content(sample, piece),
-        recorded=piece(sample.recorded) if sample.recorded else {},
-        run=sample.run,
-        sample=_TASK(truth if truth is not None else sample.expected.label, sample.id, sample.input),
-        source=None if source is None else _SOURCE(source.file, source.line, source.ordinal),
-        state="graded" if state is _GRADED else str(state),
-        status="ok" if sample.status is _OK else sample.status.value,
-        submission=_submission(sample, submissions, headline),
-        submissions=dict(submissions) if submissions else None,
-        tools=None if sample.tools is None else [tool.name for tool in sample.tools],
-        trajectory=[[_message(message, piece) for message in turn] for turn in sample.turns] if sample.turns else [],
+) -> _Row:
+    expected, calls, tools = sample.expected, sample.calls, sample.tools
+    truth = expected.text if expected.text is not None else expected.label
+    made = None if calls is None else [_call(call) for call in calls]
+    written = {key: _grade(grade) for key, grade in grades.items()}
+    return _Row(  # by position: with so many keywords, CPython builds a dict first
+        sample.agent_id,
+        sample.agent_usage,
+        sample.error,
+        _expected(expected),
+        sample.facets,
+        written[headline],
+        written,
+        sample.model,
+        passed,
+        _Content(made, sample.label, sample.plan, sample.text, sample.state),
+        sample.recorded,
+        sample.run,
+        {"ground_truth": truth, "id": sample.id, "input": sample.input},
+        sample.source,
+        grades[headline].outcome,
+        sample.status,
+        _submission(sample, submissions, headline),
+        submissions or None,
+        None if tools is None else [tool.name for tool in tools],
+        [[_message(message) for message in turn] for turn in sample.turns] if sample.turns else (),
+        sample.usage,
+        sample.cluster,
+        sample.ended,
+        sample.trace or None,
+        sample.children or None,
     )
 
 
@@ -198,18 +278,7 @@ def sample_row(
         passed: Whether the headline score passes the per-sample rule; None when there is no score.
         submissions: What each text grader judged, by grader key.
     """
-    row: Row = json_data(
-        _row(
-            sample,
-            {key: _grade(grade, json_data) for key, grade in grades.items()},
-            headline,
-            state=grades[headline].outcome,
-            passed=passed,
-            submissions=submissions or {},
-            expected=_content(sample.expected, json_data),
-            piece=json_data,
-        )
-    )
+    row: Row = json_data(_row(sample, grades, headline, passed=passed, submissions=submissions or {}))
     return row
 
 
@@ -229,27 +298,76 @@ def row_bytes(
         ValueError: The same.
     """
     try:
-        row = _row(
-            sample,
-            {key: _encoded_grade(grade) for key, grade in grades.items()},
-            headline,
-            state=grades[headline].outcome,
-            passed=passed,
-            submissions=submissions,
-            expected=_encoded_expected(sample.expected),
-            piece=checked,
-        )
-        return write(row) + b"\n"
+        _check_sample(sample)
+        for grade in grades.values():
+            _check_grade(grade)
+        return write(_row(sample, grades, headline, passed=passed, submissions=submissions)) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
     return dumps(sample_row(sample, grades, headline, passed=passed, submissions=submissions)).encode() + b"\n"
 
 
-_usual_grade = Once(lambda grade: write(_grade(grade, checked)))
-_encoded_expected = Once(lambda expected: write(_content(expected, checked)))
+def _check_sample(sample: Sample) -> None:
+    """Refuse values that msgspec would not write as the standard library does."""
+    expected = sample.expected
+    _check_calls(sample.calls or ())
+    _check_calls(expected.calls or ())
+    if sample.facets:
+        check(sample.facets)
+    if sample.recorded:
+        check(sample.recorded)
+    for value in (sample.plan, expected.plan, sample.agent_usage, sample.state, expected.state):
+        if value is not None:
+            check(value)
+    for calls in expected.alternatives:
+        _check_calls(calls)
+    for turn in sample.turns:
+        for message in turn:
+            if type(message.content) not in SAFE:
+                check(message.content)
+            _check_calls(message.tool_calls)
 
 
-def _encoded_grade(grade: Grade) -> msgspec.Raw:
-    if grade.reasons or grade.metadata:
-        return msgspec.Raw(write(_grade(grade, checked)))
-    return _usual_grade(grade)
+def _check_calls(calls: Iterable[ToolCall | ExpectedCall]) -> None:
+    for call in calls:
+        if call.arguments:
+            check(call.arguments)
+        if isinstance(call, ToolCall):
+            if call.result is not None:
+                check(call.result)
+        elif call.rules:
+            for rule in call.rules.values():
+                check(rule.any_of)
+
+
+def _check_grade(of: Grade | Item) -> None:
+    if of.metadata:
+        check(of.metadata)
+    if of.parts:
+        _check_numbers(of.parts.values())
+    if of.counts:
+        _check_numbers(of.counts.values())
+    if of.score is not None:
+        check(of.score)
+    for reason in of.reasons:
+        _check_reason(reason)
+    if isinstance(of, Grade):
+        for item in of.items:
+            _check_grade(item)
+
+
+def _check_numbers(values: Iterable[float | None]) -> None:
+    """Refuse what is no finite number or None; usually their sum says so, all at once."""
+    try:
+        total = sum(values)  # type: ignore[arg-type]
+    except TypeError:  # None, or something worse
+        check(tuple(values))
+        return
+    if type(total) not in _NUMBERS or not isfinite(total):
+        check(tuple(values))
+
+
+def _check_reason(reason: Reason) -> None:
+    for value in (reason.expected, reason.actual):
+        if value is not ABSENT and type(value) not in SAFE:
+            check(value)

@@ -17,7 +17,6 @@ from gradestack.testing.checks import (
     check_reporter,
     fold,
     installed_components,
-    unexplained,
 )
 from gradestack.testing.samples import masked, nasty_samples, random_grades
 
@@ -33,5 +32,4 @@ __all__ = [
     "masked",
     "nasty_samples",
     "random_grades",
-    "unexplained",
 ]

@@ -17,7 +17,7 @@ from typing import Any
 from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
 from gradestack.jsonio.values import dumps
-from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade, replace
+from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
 from gradestack.registry import discover, flaw
 from gradestack.report import Report, Reporter
 from gradestack.rows.read import grade_from_json
@@ -74,18 +74,9 @@ def check_grader(grader: Grader, samples: Iterable[Sample] = ()) -> None:
         answered = sample.status is not Status.MISSING
         assert first.outcome is not Outcome.MISSING or not answered, f"{sample.id!r}: it is not missing"
         assert _text(first) == _text(second), f"{sample.id!r}: two grades of one sample differ"
-        brief = _text(unexplained(grader.brief(masked(sample, grader.needs))))
-        assert brief == _text(unexplained(first)), f"{sample.id!r}: brief and grade differ in more than reasons"
-        assert _text(grader.grade(sample)) == _text(first), f"{sample.id!r}: the grade differs after a brief one"
         assert _fingerprint(sample) == before, f"{sample.id!r}: the grader changed its sample"
         back = grade_from_json(json.loads(dumps(grade_to_json(first))))
         assert _text(back) == _text(first), f"{sample.id!r}: the grade does not survive results.jsonl"
-
-
-def unexplained(grade: Grade) -> Grade:
-    """Return a grade without what :meth:`gradestack.Grader.brief` may leave out."""
-    items = tuple(replace(item, reasons=()) for item in grade.items)
-    return replace(grade, reasons=(), rationale="", items=items)
 
 
 def _fingerprint(sample: Sample) -> str:
@@ -181,9 +172,6 @@ def _check_blocks(aggregator: Aggregator[Any], graded: Sequence[tuple[Key, Grade
             rest = rest[cut:]
         assert _round_trip(state) == state, "the state after blocks is not made of JSON values"
         assert _done(aggregator, state) == expected, f"blocks of up to {size} grades give other metrics"
-    if not aggregator.reads_reasons:
-        bare = fold(aggregator, [(key, unexplained(grade)) for key, grade in graded])
-        assert _done(aggregator, bare) == expected, "it reads reasons, but reads_reasons is False"
 
 
 def _round_trip(state: Any) -> Any:

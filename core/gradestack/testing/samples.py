@@ -8,6 +8,7 @@ from typing import Any
 
 from gradestack.model import (
     Expectation,
+    ExpectedCall,
     Fault,
     Grade,
     Item,
@@ -15,11 +16,13 @@ from gradestack.model import (
     Message,
     Outcome,
     Reason,
+    Rule,
     Sample,
     Source,
     Status,
     ToolCall,
     ToolSpec,
+    Usage,
     replace,
 )
 
@@ -47,17 +50,22 @@ def nasty_samples() -> list[Sample]:
     call = ToolCall(name="search", arguments={"q": "x", "n": 1})
     tool = ToolSpec(name="search", parameters={"type": "object", "properties": {"q": {"type": "string"}}})
     broken_tool = ToolSpec(name="search", parameters={"type": 3, "properties": ["q"], "required": "q"})
-    both = Expectation(calls=(call,), label="tool_call", text="x")
+    wanted = ExpectedCall(name="search", arguments={"q": "x", "n": 1})
+    both = Expectation(calls=(wanted,), label="tool_call", text="x")
+    ruled = ExpectedCall(names=("search", "find"), rules={"q": Rule(any_of=("x", odd), compare="regex")}, optional=True)
+    strange = ExpectedCall(name="x", arguments=odd)
+    anything = ExpectedCall(name="search", arguments=None, group=1, turn=0)
     bare = Sample(id="bare")
     return [
         bare,
         Sample(id="", expected=Expectation(calls=()), calls=()),
         Sample(id="none-called", expected=both, calls=(), tools=(), label="direct"),
         Sample(id="right", expected=both, calls=(call,), tools=(tool,), label="tool_call", text="x"),
-        Sample(id="twice", expected=Expectation(calls=(call, call)), calls=(call, call), tools=(tool, tool)),
+        Sample(id="twice", expected=Expectation(calls=(wanted, wanted)), calls=(call, call), tools=(tool, tool)),
         Sample(id="unparsable", expected=both, calls=(ToolCall(name="", arguments=None, raw_arguments="{"),)),
-        Sample(id="odd", expected=Expectation(calls=(ToolCall(name="x", arguments=odd),)), calls=(call,), recorded=odd),
+        Sample(id="odd", expected=Expectation(calls=(strange,)), calls=(call,), recorded=odd),
         Sample(id="odd calls", expected=both, calls=(ToolCall(name="search", arguments=odd),), tools=(broken_tool,)),
+        Sample(id="open", expected=Expectation(calls=(ruled, anything), alternatives=((wanted,), ())), calls=(call,)),
         Sample(id="labels", expected=Expectation(label="no such label"), label="\ud800", text="\x00" * 10),
         Sample(id="recorded", recorded={"reward": "1", "score": [], "reward_info": None}, run="a", model=""),
         Sample(
@@ -66,7 +74,11 @@ def nasty_samples() -> list[Sample]:
             input=("one", ""),
             turns=((), (Message(role="", content=[{"type": "image"}, None, "t"], tool_calls=(call,)),)),
             facets={"x": None},
-            usage="?",
+            usage=Usage(input_tokens=0),
+            agent_usage="?",
+            state=odd,
+            trace={"trace_id": "\ud800"},
+            ended="limit:turns",
             source=Source(file="f", ordinal=3, line=4),
             expected=Expectation(text=("a",), plan={"workflow_1": None}),
             plan=["?"],

@@ -10,7 +10,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key, Memory, Outcome, Profile
-from gradestack.exact import Partials, add_times, exact_mean, merge_exact
+from gradestack.exact import Partials, add_exact, add_times, exact_mean, merge_exact
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",
@@ -77,7 +77,6 @@ class DeepFabricMetrics(Aggregator[State]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "constant"
-    reads_reasons: ClassVar[bool] = False
 
     @override
     def start(self) -> State:
@@ -95,41 +94,48 @@ class DeepFabricMetrics(Aggregator[State]):
 
     @override
     def add(self, state: State, key: Key, grade: Grade) -> State:
-        return self._add_times(state, grade, 1)
-
-    @override
-    def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
-        alike = [(each.outcome, each.score, id(each.counts), id(each.parts), id(each.fault)) for each in grades]
-        first = dict(zip(alike, grades, strict=True))
-        for kind, times in Counter(alike).items():
-            state = self._add_times(state, first[kind], times)
-        return state
-
-    def _add_times(self, state: State, grade: Grade, times: int) -> State:
         outcome = grade.outcome
         if outcome is _GRADED:
-            state["graded"] += times
+            state["graded"] += 1
         elif outcome is Outcome.FAILED:
-            state["failed"] += times
+            state["failed"] += 1
         elif outcome is Outcome.MISSING:
-            state["missing"] += times
+            state["missing"] += 1
             return state
         else:
-            state["skipped"] += times
+            state["skipped"] += 1
             return state
         counts, fault = grade.counts, grade.fault
         processed = counts.get("processed")
-        state["processed"] += times * (int(outcome is _GRADED and fault is None) if processed is None else processed)
+        state["processed"] += int(outcome is _GRADED and fault is None) if processed is None else processed
         correct = state["correct"]
         for name in correct:
-            if name in counts:
-                correct[name] += counts[name] * times
+            correct[name] += counts.get(name, 0)
         if grade.score:
-            add_times(state["score"], grade.score, times)
+            add_exact(state["score"], grade.score)
         elif fault is not None and fault.code == NO_SCORE:
-            state["undefined"] += times
-        if grade.parts and (quality := grade.parts.get("response_quality")):
-            add_times(state["quality"], quality, times)
+            state["undefined"] += 1
+        if quality := grade.parts.get("response_quality"):
+            add_exact(state["quality"], quality)
+        return state
+
+    @override
+    def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
+        usual = [each for each in grades if each.outcome is _GRADED and each.fault is None]
+        if len(usual) < len(grades):
+            for key, grade in zip(keys, grades, strict=True):
+                if grade.outcome is not _GRADED or grade.fault is not None:
+                    self.add(state, key, grade)
+        state["graded"] += len(usual)
+        state["processed"] += sum([each.counts.get("processed", 1) for each in usual])
+        correct = state["correct"]
+        for name in correct:
+            correct[name] += sum([each.counts.get(name, 0) for each in usual])
+        for score, times in Counter([each.score for each in usual if each.score]).items():
+            add_times(state["score"], score, times)
+        for quality, times in Counter([each.parts.get("response_quality") for each in usual]).items():
+            if quality:
+                add_times(state["quality"], quality, times)
         return state
 
     @override

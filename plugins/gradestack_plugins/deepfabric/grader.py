@@ -9,19 +9,31 @@ from typing import Any, ClassVar, Final, Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import LARGEST_SCORE, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, ToolCall, skipped
+from gradestack import (
+    LARGEST_SCORE,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Grader,
+    Outcome,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    ToolCall,
+    skipped,
+)
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
 from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
 from gradestack_plugins.deepfabric.schemas import Signature, conversion_problem, find
-from gradestack_plugins.deepfabric.weights import METRICS, Weights, resolve, weighted
+from gradestack_plugins.deepfabric.weights import Weights, resolve, weighted
 
 Verdict = tuple[bool, bool, bool]
 """(tool selection, parameters, execution) right or wrong."""
 
 WRONG: Final = (False, False, False)
 RIGHT: Final = (True, True, True)
-_MOST_KEPT: Final = 4096
 _OK: Final = Status.OK
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
@@ -111,29 +123,13 @@ class DeepFabric(Grader):
         return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
 
     @cached_property
-    def _any_strict(self) -> bool:
-        return self._strict.any
-
-    @cached_property
-    def _without_reasons(self) -> dict[tuple[Verdict, str | None, str | None], Grade]:
-        """Grades without reasons, by what they depend on."""
-        return {}
-
-    @cached_property
     def _table(self) -> dict[Verdict, tuple[float, dict[str, float | None], dict[str, int]]]:
-        """Score, parts and counts of every verdict, made once."""
+        """Score, parts and counts of every verdict under these weights."""
         verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
         return {verdict: _figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        return self._evaluate(sample, explain=True)
-
-    @override
-    def brief(self, sample: Sample) -> Grade:
-        return self._evaluate(sample, explain=False)
-
-    def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:
         expected = sample.expected.calls
         upstream = self.profile == "upstream"
         error = sample.error
@@ -151,29 +147,35 @@ class DeepFabric(Grader):
             return skipped("calls_not_recorded", "the sample does not say which calls were made")
         wanted = expected[0] if expected else None
         made = calls[0] if calls else None
+        if sample.expected.alternatives or sample.expected.forbidden or (wanted is not None and self._open(wanted)):
+            message = "the reference has alternatives, rules or optional calls, which this metric does not know"
+            return skipped("reference_not_plain", message)
         if made is not None and made.arguments is None:
             return self._error(sample, _undecoded(made))
         if upstream:
-            return self._upstream(sample, wanted, made, explain=explain)
+            return self._upstream(sample, wanted, made)
         if wanted is None or made is None:
             return self._without_call(wanted, made)
         signature = find(tools or (), made.name, "documented")
         fine = signature is not None and self._accepts(signature, made)
         if fine and made.name == wanted.name:
             return self._graded(RIGHT, wanted, made, ())
-        reasons = self._reasons(wanted, made, signature, fine) if explain else ()
+        reasons = self._reasons(wanted, made, signature, fine)
         return self._graded((made.name == wanted.name, fine, False), wanted, made, reasons)
+
+    def _open(self, wanted: ExpectedCall) -> bool:
+        """Return whether more than one call is right, in what this profile compares."""
+        return bool(wanted.names or wanted.optional) or (self.profile == "upstream" and not wanted.plain)
 
     def _accepts(self, signature: Signature, made: ToolCall) -> bool:
         arguments = made.arguments or {}
         if not signature.accepts(arguments):
             return False
-        if not self._any_strict:
+        if not self._strict.any:
             return True
-        strict = self._strict
-        return next(schema_reasons(signature, arguments, made.name, strict), None) is None
+        return next(schema_reasons(signature, arguments, made.name, self._strict), None) is None
 
-    def _without_call(self, wanted: ToolCall | None, made: ToolCall | None) -> Grade:
+    def _without_call(self, wanted: ExpectedCall | None, made: ToolCall | None) -> Grade:
         if wanted is None and made is None:
             return self._graded(RIGHT, None, None, ())
         if made is None:
@@ -182,7 +184,7 @@ class DeepFabric(Grader):
             reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
         return self._graded(WRONG, wanted, made, (reason,))
 
-    def _upstream(self, sample: Sample, wanted: ToolCall | None, made: ToolCall | None, *, explain: bool) -> Grade:
+    def _upstream(self, sample: Sample, wanted: ExpectedCall | None, made: ToolCall | None) -> Grade:
         tools = sample.tools or ()
         problem = conversion_problem(tools)
         if problem is not None:
@@ -208,11 +210,11 @@ class DeepFabric(Grader):
                 return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)))
         if selected and fine:
             return self._graded(RIGHT, wanted, made, ())
-        reasons = self._reasons(wanted, made, signature, fine) if explain else ()
+        reasons = self._reasons(wanted, made, signature, fine)
         return self._graded((selected, fine, False), wanted, made, reasons)
 
     def _reasons(
-        self, wanted: ToolCall, made: ToolCall | None, signature: Signature | None, fine: bool
+        self, wanted: ExpectedCall, made: ToolCall | None, signature: Signature | None, fine: bool
     ) -> tuple[Reason, ...]:
         reasons = []
         if made is None:
@@ -232,21 +234,9 @@ class DeepFabric(Grader):
         return (*reasons, *islice(found, MOST_REASONS))
 
     def _graded(
-        self, verdict: Verdict, wanted: ToolCall | None, made: ToolCall | None, reasons: tuple[Reason, ...]
+        self, verdict: Verdict, wanted: ExpectedCall | None, made: ToolCall | None, reasons: tuple[Reason, ...]
     ) -> Grade:
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
-        if reasons:
-            return self._with_reasons(verdict, label, gold, reasons)
-        found = self._without_reasons.get((verdict, label, gold))
-        if found is None:
-            if len(self._without_reasons) >= _MOST_KEPT:
-                self._without_reasons.clear()
-            found = self._without_reasons[verdict, label, gold] = self._with_reasons(verdict, label, gold, ())
-        return found
-
-    def _with_reasons(
-        self, verdict: Verdict, label: str | None, gold: str | None, reasons: tuple[Reason, ...]
-    ) -> Grade:
         score, parts, counts = self._table[verdict]
         if not abs(score) <= LARGEST_SCORE:
             message = f"the weights give the score {score!r}"
@@ -279,11 +269,22 @@ class DeepFabric(Grader):
 def _figures(
     verdict: Verdict, weights: Weights, *, processed: bool
 ) -> tuple[float, dict[str, float | None], dict[str, int]]:
-    selection, parameters, execution = map(float, verdict)
-    values = (selection, parameters, execution, 0.0)
-    counts = dict(zip(METRICS[:3], map(int, verdict), strict=True))
-    counts |= {"processed": int(processed), "errors": int(not processed)}
-    return weighted(values, weights), dict(zip(METRICS, values, strict=True)), counts
+    selection, parameters, execution = verdict
+    values = (float(selection), float(parameters), float(execution), 0.0)
+    counts = {
+        "tool_selection": int(selection),
+        "parameter_accuracy": int(parameters),
+        "execution_success": int(execution),
+        "processed": int(processed),
+        "errors": int(not processed),
+    }
+    parts: dict[str, float | None] = {
+        "tool_selection": values[0],
+        "parameter_accuracy": values[1],
+        "execution_success": values[2],
+        "response_quality": 0.0,
+    }
+    return weighted(values, weights), parts, counts
 
 
 def _undecoded(made: ToolCall) -> Fault:

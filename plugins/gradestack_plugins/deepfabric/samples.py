@@ -9,6 +9,7 @@ from gradestack import ABSENT, JSON, Expectation, Fault, Message, Profile, Sampl
 from gradestack_plugins.deepfabric.records import RecordProblem, Truth, lenient_truth, strict_truth
 from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, read_reply
 from gradestack_plugins.deepfabric.tables import Converted, table
+from gradestack_plugins.readers.chat import expected_calls
 
 Validation = Literal["strict", "lenient"]
 PROCESSING_ERROR: Final = "processing_error"
@@ -134,7 +135,9 @@ def build(
         calls=reply.calls if reply is not None else None,
         text=reply.content if reply is not None else None,
         tools=converted.specs if converted is not None and known and not converted.problem else None,
-        expected=Expectation(calls=truth.calls, text=truth.answer) if truth is not None else _NOTHING_EXPECTED,
+        expected=Expectation(calls=expected_calls(truth.calls), text=truth.answer)
+        if truth is not None
+        else _NOTHING_EXPECTED,
         status=Status.OK if fault is None else Status.MISSING if answer is ABSENT else Status.FAILED,
         error=fault,
         facets=_facets(record.get("metadata")) if known else {},

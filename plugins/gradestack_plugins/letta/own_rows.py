@@ -65,7 +65,7 @@ def expected(record: Mapping[str, Any]) -> Expectation:
     raw = record["expected"]
     text = raw.get("text")
     return Expectation(
-        calls=_calls(raw.get("calls")),
+        calls=None if (calls := _calls(raw.get("calls"))) is None else chat.expected_calls(calls),
         label=_text(raw.get("label")),
         text=truth_of(text, turns=True) if isinstance(text, list) else _text(text),
         plan=raw.get("plan"),

@@ -82,7 +82,7 @@ class Letta(RecordReader):
             "status",
             "error",
             "agent_id",
-            "usage",
+            "agent_usage",
             "facets",
             "source",
         }

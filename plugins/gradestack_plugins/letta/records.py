@@ -107,7 +107,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         status=status,
         error=error,
         agent_id=_text(result.get("agent_id")),
-        usage=next((result[name] for name in ("agent_usage", "usage") if result.get(name) is not None), None),
+        agent_usage=next((result[name] for name in ("agent_usage", "usage") if result.get(name) is not None), None),
         facets=_facets(result, asked, own=own),
         source=source,
     )

@@ -22,7 +22,6 @@ class _PerFile(Aggregator[State]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "per_sample"
-    reads_reasons: ClassVar[bool] = False
 
     profile: Profile = "documented"
 

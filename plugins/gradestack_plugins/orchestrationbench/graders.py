@@ -230,7 +230,9 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
     found = arguments_of(sample, profile)
     if isinstance(found, Fault):
         return failed(found)
-    return skipped("no_decision", "no expected calls or rejection, or nothing predicted") if found is None else found
+    return (
+        skipped("no_decision", "no plain expected calls or rejection, or nothing predicted") if found is None else found
+    )
 
 
 def _decision_grade(arguments: Arguments) -> Grade:

@@ -73,7 +73,7 @@ class OrchestrationBenchReader(Reader):
             "tools",
             "expected",
             "agent_id",
-            "usage",
+            "agent_usage",
             "facets",
             "source",
             "native",

@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, Expectation, Fault, Sample, Status, ToolCall, ToolSpec
+from gradestack import JSON, Expectation, ExpectedCall, Fault, Sample, Status, ToolSpec
 from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, gold_decision, gold_steps
 from gradestack_plugins.orchestrationbench.plans.steps import gold_plans, step_number
 from gradestack_plugins.orchestrationbench.recorded.trial import CALL, Trial
-from gradestack_plugins.readers.chat import messages, text_of, tool_calls
+from gradestack_plugins.readers.chat import expected_calls, messages, text_of, tool_calls
 
 
 @attrs.frozen(kw_only=True)
@@ -45,7 +45,7 @@ def trial_sample(common: Common, trial: Trial) -> Sample:
         error=None
         if sound
         else Fault(category="data", code="run_unreadable", message="expected a run with a label object"),
-        usage=common.usage,
+        agent_usage=common.usage,
         facets=common.facets,
         native=trial,
     )
@@ -111,12 +111,12 @@ def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
     return Sample(id=f"{common.id}/{step}", run=common.run, tools=common.tools, facets=facets, **fields)
 
 
-def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ToolCall, ...]:
+def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:
     """Return the gold calls of a step; none for a rejection or a gold turn that cannot be read."""
     decision, _, _, fault = gold_decision(label, step)
     if fault is not None or decision != CALL:
         return ()
-    return tool_calls(label.get(f"{step}-1", label.get(step, {})).get("tool_calls"))
+    return expected_calls(tool_calls(label.get(f"{step}-1", label.get(step, {})).get("tool_calls")))
 
 
 def user_turns(label: Any) -> str | tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradestack import Message, ToolCall, ToolSpec
+from gradestack import ExpectedCall, Message, ToolCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.parameter_lists import list_schema
 
@@ -60,17 +60,31 @@ def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
     return tuple(call for entry in raw if (call := tool_call(entry)) is not None)
 
 
+def expected_calls(calls: Iterable[ToolCall]) -> tuple[ExpectedCall, ...]:
+    """Return calls as a reference."""
+    return tuple(
+        ExpectedCall(
+            name=call.name,
+            arguments=call.arguments,
+            raw_arguments=call.raw_arguments if call.arguments is None else None,
+        )
+        for call in calls
+    )
+
+
 def message(raw: Any) -> Message | None:
     """Return one chat message, None when it is not an object."""
     if not isinstance(raw, Mapping):
         return None
     role, name, call_id = raw.get("role"), raw.get("name"), raw.get("tool_call_id")
+    reasoning = raw.get("reasoning_content", raw.get("reasoning"))
     return Message(
         role=role if isinstance(role, str) else "",
         content=raw.get("content"),
         tool_calls=tool_calls(raw.get("tool_calls")),
         name=name if isinstance(name, str) else None,
         tool_call_id=call_id if isinstance(call_id, str) else None,
+        reasoning=reasoning if isinstance(reasoning, str) else None,
     )
 
 

@@ -1,45 +1,62 @@
 """The straight way from a line of the ``jsonl`` form to a sample.
 
-Lines that follow the form in its usual shapes are decoded into typed structures and turned into samples without a look
-at every key. For anything else (:class:`Unusual`, or whatever msgspec refuses) the thorough way in
+Lines that follow the form in its usual shapes are decoded into the model, or into structures close to it, without a
+look at every key. For anything else (:class:`Unusual`, or whatever msgspec refuses) the thorough way in
 :mod:`gradestack_plugins.readers.jsonl` decides; it gives the same sample where both can, and says what is wrong where
 something is.
+
+One line at a time: decoding a block of lines at once (``decode_lines``) was measured and gains nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from gradestack import Expectation, Message, Sample, Source, Status, ToolCall, ToolSpec
+from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Status, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers import chat
-from gradestack_plugins.readers.jsonl_schema import FORM_VERSION
+from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
 _MOST_TOOLS = 4096
 _LARGEST_TOOL = 32 * 1024
 _NOTHING: dict[str, Any] = {}
+_NO_EXPECTATION = Expectation()
 _OK = Status.OK
-_MOST_EXPECTATIONS = 4096
-_LARGEST_EXPECTATION = 4096
-_expectations: dict[bytes, Expectation] = {}
 _tools: dict[bytes, ToolSpec] = {}
-"""Tools met before, by their text: records of one benchmark repeat the same few."""
+"""Tools met before, by their text: records of one benchmark repeat the same few, and decoding them would take as long
+as all else of a record."""
 
 
 class Unusual(Exception):
     """A line for the thorough way."""
 
 
-class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):  # skipped keys would not be checked for UTF-8
+class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     name: str
     arguments: Any = UNSET
     kwargs: Any = None
 
 
-class _Call(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class CallDetails(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defaults=True, kw_only=True):
+    """What the form may say of a call that was made, beyond name, arguments, id and requestor."""
+
+    result: Any = None
+    error: str | None = None
+    turn: int | None = None
+    step: int | None = None
+    author: str | None = None
+    server: str | None = None
+    kind: Literal["function", "builtin", "mcp", "custom"] | None = None
+    status: Literal["ok", "error", "denied", "not_run"] | None = None
+    error_type: str | None = None
+    started: str | None = None
+    seconds: float | None = None
+
+
+class _Call(CallDetails, forbid_unknown_fields=True, gc=False, kw_only=True):
     name: Any = None
     arguments: Any = UNSET
     kwargs: Any = None
@@ -59,9 +76,10 @@ class _Side(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     id: str | int
-    version: int = FORM_VERSION
-    expected: Raw = Raw(b"null")
+    version: int = VERSIONS[0]
+    expected: Expectation | list[ExpectedCall] | str | None = None
     predicted: list[_Call] | _Side | str | UnsetType | None = UNSET
+    cluster: str | None = None
     model: str | None = None
     run: int | str | None = None
     input: str | list[str] | None = None
@@ -70,6 +88,10 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     tools: list[Raw] | None = None
     recorded: dict[str, Any] | None = None
     error: Any = None
+    state: Any = None
+    ended: str | None = None
+    trace: dict[str, str] | None = None
+    children: tuple[str, ...] | None = None
     agent_id: str | None = None
     usage: Any = None
     facets: dict[str, Any] | None = None
@@ -77,7 +99,8 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder().decode
-_decode_side = msgspec.json.Decoder(list[_Call] | _Side | str | None).decode
+_DETAILS = CallDetails.__struct_fields__
+_RARE = ("cluster", "state", "ended", "trace", "children", "usage")
 
 
 def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
@@ -102,9 +125,18 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
         if type(name) is not str:
             raise Unusual
         identifier, requestor = entry.id, entry.requestor
-        identifier = identifier if type(identifier) is str else None
-        requestor = requestor if type(requestor) is str else "assistant"
-        made.append(ToolCall(name=name, arguments=arguments, raw_arguments=text, id=identifier, requestor=requestor))
+        call = ToolCall(
+            name=name,
+            arguments=arguments,
+            raw_arguments=text,
+            id=identifier if type(identifier) is str else None,
+            requestor=requestor if type(requestor) is str else "assistant",
+        )
+        if inner is entry and (
+            details := {each: found for each in _DETAILS if (found := getattr(entry, each)) is not None}
+        ):
+            call = replace(call, **details)
+        made.append(call)
     return tuple(made)
 
 
@@ -140,51 +172,37 @@ def _tool(text: bytes) -> ToolSpec:
     return spec
 
 
-def _side(given: list[_Call] | _Side | str | None) -> tuple[Any, Any, Any, Any]:
-    """Return calls, label, text and plan."""
+def _expectation(given: Expectation | list[ExpectedCall] | str | None) -> Expectation:
     if given is None:
-        return None, None, None, None
-    if type(given) is list:
-        return _calls(given), None, None, None
-    if type(given) is str:
-        return None, given, given, None
-    text = given.text  # type: ignore[union-attr]
-    calls = given.calls  # type: ignore[union-attr]
-    return (
-        None if calls is None else _calls(calls),
-        given.label,  # type: ignore[union-attr]
-        tuple(text) if type(text) is list else text,
-        given.plan,  # type: ignore[union-attr]
-    )
+        return _NO_EXPECTATION
+    if isinstance(given, str):
+        return Expectation(label=given, text=given)
+    expected = Expectation(calls=tuple(given)) if isinstance(given, list) else given
+    if expected.alternatives:
+        raise Unusual
+    for call in expected.calls or ():
+        if call.arguments is None or not call.name:
+            raise Unusual
+    return expected
 
 
-def _expectation_of(raw: Raw) -> Expectation:
-    """Return the reference of a record; one met before is the same object again: runs of a task share theirs."""
-    text = bytes(raw)
-    found = _expectations.get(text)
-    if found is None:
-        calls, label, answer, plan = _side(_decode_side(raw))
-        found = Expectation(calls=calls, label=label, text=answer, plan=plan)
-        if len(_expectations) >= _MOST_EXPECTATIONS:
-            _expectations.clear()
-        if len(text) <= _LARGEST_EXPECTATION:
-            _expectations[text] = found
-    return found
-
-
-def _turns(line: _Line) -> tuple[tuple[Message, ...], ...]:
-    turns = line.turns
-    if turns is None:
-        turns = [] if line.messages is None else [line.messages]
-    return tuple(chat.messages(turn) for turn in turns)
-
-
-def _from_messages(turns: tuple[tuple[Message, ...], ...]) -> tuple[Any, Any, Any, Any]:
+def _from_messages(turns: tuple[tuple[Message, ...], ...]) -> tuple[Any, Any]:
+    """Return the calls made in a conversation, and its last answer."""
     flat = [message for turn in turns for message in turn]
     if not flat:
-        return None, None, None, None
+        return None, None
     answers = [chat.text_of(message.content) for message in flat if message.role == "assistant"]
-    return chat.made_calls(flat), None, answers[-1] if answers else None, None
+    return chat.made_calls(flat), answers[-1] if answers else None
+
+
+def usage_of(recorded: Any) -> Usage | None:
+    """Return usage recorded in gradestack's own keys, None for any other form."""
+    if recorded is None:
+        return None
+    try:
+        return msgspec.convert(recorded, Usage)
+    except msgspec.ValidationError:
+        return None
 
 
 def sample_of(data: bytes, source: Source) -> Sample:
@@ -198,30 +216,47 @@ def sample_of(data: bytes, source: Source) -> Sample:
     if not data.isascii():
         data.decode()  # what is kept raw, or overridden by a later key, would not be looked at
     line = _decode(data)
-    if line.version != FORM_VERSION or line.error is not None:
+    if line.version not in VERSIONS or line.error is not None:
         raise Unusual
-    turns = () if line.messages is None and line.turns is None else _turns(line)
+    turns: tuple[tuple[Message, ...], ...] = ()
+    if line.turns is not None:
+        turns = tuple(map(chat.messages, line.turns))
+    elif line.messages is not None:
+        turns = (chat.messages(line.messages),)
     predicted = line.predicted
-    if type(predicted) is list:
-        made, answer_label, answer, answer_plan = _calls(predicted), None, None, None
-    else:
-        made, answer_label, answer, answer_plan = _from_messages(turns) if predicted is UNSET else _side(predicted)
-    identifier, given = line.id, line.input
-    return Sample(
+    calls = label = plan = text = None
+    if type(predicted) is _Side:
+        label, plan, answer = predicted.label, predicted.plan, predicted.text
+        text = "\n".join(answer) if isinstance(answer, list) else answer
+        if predicted.calls is not None:
+            calls = _calls(predicted.calls)
+    elif type(predicted) is list:
+        calls = _calls(predicted)
+    elif type(predicted) is str:
+        label = text = predicted
+    elif predicted is UNSET and turns:
+        calls, text = _from_messages(turns)
+    identifier, asked = line.id, line.input
+    sample = Sample(  # with more than 15 keywords, CPython builds a dict first, and this takes six times as long
         id=identifier if type(identifier) is str else str(identifier),
         model=line.model,
         run=line.run,
-        input=tuple(given) if isinstance(given, list) else given,
+        input=tuple(asked) if isinstance(asked, list) else asked,
         turns=turns,
-        calls=made,
-        label=answer_label,
-        text="\n".join(answer) if type(answer) is tuple else answer,
-        plan=answer_plan,
+        calls=calls,
+        label=label,
+        text=text,
+        plan=plan,
         tools=None if line.tools is None else tool_specs(line.tools),
-        expected=_expectation_of(line.expected),
-        recorded=_NOTHING if line.recorded is None else line.recorded,
+        expected=_expectation(line.expected),
+        recorded=line.recorded or _NOTHING,
         agent_id=line.agent_id,
-        usage=line.usage,
-        facets=_NOTHING if line.facets is None else line.facets,
+        facets=line.facets or _NOTHING,
         source=source,
     )
+    more = {name: found for name in _RARE if (found := getattr(line, name)) is not None}
+    if not more:
+        return sample
+    if "usage" in more:
+        more |= {"usage": usage_of(line.usage), "agent_usage": line.usage}
+    return replace(sample, **more)

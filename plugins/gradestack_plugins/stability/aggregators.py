@@ -90,7 +90,6 @@ class Stability(Aggregator[StabilityState]):
     """
 
     memory = "per_sample"
-    reads_reasons = False
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None

@@ -114,7 +114,6 @@ class Classification(Aggregator[ClassificationState]):
     """
 
     memory = "per_key"
-    reads_reasons = False
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None

@@ -59,7 +59,6 @@ class Mean(Aggregator[MeanState]):
     """
 
     memory = "per_key"
-    reads_reasons = False
 
     confidence: float = 0.95
     """Of the interval, between 0 and 1."""

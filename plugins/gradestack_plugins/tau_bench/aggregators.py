@@ -84,7 +84,6 @@ class Binary(Aggregator[BinaryState]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "constant"
-    reads_reasons: ClassVar[bool] = False
 
     threshold: float = SUCCESS_ABOVE
 
@@ -175,7 +174,6 @@ class PartialStatistics(Aggregator[PartialState]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "constant"
-    reads_reasons: ClassVar[bool] = False
 
     @override
     def start(self) -> PartialState:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
 from gradestack import (
-    ABSENT,
+    ExpectedCall,
     Fault,
     Grade,
     Grader,
@@ -26,22 +25,17 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.tau_bench.records import Call, Content, Malformed, TauRecord, content_of, reward_of
+from gradestack_plugins.tau_bench.losses import Losses
+from gradestack_plugins.tau_bench.records import Call, Malformed, TauRecord, content_of, reward_of
 from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity
 
-MAX_REASONS = 50
-"""Reasons kept per sample; one more says how many were left out."""
-_SHOWN_REASONS = 3
-_SHOWN_CHARACTERS = 80
 _OK = Status.OK
 Parts = dict[str, float | None]
 
 
-_MOST_KNOWN = 4096
-Named = Call | ToolCall
+Named = Call | ExpectedCall | ToolCall
 """What has a name and arguments."""
-Match = tuple[Any, int | None, float]
-"""Of an expected call: its name, the place of the best call made with that name, None without one; their similarity."""
+_NOT_PLAIN = "the reference has alternatives, rules or optional calls, which partial credit does not know"
 
 
 @attrs.frozen(kw_only=True)
@@ -110,20 +104,9 @@ class TauPartial(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        return self._evaluate(sample, explain=True)
-
-    @override
-    def brief(self, sample: Sample) -> Grade:
-        return self._evaluate(sample, explain=False)
-
-    def _evaluate(self, sample: Sample, *, explain: bool) -> Grade:
         reward = reward_of(sample.recorded.get("reward")) if sample.recorded else None
         parts: Parts = {} if reward is None else {"reward": reward}
         try:
-            expected, made = sample.expected.calls, sample.calls
-            usual = sample.native is None and sample.status is _OK and reward is None
-            if usual and expected and made is not None:
-                return self._usual(expected, made, explain=explain)
             return self._grade(sample, parts)
         except Malformed as error:
             fault = Fault(category="data", code="malformed_record", message=str(error))
@@ -134,138 +117,92 @@ class TauPartial(Grader):
             fault = Fault(category="grading", code="too_much_work", message=message)
         return replace(failed(fault), parts=parts)
 
-    @cached_property
-    def _known(self) -> dict[tuple[tuple[Match, ...], int], Grade]:
-        """Grades without reasons, by all they depend on: matches and number of calls made."""
-        return {}
-
-    @cached_property
-    def _right(self) -> dict[int, tuple[tuple[ToolCall, ...], Grade]]:
-        """Grades of runs that did just what was expected, by the identity of the expected calls.
-
-        The runs of a task often share one object; the entry holds it, so that an identity cannot be taken over.
-        """
-        return {}
-
-    def _usual(self, expected: tuple[ToolCall, ...], made: tuple[ToolCall, ...], *, explain: bool) -> Grade:
-        """Grade a sample of any reader that expects calls."""
-        if len(made) == len(expected):
-            for wanted, one in zip(expected, made, strict=True):
-                if wanted.name != one.name or one.arguments is None or wanted.arguments != one.arguments:
-                    break
-            else:
-                held = self._right.get(id(expected))
-                return held[1] if held is not None and held[0] is expected else self._all_right(expected, made)
-        matches = _matches(expected, made)
-        found = self._without_reasons(matches, len(made))
-        if explain and any(match[2] < 1.0 for match in matches):
-            return self._explained(found, matches, expected, made)
-        return found
-
-    def _all_right(self, expected: tuple[ToolCall, ...], made: tuple[ToolCall, ...]) -> Grade:
-        """Grade a run that made just the expected calls, in their order; keep its grade if they are of different tools.
-
-        Otherwise an expected call may be matched by another call than its own, by its arguments.
-        """
-        found = self._without_reasons(_matches(expected, made), len(made))
-        if len({call.name for call in expected}) == len(expected):
-            if len(self._right) >= _MOST_KNOWN:
-                self._right.clear()
-            self._right[id(expected)] = (expected, found)
-        return found
-
-    def _without_reasons(self, matches: tuple[Match, ...], made: int) -> Grade:
-        """Return the grade matches come to, without reasons; the same object for the same matches."""
-        key = (matches, made)
-        found = self._known.get(key)
-        if found is None:
-            found = self._assembled(matches, made, {})
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[key] = found
-        return found
-
     def _grade(self, sample: Sample, parts: Parts) -> Grade:
+        expected: Sequence[Named] | None
+        made: Sequence[Named] | None
         if isinstance(sample.native, TauRecord):
             content = content_of(sample.native.record, self.profile)
-        elif sample.status is Status.FAILED:
-            content = Content(errored=True, expected=None)
-        elif sample.expected.calls is None:
-            return skipped("no_reference", "the sample does not say which calls are expected")
-        elif sample.calls is None:
-            return skipped("no_calls_recorded", "the sample does not say which calls were made")
+            errored, expected, made = content.errored, content.expected, content.made
         else:
-            content = Content(
-                errored=False,
-                expected=tuple(Call(call.name, _arguments(call)) for call in sample.expected.calls),
-                made=tuple(Call(call.name, _arguments(call)) for call in sample.calls),
-            )
-        if content.errored:
+            errored, expected, made = sample.status is not _OK, sample.expected.calls, sample.calls
+        if errored:
             message = sample.error.message if sample.error is not None else ""
-            return _without_items(
-                0.0, content, parts, [Reason(code="run_error", message=message or "the run ended in an error")]
-            )
-        if content.expected is None:
-            message = "the record has no info.task.actions"
-            return _without_items(0.0, content, parts, [Reason(code="no_expected_actions", message=message)])
-        if not content.expected:
-            return self._nothing_expected(content, parts)
-        return self._graded(content.expected, content.made, parts)
+            reason = Reason(code="run_error", message=message or "the run ended in an error")
+            return _without_items(0.0, (), parts, [reason])
+        if expected is None:
+            if not isinstance(sample.native, TauRecord):
+                return skipped("no_reference", "the sample does not say which calls are expected")
+            reason = Reason(code="no_expected_actions", message="the record has no info.task.actions")
+            return _without_items(0.0, (), parts, [reason])
+        if made is None:
+            return skipped("no_calls_recorded", "the sample does not say which calls were made")
+        if sample.expected.alternatives or sample.expected.forbidden:
+            return skipped("reference_not_plain", _NOT_PLAIN)
+        return self._scored(expected, made, parts) if expected else self._nothing_expected(made, parts)
 
-    def _nothing_expected(self, content: Content, parts: Parts) -> Grade:
+    def _nothing_expected(self, made: Sequence[Named], parts: Parts) -> Grade:
         if self.no_expected == "skip":
             return skipped("nothing_expected", "no call is expected, and such samples are left out (no_expected: skip)")
-        counted = [call for call in content.made if not (isinstance(call.name, str) and call.name in self.ignore_calls)]
-        reasons = [Reason(code="unexpected_call", actual=c.arguments, subject=_subject(c)) for c in counted]
-        return _without_items(0.0 if counted else 1.0, content, parts, reasons)
+        counted = [call for call in made if not (isinstance(call.name, str) and call.name in self.ignore_calls)]
+        reasons = [Reason(code="unexpected_call", actual=_arguments(c), subject=_subject(c)) for c in counted]
+        return _without_items(0.0 if counted else 1.0, made, parts, reasons)
 
-    def _graded(self, expected: tuple[Call, ...], made: tuple[Call, ...], parts: Parts) -> Grade:
-        matches = _matches(expected, made)
-        return self._explained(self._assembled(matches, len(made), parts), matches, expected, made)
-
-    def _assembled(self, matches: tuple[Match, ...], made: int, parts: Parts) -> Grade:
-        """Return the grade matches come to, without reasons."""
-        total = 0.0
-        called = 0
+    def _scored(self, expected: Sequence[Named], made: Sequence[Named], parts: Parts) -> Grade:
+        """Grade the calls made by the calls expected, at least one."""
+        budget, lost = Budget(), Losses()
         items = []
-        for index, (name, place, found) in enumerate(matches):
-            score = 0.0 if place is None else self.name_weight + self.argument_weight * found
+        total, called = 0.0, 0
+        for index, call in enumerate(expected):
+            if type(call) is ExpectedCall and not call.plain:
+                return skipped("reference_not_plain", _NOT_PLAIN)
+            place, close = best_match(call, made, budget)
+            gold = call.name if isinstance(call.name, str) else None
+            score = 0.0 if place is None else self.name_weight + self.argument_weight * close
             total += score
             called += place is not None
-            gold = name if isinstance(name, str) else None
             items.append(
                 Item(
                     id=str(index),
                     score=score,
                     gold=gold,
                     label=None if place is None else gold,
-                    parts={} if place is None else {"argument_similarity": found},
+                    parts={} if place is None else {"argument_similarity": close},
+                    reasons=() if close == 1.0 else lost.add(_reasons(call, made, place, lost)),
                     metadata={"call": place},
                 )
             )
         return Grade(
-            score=total / len(matches),
-            counts={"expected_calls": len(matches), "called": called, "made_calls": made},
+            score=total / len(items),
+            counts={"expected_calls": len(items), "called": called, "made_calls": len(made)},
             parts=parts,
             items=tuple(items),
+            reasons=lost.reasons(),
+            rationale=lost.rationale(),
         )
 
-    def _explained(
-        self, grade: Grade, matches: tuple[Match, ...], expected: tuple[Named, ...], made: tuple[Named, ...]
-    ) -> Grade:
-        """Return the grade with a reason for every point lost."""
-        listing, reasons, items = Budget(), _ReasonList(), []
-        for match, item, call in zip(matches, grade.items, expected, strict=True):
-            kept = reasons.add(_reasons(match, call, made, listing)) if match[2] < 1.0 else ()
-            items.append(item if not kept else _with_reasons(item, kept))
-        return Grade(
-            score=grade.score,
-            counts=grade.counts,
-            parts=grade.parts,
-            items=tuple(items),
-            reasons=reasons.all(),
-            rationale=reasons.rationale(),
-        )
+
+def best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:
+    """Return the place of the first call of that name with the highest similarity, and the similarity.
+
+    The weighted score rounds monotonically, so the highest similarity has the highest score. None and 0.0 without such
+    a call.
+
+    Raises:
+        TooMuchWork: Arguments nested too deeply or too large.
+    """
+    name, arguments = expected.name, expected.arguments
+    best, found = None, 0.0
+    for place, call in enumerate(made):
+        if call.name != name:
+            continue
+        if arguments == call.arguments and arguments is not None:  # the usual end
+            return place, 1.0
+        close = similarity(_arguments(expected), _arguments(call), budget)
+        if best is None or close > found:
+            best, found = place, close
+            if close == 1.0:
+                break
+    return best, found
 
 
 def _arguments(call: Named) -> Any:
@@ -275,54 +212,15 @@ def _arguments(call: Named) -> Any:
         return arguments
     if arguments is not None:
         return dict(arguments)
+    text = call.raw_arguments
     try:
-        return {} if call.raw_arguments is None else loads(call.raw_arguments)
+        return {} if text is None or text.startswith("{") else loads(text)  # a broken object, or another value
     except JsonProblem:
         return {}
 
 
-def _matches(expected: Sequence[Named], made: Sequence[Named]) -> tuple[Match, ...]:
-    """Return, for every expected call, the first call of its name with the highest similarity.
-
-    The weighted score rounds monotonically, so the highest similarity has the highest score.
-    """
-    budget = None
-    matches: list[Match] = []
-    for call in expected:
-        name, arguments = call.name, call.arguments
-        best, found, place = None, 0.0, -1
-        for one in made:
-            place += 1
-            if one.name != name:
-                continue
-            if arguments == one.arguments and arguments is not None:  # the usual end
-                best, found = place, 1.0
-                break
-            budget = budget or Budget()
-            close = similarity(_arguments(call), _arguments(one), budget)
-            if best is None or close > found:
-                best, found = place, close
-                if close == 1.0:
-                    break
-        matches.append((name, best, found))
-    return tuple(matches)
-
-
-def _with_reasons(item: Item, reasons: tuple[Reason, ...]) -> Item:
-    return Item(
-        id=item.id,
-        score=item.score,
-        gold=item.gold,
-        label=item.label,
-        parts=item.parts,
-        reasons=reasons,
-        metadata=item.metadata,
-    )
-
-
-def _reasons(match: Match, expected: Named, made: tuple[Named, ...], budget: Budget) -> Iterator[Reason]:
+def _reasons(expected: Named, made: Sequence[Named], place: int | None, budget: Budget) -> Iterator[Reason]:
     """Yield a reason for every point lost on one expected call."""
-    _, place, _ = match
     subject = _subject(expected)
     if place is None:
         yield Reason(code="missing_call", expected=_arguments(expected), subject=subject)
@@ -337,63 +235,14 @@ def _subject(call: Named) -> str:
     return call.name if isinstance(call.name, str) else compact(call.name)
 
 
-def _without_items(score: float, content: Content, parts: Parts, reasons: list[Reason]) -> Grade:
+def _without_items(score: float, made: Sequence[Named], parts: Parts, reasons: list[Reason]) -> Grade:
     """Return a grade without items."""
-    listed = _ReasonList()
-    listed.add(reasons)
+    lost = Losses()
+    lost.add(reasons)
     return Grade(
         score=score,
-        counts={"expected_calls": 0, "called": 0, "made_calls": len(content.made)},
+        counts={"expected_calls": 0, "called": 0, "made_calls": len(made)},
         parts=parts,
-        reasons=listed.all(),
-        rationale=listed.rationale(),
+        reasons=lost.reasons(),
+        rationale=lost.rationale(),
     )
-
-
-class _ReasonList:
-    """The first reasons of a sample, and how many more there were."""
-
-    def __init__(self) -> None:
-        self._kept: list[Reason] = []
-        self._more = 0
-
-    def add(self, reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-        """Take reasons as long as there is room and return those taken."""
-        start = len(self._kept)
-        for reason in reasons:
-            if len(self._kept) < MAX_REASONS:
-                self._kept.append(reason)
-            else:
-                self._more += 1
-        return tuple(self._kept[start:])
-
-    def all(self) -> tuple[Reason, ...]:
-        """Return the reasons kept, and one that counts the others."""
-        if not self._more:
-            return tuple(self._kept)
-        return (*self._kept, Reason(code="more_reasons", message=f"{self._more} more reasons were left out"))
-
-    def rationale(self) -> str:
-        """Return the first few reasons in one line."""
-        texts = [describe(reason) for reason in self._kept[:_SHOWN_REASONS]]
-        hidden = len(self._kept) - len(texts) + self._more
-        return "; ".join(texts + [f"{hidden} more"] * bool(hidden))
-
-
-def describe(reason: Reason) -> str:
-    """Return a reason as one line, such as ``book wrong_argument /date expected "2024-05-20" got "2024-05-21"``."""
-    words = [reason.subject, reason.code, reason.pointer]
-    if reason.expected is not ABSENT:
-        words.append(f"expected {_clipped(reason.expected)}")
-    if reason.actual is not ABSENT:
-        words.append(f"got {_clipped(reason.actual)}")
-    words.append(reason.message)
-    return " ".join(filter(None, words))
-
-
-def _clipped(value: Any) -> str:
-    try:
-        text = compact(value)
-    except RecursionError:
-        return "…"
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

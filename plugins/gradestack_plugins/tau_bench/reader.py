@@ -14,6 +14,7 @@ from gradestack import (
     BadRecord,
     DataError,
     Expectation,
+    ExpectedCall,
     Fault,
     Input,
     Inputs,
@@ -25,9 +26,10 @@ from gradestack import (
     Source,
     Status,
     ToolCall,
+    replace,
 )
 from gradestack.jsonio import Element, Layout, Range, compact
-from gradestack_plugins.readers.chat import messages, text_of, tool_call
+from gradestack_plugins.readers.chat import expected_calls, messages, text_of, tool_calls
 from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
@@ -64,7 +66,7 @@ class TauBench(RecordReader):
             "recorded",
             "status",
             "error",
-            "usage",
+            "agent_usage",
             "facets",
             "source",
         }
@@ -146,7 +148,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
         recorded=_recorded(record, info),
         status=Status.OK if error is None else Status.FAILED,
         error=error,
-        usage=None if cost is None else {"user_cost": cost},
+        agent_usage=None if cost is None else {"user_cost": cost},
         facets=_facets(info, task),
         source=source,
         native=native,
@@ -171,7 +173,7 @@ def _fault(info: dict[str, Any]) -> Fault:
     return Fault(category="target", code="run_error", message=message, type=named["name"] if named else "")
 
 
-def _expected_calls(task: dict[str, Any]) -> tuple[ToolCall, ...] | None:
+def _expected_calls(task: dict[str, Any]) -> tuple[ExpectedCall, ...] | None:
     if "actions" not in task:
         return None
     actions = task["actions"]
@@ -179,9 +181,8 @@ def _expected_calls(task: dict[str, Any]) -> tuple[ToolCall, ...] | None:
         return ()
     if not isinstance(actions, list):
         return None
-    calls = [tool_call(action) for action in actions]
-    found = tuple(call for call in calls if call is not None)
-    return found if len(found) == len(calls) else None
+    calls = tool_calls(actions)
+    return expected_calls(calls) if len(calls) == len(actions) else None
 
 
 def _recorded(record: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
@@ -238,15 +239,7 @@ def _called(conversation: tuple[Message, ...]) -> tuple[ToolCall, ...]:
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:
     failed = isinstance(result, str) and result.startswith(_TOOL_ERROR)
-    return ToolCall(
-        name=call.name,
-        arguments=call.arguments,
-        raw_arguments=call.raw_arguments,
-        id=call.id,
-        result=result,
-        error=result if failed else None,
-        requestor=call.requestor,
-    )
+    return replace(call, result=result, error=result if failed else None)
 
 
 def _acted(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:

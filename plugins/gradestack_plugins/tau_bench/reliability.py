@@ -63,7 +63,6 @@ class Trials(Aggregator[TrialsState]):
 
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "per_key"
-    reads_reasons: ClassVar[bool] = False
 
     tolerance: float = 1e-6
     max_k: int | None = None

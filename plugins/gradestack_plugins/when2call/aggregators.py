@@ -52,7 +52,6 @@ class Hallucination(Aggregator[HallucinationState]):
     """
 
     memory = "per_key"
-    reads_reasons = False
 
     @override
     def start(self) -> HallucinationState:

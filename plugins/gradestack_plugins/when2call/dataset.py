@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from gradestack import Expectation, ToolCall, ToolSpec
+from gradestack import Expectation, ExpectedCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.readers.chat import tool_call, tool_spec
+from gradestack_plugins.readers.chat import expected_calls, tool_call, tool_spec
 from gradestack_plugins.when2call.labels import LABELS
 
 
@@ -53,12 +53,12 @@ def _tools(raw: Any) -> tuple[ToolSpec, ...]:
     return tuple(spec for entry in entries if (spec := tool_spec(_decoded(entry))) is not None)
 
 
-def _calls(gold: str, answers: Mapping[str, Any]) -> tuple[ToolCall, ...] | None:
+def _calls(gold: str, answers: Mapping[str, Any]) -> tuple[ExpectedCall, ...] | None:
     """Return the calls a row wants: the candidate's for ``tool_call``, none for the other behaviours."""
     if gold != "tool_call":
         return ()
     call = tool_call(_decoded(answers.get("tool_call")))
-    return (call,) if call is not None and call.name else None
+    return expected_calls([call]) if call is not None and call.name else None
 
 
 def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:

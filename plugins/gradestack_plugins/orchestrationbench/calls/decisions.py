@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, Fault, Profile, Sample, ToolCall
+from gradestack import JSON, ExpectedCall, Fault, Profile, Sample, ToolCall
 from gradestack_plugins.orchestrationbench.recorded.trial import (
     AWAITING,
     CALL,
@@ -284,7 +284,7 @@ def _unreadable(key: str, message: str) -> Fault:
     return Fault(category="data", code="gold_unreadable", message=f"label {key}: {message}")
 
 
-def bag_of(calls: Iterable[ToolCall]) -> Bag:
+def bag_of(calls: Iterable[ToolCall | ExpectedCall]) -> Bag:
     """Return calls as a bag; arguments that are no object count as one value under the key ``error``."""
     names: list[JSON] = []
     arguments: dict[str, list[JSON]] = {}
@@ -321,7 +321,7 @@ def sample_step(sample: Sample, profile: Profile) -> Step | None:
     calls, label = sample.expected.calls, sample.expected.label
     gold = next((name for name in REJECTIONS if name == label), None)
     if gold is None:
-        if calls is None:
+        if calls is None or sample.expected.alternatives or not all(call.plain for call in calls):
             return None
         gold = CALL if calls else GENERAL
     if sample.calls is None and sample.label is None and sample.text is None:

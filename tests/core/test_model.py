@@ -58,7 +58,7 @@ def test_absent_is_false_and_stays_itself():
 def test_native_data_does_not_take_part_in_equality():
     """Two readings of a record are equal whatever their families attached."""
     assert Sample(id="a", native=object()) == Sample(id="a", native=object())
-    assert "native" not in repr(Sample(id="a", native=object()))
+    assert "native=" not in repr(Sample(id="a", native=object()))
 
 
 @pytest.mark.parametrize(

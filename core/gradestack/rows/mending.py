@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from gradestack.errors import PluginError
 from gradestack.grading.counts import SampleRule, passes
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
 from gradestack.rows.encoding import encode
-from gradestack.rows.write import grade_to_json, row_bytes
+from gradestack.rows.write import check_grade, grade_to_json, row_bytes
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)  # a text among reasons has no code
@@ -64,6 +65,8 @@ def row_line(
 def _mended(grade: Grade, sample: Sample, key: str, signature: str, *, strict: bool) -> Grade:
     """Return a grade that can be written: itself, or a failed one that says why it cannot."""
     try:
+        with suppress(TypeError, ValueError):
+            check_grade(grade)
         encode(grade_to_json(grade))
     except RecursionError:
         return failed(_TOO_DEEP)

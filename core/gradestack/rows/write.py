@@ -36,12 +36,11 @@ _NUMBERS = frozenset({int, float})
 
 
 class _Call(Struct, gc=False, omit_defaults=True):
-    """A call that was made: without its id, and without the text of arguments that could be decoded."""
+    """A call that was made: without its id and result, and without the text of arguments that could be decoded."""
 
     name: str
     arguments: Any
     raw_arguments: str | None = None
-    result: Any = None
     error: str | None = None
     turn: int | None = None
     step: int | None = None
@@ -169,7 +168,6 @@ def _call(call: ToolCall) -> _Call:
         call.name,
         arguments,
         call.raw_arguments if arguments is None else None,
-        call.result,
         call.error,
         call.turn,
         call.step,
@@ -300,7 +298,7 @@ def row_bytes(
     try:
         _check_sample(sample)
         for grade in grades.values():
-            _check_grade(grade)
+            check_grade(grade)
         return write(_row(sample, grades, headline, passed=passed, submissions=submissions)) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
@@ -332,15 +330,19 @@ def _check_calls(calls: Iterable[ToolCall | ExpectedCall]) -> None:
     for call in calls:
         if call.arguments:
             check(call.arguments)
-        if isinstance(call, ToolCall):
-            if call.result is not None:
-                check(call.result)
-        elif call.rules:
+        if isinstance(call, ExpectedCall) and call.rules:
             for rule in call.rules.values():
                 check(rule.any_of)
 
 
-def _check_grade(of: Grade | Item) -> None:
+def check_grade(of: Grade | Item) -> None:
+    """Refuse what msgspec would not write as the standard library does.
+
+    Raises:
+        AttributeError: A reason or an item is none.
+        TypeError: Something is not JSON.
+        ValueError: Something is NaN or infinite.
+    """
     if of.metadata:
         check(of.metadata)
     if of.parts:
@@ -353,7 +355,7 @@ def _check_grade(of: Grade | Item) -> None:
         _check_reason(reason)
     if isinstance(of, Grade):
         for item in of.items:
-            _check_grade(item)
+            check_grade(item)
 
 
 def _check_numbers(values: Iterable[float | None]) -> None:

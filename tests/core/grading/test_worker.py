@@ -163,7 +163,7 @@ def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field
 def test_odd_values_are_written_as_strict_json(make_worker):
     """NaN, infinity, lone surrogates, huge integers."""
     odd = {"nan": float("nan"), "inf": float("inf"), "half": "\ud800", "big": 10**4000, "\udfff": 1}
-    result = make_worker().process(SHARD, iter([sample(usage=odd)]))
+    result = make_worker().process(SHARD, iter([sample(agent_usage=odd)]))
     text = result.parts.rows.read_bytes()
     row = json.loads(text.decode("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert row["agent_usage"] == odd | {"nan": "NaN", "inf": "Infinity"}

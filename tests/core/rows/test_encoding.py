@@ -63,7 +63,7 @@ SAMPLES = st.builds(
     status=st.sampled_from(Status),
     error=FAULTS,
     agent_id=MAYBE,
-    usage=VALUES,
+    agent_usage=VALUES,
     facets=OBJECTS,
     source=st.none() | st.builds(Source, file=TEXTS, ordinal=st.integers(0, 9), line=st.none() | st.integers(0, 9)),
 )

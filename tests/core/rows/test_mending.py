@@ -109,7 +109,7 @@ def test_a_strict_run_ends_at_a_grade_that_is_not_json():
     "fields",
     [
         lambda odd: {"plan": odd},
-        lambda odd: {"usage": odd},
+        lambda odd: {"agent_usage": odd},
         lambda odd: {"facets": {"x": odd}},
         lambda odd: {"recorded": {"x": odd}},
         lambda odd: {"calls": (ToolCall(name="f", arguments={"x": odd}),)},

@@ -22,7 +22,7 @@ PLACES = {
     ),
     "plan": lambda value: Sample(id="a", plan=value),
     "expected plan": lambda value: Sample(id="a", expected=Expectation(plan=[value])),
-    "usage": lambda value: Sample(id="a", usage=value),
+    "usage": lambda value: Sample(id="a", agent_usage=value),
     "facets": lambda value: Sample(id="a", facets={"x": value}),
     "recorded": lambda value: Sample(id="a", recorded={"x": {"y": value}}),
     "content": lambda value: Sample(id="a", turns=((Message(role="user", content=[value]),),)),

@@ -114,7 +114,7 @@ SAMPLE = Sample(
     expected=Expectation(calls=(), text=("a", "b"), label="tool_call"),
     recorded={"reward": 1.0},
     agent_id="agent-1",
-    usage={"tokens": 3},
+    agent_usage={"tokens": 3},
     facets={"domain": "air"},
     source=Source(file="f.jsonl", ordinal=0, line=1),
     native=object(),

@@ -1,6 +1,8 @@
 import pytest
 
-from gradestack_plugins.reporters.index import Distribution, entry_of, read, severity, shade
+from gradestack import RowIndex, ScoreBins
+from gradestack.jsonio import dumps, loads
+from gradestack_plugins.reporters.index import lost, severity, shade, shown_as, verdict
 from gradestack_plugins.reporters.tasks import table
 
 
@@ -9,8 +11,12 @@ def row(task, run, score, *, state="graded", model="m", passed=None):
     return {"sample": {"id": task}, "run": run, "model_name": model, "state": state, "passed": passed, "grade": grade}
 
 
+def index(*rows):
+    return RowIndex.of(((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line))
+
+
 def entries(*rows):
-    return read(rows).entries
+    return index(*rows).entries
 
 
 def test_verdicts_follow_state_and_pass():
@@ -25,9 +31,9 @@ def test_verdicts_follow_state_and_pass():
         row("a", 6, 0.0, state="skipped"),
     )
     verdicts = ["passed", "lost", "passed", "lost", "error", "missing", "skipped"]
-    assert [entry.verdict for entry in found] == verdicts
+    assert [verdict(entry) for entry in found] == verdicts
     assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
-    assert [entry.shown for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
+    assert [shown_as(entry) for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
 
 
 def test_failures_come_first():
@@ -65,10 +71,10 @@ def test_shades_go_by_tenths(score, css):
 
 def test_distributions_count_every_score_once():
     """Bins include their lower edge, 1.0 is a bin, and what lies outside is counted apart."""
-    scores = Distribution()
+    scores = ScoreBins()
     for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
         scores.add(value)
-    assert scores.bins == [3, 1, 0, 2, 1, 2]
+    assert scores.counts == [3, 1, 0, 2, 1, 2]
     assert (scores.below, scores.above, scores.fractional) == (1, 1, 8)
 
 
@@ -77,8 +83,8 @@ def test_reasons_are_counted_once_per_sample():
     reason = {"code": "wrong", "subject": "book", "pointer": "/a"}
     grade = {"state": "graded", "score": 0.5, "reasons": [reason], "items": [{"reasons": [reason, reason]}]}
     broken = {"state": "failed", "score": 0.0, "fault": {"code": "boom", "type": "KeyError"}}
-    index = read([{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}])
-    assert [(lost.code, lost.subject, lost.samples) for lost in index.lost("g", 9)] == [
+    rows = [{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}]
+    assert [(each.code, each.subject, each.samples) for each in lost(index(*rows), "g", 9)] == [
         ("wrong", "book", 2),
         ("boom", "KeyError", 1),
     ]
@@ -97,7 +103,7 @@ def test_the_table_has_tasks_in_rows_and_trials_in_columns():
         ("t2", "0.500", 0, 2),
         ("t10", "0.500", 1, 2),
     ]
-    assert [[entry.shown for cell in task.cells for entry in cell] for task in found.rows] == [
+    assert [[shown_as(entry) for cell in task.cells for entry in cell] for task in found.rows] == [
         ["0.500", "error"],
         ["0.000", "1.000"],
     ]
@@ -143,5 +149,5 @@ def test_large_tables_are_cut_and_counted():
 
 def test_an_entry_of_an_empty_row_is_skipped():
     """A row without anything is an ungraded sample, not a failed one."""
-    assert entry_of(3, {}).verdict == "skipped"
-    assert entry_of(3, {}).line == 4
+    (entry,) = entries({})
+    assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")

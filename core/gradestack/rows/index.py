@@ -96,7 +96,7 @@ class _Grade(Struct, gc=False):
 
 
 class _Task(Struct, frozen=True, gc=False):
-    id: Any = None
+    id: str | int | None = None
 
 
 _NOTHING = Raw(b"{}")
@@ -104,8 +104,8 @@ _NOTHING = Raw(b"{}")
 
 class _Row(Struct, gc=False):
     sample: _Task = _Task()
-    run: Any = None
-    model_name: Any = None
+    run: str | int | None = None
+    model_name: str | None = None
     state: str | None = None
     passed: bool | None = None
     grade: Raw = _NOTHING
@@ -117,6 +117,17 @@ _grade = msgspec.json.Decoder(_Grade).decode
 
 Grades = list[tuple[str, _Grade, bool]]
 """Key and grade of each grader, and whether it is the headline grade."""
+
+
+class _Names(dict[str | int | None, str]):
+    """Names as text; samples of one name share it."""
+
+    def __missing__(self, name: str | int | None) -> str:
+        text = "" if name is None else str(name)
+        if len(text) > _LONGEST_NAME:
+            return self[text[:_LONGEST_NAME]]
+        self[name] = text = self.setdefault(text, text)
+        return text
 
 
 class RowIndex:
@@ -138,7 +149,7 @@ class RowIndex:
         self.other_reasons = 0
         self.headline: Counter[str] = Counter()
         self._places = array("q")
-        self._names: dict[Any, str] = {}
+        self._names = _Names()
 
     @classmethod
     def of(cls, lines: Iterable[tuple[int, int, bytes]], loads: Callable[[int, bytes], Any]) -> RowIndex:
@@ -153,7 +164,7 @@ class RowIndex:
         for number, place, line in lines:
             try:
                 found = _usual(line)
-            except ValueError:  # msgspec's own errors are ValueErrors
+            except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
                 row = loads(number, line)
                 if not isinstance(row, dict):
                     continue
@@ -172,10 +183,9 @@ class RowIndex:
         passed = None
         if state == "graded":
             passed = row.passed if row.passed is not None else score is not None and score >= 1
-        name, entries = self._name, self.entries
-        entries.append(
-            RowEntry(len(entries), name(row.sample.id), name(row.model_name), name(row.run), name(state), passed, score)
-        )
+        names, entries = self._names, self.entries
+        id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
+        entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
         for key, grade, same in grades:
             if same:
                 self.headline[key] += 1
@@ -202,23 +212,12 @@ class RowIndex:
             else:
                 self.other_reasons += 1
 
-    def _name(self, value: Any) -> str:
-        """Return a name as text; samples of one name share it."""
-        known = type(value) is str or type(value) is int  # True and 1.0 are equal to 1
-        found = self._names.get(value) if known else None
-        if found is None:
-            text = value if isinstance(value, str) else "" if value is None else compact(value)
-            text = text[:_LONGEST_NAME]
-            found = self._names.setdefault(text, text)
-            if known:
-                self._names[value] = found
-        return found
-
 
 def _usual(line: bytes) -> tuple[_Row, Grades, _Grade]:
     """Return what the index needs of a row as it is written today.
 
     Raises:
+        RecursionError: It is nested too deeply.
         ValueError: It is another row, or none.
     """
     if not line.isascii():
@@ -238,9 +237,9 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, _Grade]:
     """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
     passed, state = row.get("passed"), row.get("state")
     found = _Row(
-        sample=_Task(_as_map(row.get("sample")).get("id")),
-        run=row.get("run"),
-        model_name=row.get("model_name"),
+        sample=_Task(_as_name(_as_map(row.get("sample")).get("id"))),
+        run=_as_name(row.get("run")),
+        model_name=_as_name(row.get("model_name")),
         state=_as_text(state),
         passed=passed if isinstance(passed, bool) else None,
     )
@@ -274,6 +273,10 @@ def _as_list(value: Any) -> list[Any]:
 
 def _as_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _as_name(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else compact(value)
 
 
 def _as_number(value: Any) -> float | None:

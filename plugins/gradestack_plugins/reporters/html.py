@@ -17,7 +17,7 @@ from typing_extensions import override
 from gradestack import Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
-from gradestack_plugins.reporters.index import Entry, index_of, result, shade_of, shown_as, verdict, worst
+from gradestack_plugins.reporters.index import Entry, index_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import overview
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
@@ -82,7 +82,7 @@ class HtmlReporter(Reporter):
         return {
             "view": view,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
-            "tasks": table(index.entries, self.max_tasks),
+            "tasks": table(index, self.max_tasks),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "shown": frozenset(drilldowns.shown),
@@ -111,13 +111,14 @@ def cells(task: Task, tasks: Tasks, shown: Container[int]) -> Markup:
 
 def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "") -> Markup:
     """Return one cell: a link where the sample has a drill-down."""
+    score, found = shown_as(entry), verdict(entry)
     about = f"task {task.id}, run {run}" if run else f"task {task.id}"
-    label = escape(clean(f"{about}: {shown_as(entry)}{_RESULTS.get(verdict(entry), '')}"))
-    look = f'class="cell {shade_of(entry)}"'
+    label = escape(clean(f"{about}: {score}{_RESULTS.get(found, '')}"))
+    look, text = f'class="cell {shade_of(entry)}"', f"✓ {score}" if found == "passed" else score
     if entry.position in shown:
         link = f'href="#s{entry.position + 1}" aria-label="{label}"'
-        return Markup(f'<a {look} {link} title="{label}">{result(entry)}</a>')  # noqa: S704 - the label is escaped
-    return Markup(f'<span {look} title="{label}">{result(entry)}</span>')  # noqa: S704 - the same
+        return Markup(f'<a {look} {link} title="{label}">{text}</a>')  # noqa: S704 - the label is escaped
+    return Markup(f'<span {look} title="{label}">{text}</span>')  # noqa: S704 - the same
 
 
 class _Drilldowns:

@@ -54,12 +54,7 @@ def shown_as(entry: RowEntry) -> str:
     """Return the score in short, or a sign for the state."""
     if entry.score is not None:
         return number(entry.score)
-    return {"lost": "–", "passed": "–"}.get(found := verdict(entry), found)
-
-
-def result(entry: RowEntry) -> str:
-    """Return what a cell says: the score in short or a sign for the state, a pass marked."""
-    return f"✓ {shown_as(entry)}" if verdict(entry) == "passed" else shown_as(entry)
+    return "–" if entry.state == "graded" else verdict(entry)
 
 
 def shade_of(entry: RowEntry) -> str:

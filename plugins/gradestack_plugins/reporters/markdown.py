@@ -12,7 +12,7 @@ from typing_extensions import override
 from gradestack import Report, Reporter, RowEntry
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import check_limits, environment, write_stream
-from gradestack_plugins.reporters.index import Entry, index_of, result, verdict, worst
+from gradestack_plugins.reporters.index import Entry, index_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import STATES, State, overview
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
@@ -61,7 +61,7 @@ class MarkdownReporter(Reporter):
         lost = [entry for entry in index.entries if verdict(entry) not in {"passed", "skipped"}]
         context = {
             "view": overview(report, index),
-            "tasks": table(index.entries, self.max_tasks),
+            "tasks": table(index, self.max_tasks),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
@@ -102,6 +102,11 @@ def code(value: object, limit: int = 300) -> str:
 def bar(share: float) -> str:
     """Return a bar of block characters for a percentage."""
     return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""
+
+
+def result(entry: RowEntry) -> str:
+    """Return what a cell of the table of tasks says; a pass is marked."""
+    return f"✓ {shown_as(entry)}" if verdict(entry) == "passed" else shown_as(entry)
 
 
 def counts(states: Iterable[State]) -> dict[str, int]:

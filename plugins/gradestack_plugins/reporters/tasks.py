@@ -7,10 +7,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import attrs
 
-from gradestack import RowEntry
+from gradestack import RowEntry, RowIndex
 from gradestack_plugins.reporters.blocks import Histogram
 from gradestack_plugins.reporters.charts import bars
 from gradestack_plugins.reporters.index import name_of, shade
@@ -19,8 +21,7 @@ from gradestack_plugins.reporters.text import natural, number
 MOST_COLUMNS = 32
 
 
-@attrs.frozen(cache_hash=True)
-class Column:
+class Column(NamedTuple):
     """One trial, of one model."""
 
     model: str
@@ -74,24 +75,54 @@ class Tasks:
         return len(self.columns) <= 1
 
 
-def table(entries: Sequence[RowEntry], most: int) -> Tasks:
+@attrs.frozen
+class _Trials:
+    """The samples of an index by task and trial: what its tables of any length share."""
+
+    tasks: Mapping[str, Cells]
+    order: Sequence[str]
+    columns: tuple[Column, ...]
+    columns_left_out: int
+    models: tuple[tuple[str, int], ...]
+    means: tuple[tuple[str, str], ...]
+    passes: Histogram | None
+
+
+_known: WeakKeyDictionary[RowIndex, _Trials] = WeakKeyDictionary()
+
+
+def table(index: RowIndex, most: int) -> Tasks:
     """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen."""
-    models, groups = _grouped(entries)
+    found = _known.get(index)
+    if found is None:
+        found = _known[index] = _trials(index.entries)
+    return Tasks(
+        columns=found.columns,
+        rows=tuple(_task(name, found.tasks[name], found.columns) for name in found.order[:most]),
+        models=found.models,
+        means=found.means,
+        passes=found.passes,
+        left_out=max(0, len(found.order) - most),
+        columns_left_out=found.columns_left_out,
+    )
+
+
+def _trials(entries: Sequence[RowEntry]) -> _Trials:
+    models, tasks = _grouped(entries)
     order = {model: place for place, model in enumerate(models)}
     columns = sorted(
-        {column for cells in groups.values() for column in cells},
+        {column for cells in tasks.values() for column in cells},
         key=lambda column: (order[column.model], natural(column.run), column.occurrence),
     )
-    shown = columns[:MOST_COLUMNS]
-    names = sorted(groups, key=natural)
-    return Tasks(
-        columns=tuple(shown),
-        rows=tuple(_task(name, groups[name], shown) for name in names[:most]),
-        models=_spans(shown) if len(models) > 1 else (),
-        means=tuple(_mean(cells.get(column, ()) for cells in groups.values()) for column in shown),
-        passes=_passes(groups.values()),
-        left_out=max(0, len(names) - most),
+    shown = tuple(columns[:MOST_COLUMNS])
+    return _Trials(
+        tasks=tasks,
+        order=sorted(tasks, key=natural),
+        columns=shown,
         columns_left_out=len(columns) - len(shown),
+        models=_spans(shown) if len(models) > 1 else (),
+        means=tuple(_mean(cells.get(column, ()) for cells in tasks.values()) for column in shown),
+        passes=_passes(tasks.values()),
     )
 
 

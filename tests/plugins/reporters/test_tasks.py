@@ -93,7 +93,7 @@ def test_reasons_are_counted_once_per_sample():
 def test_the_table_has_tasks_in_rows_and_trials_in_columns():
     """Tasks and trials are in natural order; means cover graded trials only."""
     found = table(
-        entries(
+        index(
             row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0, passed=False)
         ),
         99,
@@ -113,36 +113,36 @@ def test_the_table_has_tasks_in_rows_and_trials_in_columns():
 
 def test_missing_trials_leave_holes_and_duplicates_share_a_cell():
     """A trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs."""
-    found = table(entries(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99)
+    found = table(index(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99)
     assert [[len(cell) for cell in task.cells] for task in found.rows] == [[2, 0], [0, 1]]
     assert found.passes is None
 
 
 def test_runs_without_names_are_counted():
     """Where runs have no names, the occurrences of a task are its trials."""
-    found = table(entries(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99)
+    found = table(index(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99)
     assert [column.label for column in found.columns] == ["1", "2"]
     assert [[len(cell) for cell in task.cells] for task in found.rows] == [[1, 1], [1, 0]]
 
 
 def test_models_have_columns_of_their_own():
     """Two models with the same trials stand side by side."""
-    found = table(entries(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
+    found = table(index(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
     assert found.models == (("y", 2), ("x", 1))
     assert not found.single
 
 
 def test_samples_nobody_ran_belong_to_the_only_model():
     """A missing sample has no model; beside a single model it does not open a column of its own."""
-    found = table(entries(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99)
+    found = table(index(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99)
     assert (len(found.columns), found.models, [task.mean for task in found.rows]) == (1, (), ["1.000", "–"])
 
 
 def test_large_tables_are_cut_and_counted():
     """Tasks beyond the limit and trials beyond thirty-two are counted."""
-    found = table(entries(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5)
+    found = table(index(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5)
     assert (len(found.rows), found.left_out, found.single) == (5, 2, True)
-    wide = table(entries(*(row("t", n, 1.0) for n in range(40))), 5)
+    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5)
     assert (len(wide.columns), wide.columns_left_out) == (32, 8)
     assert wide.rows[0].trials == 40
 

@@ -5,9 +5,8 @@
 >>> report = gradestack.grade_files(["results.json"])  # doctest: +SKIP
 >>> report = gradestack.grade(samples, graders=["tau_partial"])  # doctest: +SKIP
 
-This is the one import root, for users and for authors of plugins. Beside it there are :mod:`gradestack.testing`,
-:mod:`gradestack.exact` and :mod:`gradestack.jsonio`; every other module is private. Names are imported on first use:
-`gradestack --help` must not pay for what it does not need. Type checkers read ``__init__.pyi``.
+The one import root, for users and authors of plugins; beside it :mod:`gradestack.testing`, :mod:`gradestack.exact` and
+:mod:`gradestack.jsonio`. Names are imported on first use: ``--help`` shall not pay for them. Types: ``__init__.pyi``.
 """
 
 from gradestack._version import __version__
@@ -24,6 +23,7 @@ _NAMES = {
     "records": "RecordFile RecordReader read_records",
     "registry": "Registry discover hookimpl",
     "report": "Report Reporter is_run load_report",
+    "rows.index": "RowEntry RowIndex ScoreBins",
     "rows.read": "grade_from_json key_from_row",
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",

@@ -63,6 +63,9 @@ from gradestack.report import Report as Report
 from gradestack.report import Reporter as Reporter
 from gradestack.report import is_run as is_run
 from gradestack.report import load_report as load_report
+from gradestack.rows.index import RowEntry as RowEntry
+from gradestack.rows.index import RowIndex as RowIndex
+from gradestack.rows.index import ScoreBins as ScoreBins
 from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.write import grade_to_json as grade_to_json

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import abc
+import io
 import json
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, ClassVar, Self
@@ -14,12 +17,14 @@ import attrs
 
 from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
-from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
+from gradestack.rows.index import RowIndex
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
+_PIECE = 256 * 1024
+"""Bytes read at once."""
 
 
 def is_run(path: Path) -> bool:
@@ -101,37 +106,72 @@ class Report:
         Raises:
             DataError: None were kept, or the file cannot be read.
         """
+        self._check_rows()
+        rows = (self._row(number, line) for number, _, line in self._lines())
+        return (row for row in rows if isinstance(row, dict))
+
+    def rows_at(self, positions: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """Yield the rows at these positions, which entries of the index have; no other row is read.
+
+        Raises:
+            DataError: None were kept, or the file cannot be read.
+        """
+        index = self.index
+        return self._rows_at([(position, index.place(position)) for position in positions])
+
+    @cached_property
+    def index(self) -> RowIndex:
+        """What pages show of all samples: an entry for each, distributions of scores, why points were lost.
+
+        Found in one pass over the rows when first asked for, and shared by all reporters of a run.
+
+        Raises:
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        self._check_rows()
+        return RowIndex.of(self._lines(), self._row)
+
+    def _check_rows(self) -> None:
         if not self.has_rows:
             msg = f"{self.path}: the run kept no rows (--no-rows)"
             raise DataError(msg)
-        return self._rows()
 
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        where = "a row" if self.path is None else self.path / ROWS
-        for number, data in self._lines():
-            try:
-                row = loads(data)
-            except JsonProblem as error:
-                msg = f"{where}:{number}: {error}"
-                raise DataError(msg) from error
-            if isinstance(row, dict):
-                yield row
+    def _rows_at(self, places: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+        with self._open() as file:
+            for position, place in places:
+                file.seek(place)
+                yield self._row(position + 1, file.readline())
 
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
-        if self.path is not None:
-            yield from numbered_lines(self.path / ROWS)
-        elif self.held is not None:
-            if self.held.closed:
-                msg = "the report is closed: rows that were never written are gone"
-                raise DataError(msg)
-            number = place = 0
+    def _row(self, number: int, line: bytes) -> Any:
+        try:
+            return loads(line)
+        except JsonProblem as error:
+            where = "a row" if self.path is None else self.path / ROWS
+            msg = f"{where}:{number}: {error}"
+            raise DataError(msg) from error
+
+    def _lines(self) -> Iterator[tuple[int, int, bytes]]:
+        """Yield number, first byte and bytes of each line that is not blank."""
+        number = place = 0
+        with self._open() as file:
             while True:
-                self.held.seek(place)  # others may read between two rows
-                data = self.held.readline()
-                if not data:
+                if self.held is not None:
+                    file.seek(place)  # others may read between two rows
+                line = file.readline()
+                if not line:
                     return
-                number, place = number + 1, place + len(data)
-                yield number, data
+                number += 1
+                if not line.isspace():
+                    yield number, place, line
+                place += len(line)
+
+    def _open(self) -> AbstractContextManager[IO[bytes]]:
+        if self.path is not None:
+            return (self.path / ROWS).open("rb", buffering=_PIECE)
+        if self.held is not None and self.held.closed:
+            msg = "the report is closed: rows that were never written are gone"
+            raise DataError(msg)
+        return nullcontext(self.held or io.BytesIO())
 
     def close(self) -> None:
         """Let go of held rows; remove the run directory if it was a temporary one."""

@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradestack import ScoreBins
 from gradestack_plugins.reporters.blocks import Bar, Figure, Histogram, Point, Series
 from gradestack_plugins.reporters.estimates import amount, interval
-from gradestack_plugins.reporters.index import EDGES, Distribution, shade
+from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.lenient import as_map, as_number
 from gradestack_plugins.reporters.text import brief, number, percent
 
@@ -106,10 +107,10 @@ def bars(
     )
 
 
-def distribution(heading: str, scores: Distribution) -> Histogram:
+def distribution(heading: str, scores: ScoreBins) -> Histogram:
     """Return the histogram of a grader's scores: five bins of width 0.2 and exactly 1, plus what lies outside."""
-    labels = [span(low, high) for low, high in itertools.pairwise(EDGES)] + ["1"]
-    counts, lows = list(scores.bins), list(EDGES)
+    labels = [span(low, high) for low, high in itertools.pairwise(scores.edges)] + ["1"]
+    counts, lows = list(scores.counts), list(scores.edges)
     if scores.below:
         labels, counts, lows = ["< 0", *labels], [scores.below, *counts], [0.0, *lows]
     if scores.above:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
+import attrs
 import jinja2
 from markupsafe import Markup
 
@@ -19,9 +20,9 @@ _BUFFERED = 500
 
 def _finalize(value: Any) -> Any:
     """Return what is put into a page: texts cleaned, None refused by being visible as a figure without value."""
-    if isinstance(value, Markup):
-        return value
-    return clean(value) if isinstance(value, str) else number(value) if value is None else value
+    if type(value) is str:
+        return clean(value)
+    return number(value) if value is None else value
 
 
 def _escaped(name: str | None) -> bool:
@@ -85,3 +86,15 @@ def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any])
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+def check_limits(options: Any) -> None:
+    """Refuse negative limits among a reporter's options.
+
+    Raises:
+        ValueError: A limit is negative.
+    """
+    for name, value in attrs.asdict(options).items():
+        if value < 0:
+            msg = f"{name} must not be negative, got {value}"
+            raise ValueError(msg)

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-import heapq
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 import attrs
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from typing_extensions import override
 
-from gradestack import Reporter
+from gradestack import Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import asset, environment, policy, write_stream
-from gradestack_plugins.reporters.index import Index, first_reading, severity
-from gradestack_plugins.reporters.lenient import as_map
+from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
+from gradestack_plugins.reporters.index import Entry, index_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import overview
-from gradestack_plugins.reporters.protocol import ReportLike, check_limits, kept_rows, settled
 from gradestack_plugins.reporters.samples import sample
-from gradestack_plugins.reporters.tasks import table
+from gradestack_plugins.reporters.tasks import Task, Tasks, table
+from gradestack_plugins.reporters.text import clean
 
 PAGE = "report.html"
 _IN_MEMORY = 8_000_000
 _MOST_CODES = 40
 _LONG_ID = 16
+_NO_CELL = Markup('<span class="cell none">·</span>')
+_RESULTS = {"passed": ", passed", "lost": ", not passed"}
 
 
 @attrs.frozen(kw_only=True)
@@ -57,39 +57,39 @@ class HtmlReporter(Reporter):
         check_limits(self)
 
     @override
-    def write(self, report: ReportLike, out: Path) -> Iterable[Path]:
-        """Write the page into ``out`` and return its path. Rows are read twice and never held.
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write the page into ``out`` and return its path. Of the rows only those with a drill-down are read.
 
         Args:
             report: The report of a finished run.
             out: An existing directory.
         """
-        report = settled(report)
         env = environment()
-        index = first_reading(report)
+        env.filters.update(cell=cell, cells=cells)
+        index = index_of(report)
         path = out / PAGE
         with _Drilldowns(env, self) as drilldowns:
-            drilldowns.render(report.rows(), index)
+            drilldowns.render(report, index)
             write_stream(env.get_template(PAGE), path, self._context(env, report, index, drilldowns))
         return (path,)
 
     def _context(
-        self, env: jinja2.Environment, report: ReportLike, index: Index, drilldowns: _Drilldowns
+        self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
         view = overview(report, index)
-        verdicts = Counter(index.entries[position].verdict for position in drilldowns.shown)
+        shown = [Entry.of(index.entries[position]) for position in drilldowns.shown]
         return {
             "view": view,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
-            "tasks": table(index.entries, self.max_tasks),
+            "tasks": table(index, self.max_tasks),
             "rows": len(index.entries),
-            "kept": kept_rows(report),
+            "kept": report.has_rows,
             "shown": frozenset(drilldowns.shown),
             "drilldowns": drilldowns,
-            "verdicts": verdicts,
-            "models": sorted({index.entries[position].model for position in drilldowns.shown}),
-            "long_ids": any(len(index.entries[position].id) > _LONG_ID for position in drilldowns.shown),
+            "verdicts": Counter(entry.verdict for entry in shown),
+            "models": sorted({entry.model for entry in shown}),
+            "long_ids": any(len(entry.id) > _LONG_ID for entry in shown),
             "codes": sorted(drilldowns.codes.most_common(_MOST_CODES)),
             "texts": drilldowns.shared.texts,
             "style": style,
@@ -97,6 +97,28 @@ class HtmlReporter(Reporter):
             "early": early,
             "policy": policy([style], [early, script]),
         }
+
+
+def cells(task: Task, tasks: Tasks, shown: Container[int]) -> Markup:
+    """Return the cells of a task's line. Not a template's work: a page has tens of thousands of them."""
+    found: list[str] = []
+    for column, entries in zip(tasks.columns, task.cells, strict=True):
+        found.append("<td>")
+        found += [cell(entry, task, shown, column.run) for entry in entries] or [_NO_CELL]
+        found.append("</td>")
+    return Markup("".join(found))  # noqa: S704 - made of escaped parts
+
+
+def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "") -> Markup:
+    """Return one cell: a link where the sample has a drill-down."""
+    score, found = shown_as(entry), verdict(entry)
+    about = f"task {task.id}, run {run}" if run else f"task {task.id}"
+    label = escape(clean(f"{about}: {score}{_RESULTS.get(found, '')}"))
+    look, text = f'class="cell {shade_of(entry)}"', f"✓ {score}" if found == "passed" else score
+    if entry.position in shown:
+        link = f'href="#s{entry.position + 1}" aria-label="{label}"'
+        return Markup(f'<a {look} {link} title="{label}">{text}</a>')  # noqa: S704 - the label is escaped
+    return Markup(f'<span {look} title="{label}">{text}</span>')  # noqa: S704 - the same
 
 
 class _Drilldowns:
@@ -117,25 +139,24 @@ class _Drilldowns:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._file.close()
 
-    def render(self, rows: Iterable[Mapping[str, Any]], index: Index) -> None:
+    def render(self, report: Report, index: RowIndex) -> None:
         """Render the worst samples and choose those that fit the page."""
-        worst = heapq.nsmallest(self._options.max_samples, index.entries, key=severity)
-        chosen = {entry.position for entry in worst}
+        chosen = [entry.position for entry in worst(index.entries, self._options.max_samples)]
         codes: dict[int, list[str]] = {}
-        for position, row in enumerate(rows):
-            if position in chosen:
-                view = sample(position, as_map(row), self._options.max_text, self.shared)
-                codes[position] = view.codes.split()
-                data = self._template.render(sample=view).encode("utf-8", "replace")
-                self._places[position] = (self._file.tell(), len(data))
-                self._file.write(data)
+        places = sorted(chosen)
+        for position, row in zip(places, report.rows_at(places) if places else (), strict=True):
+            view = sample(Entry.of(index.entries[position]), row, self._options.max_text, self.shared)
+            codes[position] = view.codes.split()
+            data = self._template.render(sample=view).encode("utf-8", "replace")
+            self._places[position] = (self._file.tell(), len(data))
+            self._file.write(data)
         room = self._options.max_bytes
-        for entry in worst:
-            size = self._places.get(entry.position, (0, room + 1))[1]
+        for position in chosen:
+            size = self._places[position][1]
             if size <= room:
                 room -= size
-                self.shown.append(entry.position)
-                self.codes.update(codes[entry.position])
+                self.shown.append(position)
+                self.codes.update(codes[position])
 
     def __iter__(self) -> Iterator[Markup]:
         for position in self.shown:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Reporter
+from gradestack import Report, Reporter, RowEntry
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import environment, write_stream
-from gradestack_plugins.reporters.index import Index, first_reading, severity
-from gradestack_plugins.reporters.lenient import as_map
+from gradestack_plugins.reporters.environment import check_limits, environment, write_stream
+from gradestack_plugins.reporters.index import Entry, index_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import STATES, State, overview
-from gradestack_plugins.reporters.protocol import ReportLike, check_limits, kept_rows, settled
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
 from gradestack_plugins.reporters.text import brief, clean
@@ -52,41 +48,34 @@ class MarkdownReporter(Reporter):
         check_limits(self)
 
     @override
-    def write(self, report: ReportLike, out: Path) -> Iterable[Path]:
-        """Write the page into ``out`` and return its path. Rows are read twice and never held.
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write the page into ``out`` and return its path. Of the rows only those listed are read.
 
         Args:
             report: The report of a finished run.
             out: An existing directory.
         """
-        report = settled(report)
         env = environment()
-        env.filters.update(md=prose, code=code, bar=bar, counts=counts)
-        index = first_reading(report)
+        env.filters.update(md=prose, code=code, bar=bar, counts=counts, result=result)
+        index = index_of(report)
+        lost = [entry for entry in index.entries if verdict(entry) not in {"passed", "skipped"}]
         context = {
             "view": overview(report, index),
-            "tasks": table(index.entries, self.max_tasks),
+            "tasks": table(index, self.max_tasks),
             "rows": len(index.entries),
-            "kept": kept_rows(report),
-            "samples": list(self._worst(report, index)),
-            "lost": sum(entry.verdict not in {"passed", "skipped"} for entry in index.entries),
+            "kept": report.has_rows,
+            "samples": list(self._samples(report, worst(lost, self.max_samples))),
+            "lost": len(lost),
         }
         path = out / PAGE
         write_stream(env.get_template(PAGE), path, context)
         return (path,)
 
-    def _worst(self, report: ReportLike, index: Index) -> Iterator[SampleView]:
-        """Return the views of the worst samples that lost something, worst first, without their conversations."""
-        lost = (entry for entry in index.entries if entry.verdict not in {"passed", "skipped"})
-        worst = heapq.nsmallest(self.max_samples, lost, key=severity)
-        places = {entry.position: place for place, entry in enumerate(worst)}
-        found: list[tuple[int, SampleView]] = []
-        for position, row in enumerate(report.rows()):
-            if position in places:
-                short: Mapping[str, Any] = {**as_map(row), "trajectory": []}
-                found.append((places[position], sample(position, short, self.max_text, SharedTexts(0))))
-        for _, view in sorted(found, key=lambda pair: pair[0]):
-            yield view
+    def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:
+        """Yield the views of samples, without their conversations."""
+        rows = report.rows_at(entry.position for entry in entries) if entries else ()
+        for entry, row in zip(entries, rows, strict=True):
+            yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
 
 
 def prose(value: object) -> str:
@@ -113,6 +102,11 @@ def code(value: object, limit: int = 300) -> str:
 def bar(share: float) -> str:
     """Return a bar of block characters for a percentage."""
     return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""
+
+
+def result(entry: RowEntry) -> str:
+    """Return what a cell of the table of tasks says; a pass is marked."""
+    return f"✓ {shown_as(entry)}" if verdict(entry) == "passed" else shown_as(entry)
 
 
 def counts(states: Iterable[State]) -> dict[str, int]:

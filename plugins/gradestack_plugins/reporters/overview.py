@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
+from gradestack import Report, RowIndex
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
 from gradestack_plugins.reporters.estimates import amount, figure, interval
-from gradestack_plugins.reporters.index import Index, Lost
+from gradestack_plugins.reporters.index import Lost, lost
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
-from gradestack_plugins.reporters.protocol import ReportLike
 from gradestack_plugins.reporters.shapes import blocks_of, pull
 from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number, percent, title
 
@@ -127,12 +127,12 @@ class Overview:
         return self.graders[0] if self.graders else None
 
 
-def overview(report: ReportLike, index: Index) -> Overview:
+def overview(report: Report, index: RowIndex) -> Overview:
     """Return the overview of a report.
 
     Args:
         report: The report.
-        index: What the first reading of its rows found.
+        index: The index of its rows.
     """
     summary, header = as_map(report.summary), as_map(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
@@ -160,7 +160,7 @@ def overview(report: ReportLike, index: Index) -> Overview:
     )
 
 
-def headline_key(summary: Mapping[str, Any], index: Index) -> str | None:
+def headline_key(summary: Mapping[str, Any], index: RowIndex) -> str | None:
     """Return the key of the grader behind the headline figures: the gate's, else the one the rows' grades come from."""
     keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
     gate = next((as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))), "")
@@ -188,7 +188,7 @@ def _percent_of(value: float | None, scale: float = 1.0) -> float | None:
     return round(100 * value / scale, 2) if value is not None and 0 <= value <= scale else None
 
 
-def _graders(summary: Mapping[str, Any], index: Index) -> tuple[GraderView, ...]:
+def _graders(summary: Mapping[str, Any], index: RowIndex) -> tuple[GraderView, ...]:
     metrics = as_map(summary.get("metrics"))
     by_metric, head = as_map(metrics.get("by_metric")), headline_key(summary, index)
     keys = {str(key) for part in ("by_metric", "states", "aggregates") for key in as_map(metrics.get(part))}
@@ -198,7 +198,9 @@ def _graders(summary: Mapping[str, Any], index: Index) -> tuple[GraderView, ...]
     )
 
 
-def _grader(key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[str, Any], index: Index) -> GraderView:
+def _grader(
+    key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[str, Any], index: RowIndex
+) -> GraderView:
     aggregates = as_map(as_map(metrics.get("aggregates")).get(key))
     shown = {str(name): _shown(str(name), aggregates[name]) for name in sorted(aggregates, key=natural)}
     histogram = _hoist(shown, SCORES, lambda block: isinstance(block, Histogram) and block.scores)
@@ -206,7 +208,7 @@ def _grader(key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[s
     average = figures.get("avg_score_attempted")
     low, high, spread = _uncertainty(aggregates, as_number(average))
     rate = as_number(figures.get("pass_rate"))
-    scores = index.distributions.get(key)
+    scores = index.scores.get(key)
     if histogram is None and scores is not None and scores.fractional:
         histogram = charts.distribution(SCORES, scores)
     return GraderView(
@@ -226,7 +228,7 @@ def _grader(key: str, head: bool, figures: Mapping[str, Any], metrics: Mapping[s
         scores=histogram,
         bands=bands,
         aggregates=tuple((name, blocks) for name, blocks in shown.items() if blocks),
-        lost=index.lost(key, _MOST_LOST),
+        lost=lost(index, key, _MOST_LOST),
     )
 
 

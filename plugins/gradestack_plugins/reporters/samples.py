@@ -11,7 +11,7 @@ from gradestack.jsonio import compact
 from gradestack_plugins.reporters.calls import Comparison, compare, reason_text
 from gradestack_plugins.reporters.conversation import Conversation, SharedTexts, conversation
 from gradestack_plugins.reporters.estimates import order
-from gradestack_plugins.reporters.index import Entry, all_reasons, entry_of, outcome, score, shade
+from gradestack_plugins.reporters.index import Entry, all_reasons, outcome, score, shade
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.text import Cut, brief, cut, number, title, token
@@ -89,16 +89,15 @@ class SampleView:
     conversation: Conversation
 
 
-def sample(position: int, row: Mapping[str, Any], limit: int, shared: SharedTexts) -> SampleView:
+def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts) -> SampleView:
     """Return the view of a row of results.jsonl.
 
     Args:
-        position: Zero-based number of the row.
+        entry: What the index holds of it.
         row: The row; any key may be missing.
         limit: Longest text shown.
         shared: Where long system messages go.
     """
-    entry = entry_of(position, row)
     expected, predicted = as_map(row.get("expected")), as_map(row.get("predicted"))
     source, task = as_map(row.get("source")), as_map(row.get("sample"))
     labels = (("Expected", expected.get("label")), ("Predicted", predicted.get("label")))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import attrs
 
+from gradestack import RowEntry, RowIndex
 from gradestack_plugins.reporters.blocks import Histogram
 from gradestack_plugins.reporters.charts import bars
-from gradestack_plugins.reporters.index import Entry, shade
+from gradestack_plugins.reporters.index import name_of, shade
 from gradestack_plugins.reporters.text import natural, number
 
 MOST_COLUMNS = 32
 
 
-@attrs.frozen
-class Column:
+class Column(NamedTuple):
     """One trial, of one model."""
 
     model: str
@@ -31,12 +35,16 @@ class Column:
         return self.run or str(self.occurrence + 1)
 
 
+Cells = dict[Column, list[RowEntry]]
+"""The samples of a task by trial."""
+
+
 @attrs.frozen
 class Task:
     """One line of the table."""
 
     id: str
-    cells: tuple[tuple[Entry, ...], ...]
+    cells: tuple[Sequence[RowEntry], ...]
     """Per column the samples there: none, one, or several for duplicates."""
     mean: str
     """Mean score over graded trials."""
@@ -67,52 +75,92 @@ class Tasks:
         return len(self.columns) <= 1
 
 
-def table(entries: Sequence[Entry], most: int) -> Tasks:
+@attrs.frozen
+class _Trials:
+    """The samples of an index by task and trial: what its tables of any length share."""
+
+    tasks: Mapping[str, Cells]
+    order: Sequence[str]
+    columns: tuple[Column, ...]
+    columns_left_out: int
+    models: tuple[tuple[str, int], ...]
+    means: tuple[tuple[str, str], ...]
+    passes: Histogram | None
+
+
+_known: WeakKeyDictionary[RowIndex, _Trials] = WeakKeyDictionary()
+
+
+def table(index: RowIndex, most: int) -> Tasks:
     """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen."""
-    groups: dict[str, dict[Column, list[Entry]]] = {}
-    named = {entry.model for entry in entries if entry.model}
-    (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
-    models: dict[str, None] = {}
-    for entry in entries:
-        model = entry.model or only
-        models.setdefault(model)
-        cells = groups.setdefault(entry.id, {})
-        column = Column(model, entry.run)
-        if not entry.run:
-            column = Column(model, "", sum(known.model == model for known in cells))
-        cells.setdefault(column, []).append(entry)
+    found = _known.get(index)
+    if found is None:
+        found = _known[index] = _trials(index.entries)
+    return Tasks(
+        columns=found.columns,
+        rows=tuple(_task(name, found.tasks[name], found.columns) for name in found.order[:most]),
+        models=found.models,
+        means=found.means,
+        passes=found.passes,
+        left_out=max(0, len(found.order) - most),
+        columns_left_out=found.columns_left_out,
+    )
+
+
+def _trials(entries: Sequence[RowEntry]) -> _Trials:
+    models, tasks = _grouped(entries)
     order = {model: place for place, model in enumerate(models)}
     columns = sorted(
-        {column for cells in groups.values() for column in cells},
+        {column for cells in tasks.values() for column in cells},
         key=lambda column: (order[column.model], natural(column.run), column.occurrence),
     )
-    shown = columns[:MOST_COLUMNS]
-    rows = [_task(name, groups[name], shown) for name in sorted(groups, key=natural)]
-    return Tasks(
-        columns=tuple(shown),
-        rows=tuple(rows[:most]),
-        models=_spans(shown) if len(models) > 1 else (),
-        means=tuple(_mean(row.cells[place] for row in rows) for place in range(len(shown))),
-        passes=_passes(rows),
-        left_out=max(0, len(rows) - most),
+    shown = tuple(columns[:MOST_COLUMNS])
+    return _Trials(
+        tasks=tasks,
+        order=sorted(tasks, key=natural),
+        columns=shown,
         columns_left_out=len(columns) - len(shown),
+        models=_spans(shown) if len(models) > 1 else (),
+        means=tuple(_mean(cells.get(column, ()) for cells in tasks.values()) for column in shown),
+        passes=_passes(tasks.values()),
     )
 
 
-def _task(name: str, cells: dict[Column, list[Entry]], columns: Sequence[Column]) -> Task:
-    entries = [entry for column in cells.values() for entry in column]
+def _grouped(entries: Sequence[RowEntry]) -> tuple[Collection[str], Mapping[str, Cells]]:
+    """Return the models, as first seen, and the samples by task and trial."""
+    name = cache(name_of)
+    named = {name(model) for model in {entry.model for entry in entries}} - {""}
+    (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
+    models: dict[str, None] = {}
+    groups: dict[str, Cells] = {}
+    column = cache(Column)
+    for entry in entries:
+        model, run = name(entry.model) or only, name(entry.run)
+        models.setdefault(model)
+        cells = groups.setdefault(name(entry.id), {})
+        occurrence = 0 if run else sum(known.model == model for known in cells)
+        cells.setdefault(column(model, run, occurrence), []).append(entry)
+    return models, groups
+
+
+def _task(name: str, cells: Cells, columns: Sequence[Column]) -> Task:
+    entries = [entry for found in cells.values() for entry in found]
     mean, shading = _mean([entries])
     return Task(
         id=name,
-        cells=tuple(tuple(cells.get(column, ())) for column in columns),
+        cells=tuple(cells.get(column, ()) for column in columns),
         mean=mean,
         shade=shading,
-        passed=sum(entry.verdict == "passed" for entry in entries),
+        passed=_passed(entries),
         trials=len(entries),
     )
 
 
-def _mean(cells: Iterable[Iterable[Entry]]) -> tuple[str, str]:
+def _passed(entries: Iterable[RowEntry]) -> int:
+    return sum(entry.passed is True for entry in entries)
+
+
+def _mean(cells: Iterable[Iterable[RowEntry]]) -> tuple[str, str]:
     scores = [entry.score for cell in cells for entry in cell if entry.score is not None]
     if not scores:
         return "–", "none"
@@ -120,12 +168,12 @@ def _mean(cells: Iterable[Iterable[Entry]]) -> tuple[str, str]:
     return number(mean), shade(mean)
 
 
-def _passes(rows: Sequence[Task]) -> Histogram | None:
-    trials = {row.trials for row in rows}
+def _passes(tasks: Collection[Cells]) -> Histogram | None:
+    trials = {sum(map(len, cells.values())) for cells in tasks}
     if len(trials) != 1 or trials == {1}:
         return None
     (most,) = trials
-    found = Counter(row.passed for row in rows)
+    found = Counter(_passed(itertools.chain.from_iterable(cells.values())) for cells in tasks)
     counts = [found[passed] for passed in range(most + 1)]
     labels = [str(passed) for passed in range(most + 1)]
     return bars(

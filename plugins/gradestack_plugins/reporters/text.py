@@ -33,6 +33,8 @@ def clean(text: str) -> str:
     Control characters become their pictures (``␛``); bidirectional controls, invisible characters and lone surrogates
     become ``⟨U+202E⟩``. Tabs and line ends stay, CR LF reads as one line end.
     """
+    if text.isascii() and text.isprintable():
+        return text
     text = text.replace("\r\n", "\n")
     return _HIDDEN.sub(_visible, text) if _HIDDEN.search(text) else text
 
@@ -60,14 +62,14 @@ def brief(value: Any, limit: int = 140) -> str:
 
 def number(value: Any) -> str:
     """Return a figure: integers with thousands separators, fractions with three decimals, None as "not defined"."""
+    if type(value) is float:
+        return _fraction(value)
     if value is None:
         return UNDEFINED
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return _integer(value)
-    if isinstance(value, float):
-        return _fraction(value)
     return brief(value)
 
 

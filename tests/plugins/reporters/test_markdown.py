@@ -33,7 +33,9 @@ def test_the_page_shows_a_whole_run(fake, markdown):
 @pytest.mark.parametrize(("passed", "word"), [(True, "✓ PASSED"), (False, "✗ FAILED"), (None, "no gate")])
 def test_the_verdict_is_in_the_heading(fake, markdown, passed, word):
     """The first line says how the run ended."""
-    assert markdown(attrs.evolve(fake.make_report([]), passed=passed)).splitlines()[0] == f"# rail: {word}"
+    report = fake.make_report([])
+    summary = {**report.summary, "gates_passed": passed}
+    assert markdown(attrs.evolve(report, summary=summary)).splitlines()[0] == f"# rail: {word}"
 
 
 def test_no_line_is_a_broken_table_row(fake, markdown):
@@ -54,7 +56,7 @@ def test_hostile_texts_stay_texts(fake, markdown):
     summary = {**report.summary, "warnings": [HOSTILE], "bad_records": {"count": 1, "listed": [{"reason": HOSTILE}]}}
     aggregates = {"partial": {HOSTILE: {HOSTILE: HOSTILE, "k": {HOSTILE: 1, "b": 2}}}}
     summary["metrics"] = {**summary["metrics"], "aggregates": aggregates}
-    page = markdown(attrs.evolve(report, name=HOSTILE, summary=summary))
+    page = markdown(attrs.evolve(report, summary={**summary, "suite": HOSTILE}))
     html = rendered(page)
     assert not re.search(r"<(script|a|img|strong>bold|em|s|del|!--)", html)
     assert html.count("<h1>") == 1

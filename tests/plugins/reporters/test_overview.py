@@ -1,7 +1,6 @@
 import attrs
 import pytest
 
-from gradestack_plugins.reporters.index import read
 from gradestack_plugins.reporters.overview import headline_key, overview
 
 
@@ -9,7 +8,7 @@ def of(fake, rows, change=None, **options):
     report = fake.make_report(rows, **options)
     if change:
         report = attrs.evolve(report, summary={**report.summary, **change})
-    return overview(report, read(report.rows()))
+    return overview(report, report.index)
 
 
 def test_figures_are_those_of_the_summary(fake):
@@ -61,7 +60,7 @@ def test_the_headline_is_the_gates_grader(fake):
     """The gate names the grader of the headline; without a gate it is the one the rows' grades come from."""
     rows = [fake.graded_row(1, 0, "m")]
     summary = fake.summary_of(rows)
-    index = read(rows)
+    index = fake.make_report(rows).index
     assert headline_key({**summary, "gates": [{"metric_key": "reward"}]}, index) == "reward"
     assert headline_key({**summary, "gates": []}, index) == "partial"
     assert headline_key({}, index) is None
@@ -77,8 +76,7 @@ def test_gates_in_percent_are_drawn_in_percent(fake):
 @pytest.mark.parametrize(("verdict", "word"), [(True, "passed"), (False, "failed"), (None, "none")])
 def test_the_verdict_has_three_values(fake, verdict, word):
     """No gate is neither a pass nor a failure."""
-    report = attrs.evolve(fake.make_report([]), passed=verdict)
-    assert overview(report, read([])).verdict == word
+    assert of(fake, [], {"gates_passed": verdict}).verdict == word
 
 
 def test_machine_and_place_are_not_shown(fake):
@@ -105,5 +103,6 @@ def test_broken_and_interrupted_runs_say_so(fake):
 )
 def test_odd_summaries_never_raise(fake, summary):
     """A summary of another version, with keys missing or of other types, still gives an overview."""
+    summary = {"suite": "rail", "gates_passed": None, **summary}
     report = attrs.evolve(fake.make_report([]), summary=summary, header={"components": [None], "inputs": [{}]})
-    overview(report, read([]))
+    overview(report, report.index)

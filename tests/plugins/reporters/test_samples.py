@@ -1,11 +1,18 @@
+import io
+import json
+
 import pytest
 
+from gradestack import Report
 from gradestack_plugins.reporters.conversation import SharedTexts, conversation
+from gradestack_plugins.reporters.index import Entry
 from gradestack_plugins.reporters.samples import sample
 
 
 def view(row, limit=1000):
-    return sample(0, row, limit, SharedTexts(limit))
+    report = Report(path=None, header={}, summary={}, held=io.BytesIO(json.dumps(row).encode()))
+    (entry,) = report.index.entries
+    return sample(Entry.of(entry), row, limit, SharedTexts(limit))
 
 
 def talk(trajectory, limit=1000):

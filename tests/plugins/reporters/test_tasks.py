@@ -1,6 +1,8 @@
 import pytest
 
-from gradestack_plugins.reporters.index import Distribution, entry_of, read, severity, shade
+from gradestack import RowIndex, ScoreBins
+from gradestack.jsonio import dumps, loads
+from gradestack_plugins.reporters.index import lost, severity, shade, shown_as, verdict
 from gradestack_plugins.reporters.tasks import table
 
 
@@ -9,8 +11,12 @@ def row(task, run, score, *, state="graded", model="m", passed=None):
     return {"sample": {"id": task}, "run": run, "model_name": model, "state": state, "passed": passed, "grade": grade}
 
 
+def index(*rows):
+    return RowIndex.of(((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line))
+
+
 def entries(*rows):
-    return read(rows).entries
+    return index(*rows).entries
 
 
 def test_verdicts_follow_state_and_pass():
@@ -25,9 +31,9 @@ def test_verdicts_follow_state_and_pass():
         row("a", 6, 0.0, state="skipped"),
     )
     verdicts = ["passed", "lost", "passed", "lost", "error", "missing", "skipped"]
-    assert [entry.verdict for entry in found] == verdicts
+    assert [verdict(entry) for entry in found] == verdicts
     assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
-    assert [entry.shown for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
+    assert [shown_as(entry) for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
 
 
 def test_failures_come_first():
@@ -65,10 +71,10 @@ def test_shades_go_by_tenths(score, css):
 
 def test_distributions_count_every_score_once():
     """Bins include their lower edge, 1.0 is a bin, and what lies outside is counted apart."""
-    scores = Distribution()
+    scores = ScoreBins()
     for value in (0.0, 0.05, 0.1, 0.3, 0.6, 0.7, 0.9999, 1.0, 1.0, -0.5, 1.5):
         scores.add(value)
-    assert scores.bins == [3, 1, 0, 2, 1, 2]
+    assert scores.counts == [3, 1, 0, 2, 1, 2]
     assert (scores.below, scores.above, scores.fractional) == (1, 1, 8)
 
 
@@ -77,8 +83,8 @@ def test_reasons_are_counted_once_per_sample():
     reason = {"code": "wrong", "subject": "book", "pointer": "/a"}
     grade = {"state": "graded", "score": 0.5, "reasons": [reason], "items": [{"reasons": [reason, reason]}]}
     broken = {"state": "failed", "score": 0.0, "fault": {"code": "boom", "type": "KeyError"}}
-    index = read([{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}])
-    assert [(lost.code, lost.subject, lost.samples) for lost in index.lost("g", 9)] == [
+    rows = [{"grade": grade, "grades": {"g": grade}}] * 2 + [{"grade": broken, "grades": {"g": broken}}]
+    assert [(each.code, each.subject, each.samples) for each in lost(index(*rows), "g", 9)] == [
         ("wrong", "book", 2),
         ("boom", "KeyError", 1),
     ]
@@ -87,7 +93,7 @@ def test_reasons_are_counted_once_per_sample():
 def test_the_table_has_tasks_in_rows_and_trials_in_columns():
     """Tasks and trials are in natural order; means cover graded trials only."""
     found = table(
-        entries(
+        index(
             row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0, passed=False)
         ),
         99,
@@ -97,7 +103,7 @@ def test_the_table_has_tasks_in_rows_and_trials_in_columns():
         ("t2", "0.500", 0, 2),
         ("t10", "0.500", 1, 2),
     ]
-    assert [[entry.shown for cell in task.cells for entry in cell] for task in found.rows] == [
+    assert [[shown_as(entry) for cell in task.cells for entry in cell] for task in found.rows] == [
         ["0.500", "error"],
         ["0.000", "1.000"],
     ]
@@ -107,41 +113,41 @@ def test_the_table_has_tasks_in_rows_and_trials_in_columns():
 
 def test_missing_trials_leave_holes_and_duplicates_share_a_cell():
     """A trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs."""
-    found = table(entries(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99)
+    found = table(index(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99)
     assert [[len(cell) for cell in task.cells] for task in found.rows] == [[2, 0], [0, 1]]
     assert found.passes is None
 
 
 def test_runs_without_names_are_counted():
     """Where runs have no names, the occurrences of a task are its trials."""
-    found = table(entries(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99)
+    found = table(index(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99)
     assert [column.label for column in found.columns] == ["1", "2"]
     assert [[len(cell) for cell in task.cells] for task in found.rows] == [[1, 1], [1, 0]]
 
 
 def test_models_have_columns_of_their_own():
     """Two models with the same trials stand side by side."""
-    found = table(entries(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
+    found = table(index(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
     assert found.models == (("y", 2), ("x", 1))
     assert not found.single
 
 
 def test_samples_nobody_ran_belong_to_the_only_model():
     """A missing sample has no model; beside a single model it does not open a column of its own."""
-    found = table(entries(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99)
+    found = table(index(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99)
     assert (len(found.columns), found.models, [task.mean for task in found.rows]) == (1, (), ["1.000", "–"])
 
 
 def test_large_tables_are_cut_and_counted():
     """Tasks beyond the limit and trials beyond thirty-two are counted."""
-    found = table(entries(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5)
+    found = table(index(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5)
     assert (len(found.rows), found.left_out, found.single) == (5, 2, True)
-    wide = table(entries(*(row("t", n, 1.0) for n in range(40))), 5)
+    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5)
     assert (len(wide.columns), wide.columns_left_out) == (32, 8)
     assert wide.rows[0].trials == 40
 
 
 def test_an_entry_of_an_empty_row_is_skipped():
     """A row without anything is an ungraded sample, not a failed one."""
-    assert entry_of(3, {}).verdict == "skipped"
-    assert entry_of(3, {}).line == 4
+    (entry,) = entries({})
+    assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")

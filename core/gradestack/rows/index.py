@@ -1,0 +1,289 @@
+"""The index of a run's rows: what pages show of all samples, from one pass that decodes a few keys of each row."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from gradestack.jsonio.values import compact
+
+MOST_REASONS = 2000
+"""Reasons counted one by one."""
+_LONGEST_NAME, _LONGEST_REASON = 800, 240
+"""Characters kept of names, and of a reason's code and subject."""
+
+
+class RowEntry(Struct, frozen=True, gc=False):
+    """One sample in the index of a run.
+
+    Attributes:
+        position: Zero-based number of its row.
+        id: Its id as text, at most 800 characters, as of model and run; "" when the row names none.
+        model: The model's name.
+        run: The run's name or number.
+        state: ``graded``, ``skipped``, ``failed`` or ``missing``, of the headline grade.
+        passed: The row's verdict; where it has none, whether the score is at least 1; None unless graded.
+        score: Headline score; None unless graded.
+    """
+
+    position: int
+    id: str
+    model: str
+    run: str
+    state: str
+    passed: bool | None
+    score: float | None
+
+
+class ScoreBins(Struct):
+    """Scores of one grader: counts per bin of ``edges``, and of those outside [0, 1].
+
+    Attributes:
+        counts: Scores in each bin; the lower edge belongs to it.
+        below: Scores below 0.
+        above: Scores above 1.
+        fractional: Scores that are neither 0 nor 1.
+    """
+
+    edges: ClassVar[tuple[float, ...]] = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    """Lower edges: five bins of width 0.2, and exactly 1."""
+    counts: list[int] = msgspec.field(default_factory=lambda: [0] * len(ScoreBins.edges))
+    below: int = 0
+    above: int = 0
+    fractional: int = 0
+
+    def add(self, score: float) -> None:
+        """Count one score."""
+        if score == 1:
+            self.counts[-1] += 1
+            return
+        self.fractional += score != 0
+        if score < 0:
+            self.below += 1
+        elif score > 1:
+            self.above += 1
+        else:
+            self.counts[bisect_right(self.edges, score) - 1] += 1
+
+
+class _Reason(Struct, gc=False):
+    code: str | None = None
+    subject: str | None = None
+
+
+class _Item(Struct, gc=False):
+    reasons: list[_Reason] = []
+
+
+class _Grade(Struct, gc=False):
+    score: float | None = None
+    state: str | None = None
+    fault: dict[str, Any] | None = None
+    reasons: list[_Reason] = []
+    items: list[_Item] = []
+
+    @property
+    def outcome(self) -> str:
+        """Its state; a grade without one is graded when it has a score."""
+        return self.state or ("skipped" if self.score is None else "graded")
+
+
+class _Task(Struct, frozen=True, gc=False):
+    id: str | int | None = None
+
+
+_NOTHING = Raw(b"{}")
+
+
+class _Row(Struct, gc=False):
+    sample: _Task = _Task()
+    run: str | int | None = None
+    model_name: str | None = None
+    state: str | None = None
+    passed: bool | None = None
+    grade: Raw = _NOTHING
+    grades: dict[str, Raw] = {}
+
+
+_row = msgspec.json.Decoder(_Row).decode
+_grade = msgspec.json.Decoder(_Grade).decode
+
+Grades = list[tuple[str, _Grade, bool]]
+"""Key and grade of each grader, and whether it is the headline grade."""
+
+
+class _Names(dict[str | int | None, str]):
+    """Names as text; samples of one name share it."""
+
+    def __missing__(self, name: str | int | None) -> str:
+        text = "" if name is None else str(name)
+        if len(text) > _LONGEST_NAME:
+            return self[text[:_LONGEST_NAME]]
+        self[name] = text = self.setdefault(text, text)
+        return text
+
+
+class RowIndex:
+    """What pages show of all samples of a run.
+
+    Attributes:
+        entries: One per sample, in the order of the rows.
+        scores: Grader key -> distribution of its scores, of graders with a score.
+        reasons: (grader key, code, subject) -> number of samples that lost points for it; a fault counts by its code
+            and type. At most 2,000 are told apart.
+        other_reasons: How often a reason was given that is not among these.
+        headline: Grader key -> in how many samples its grade is the headline grade.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[RowEntry] = []
+        self.scores: dict[str, ScoreBins] = {}
+        self.reasons: Counter[tuple[str, str, str]] = Counter()
+        self.other_reasons = 0
+        self.headline: Counter[str] = Counter()
+        self._places = array("q")
+        self._names = _Names()
+
+    @classmethod
+    def of(cls, lines: Iterable[tuple[int, int, bytes]], loads: Callable[[int, bytes], Any]) -> RowIndex:
+        """Return the index of rows.
+
+        Args:
+            lines: Number, first byte and bytes of each line.
+            loads: Returns the value of a line that is not as rows are written today, given its number and bytes. What
+                is not an object is no row.
+        """
+        index = cls()
+        for number, place, line in lines:
+            try:
+                found = _usual(line)
+            except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+                row = loads(number, line)
+                if not isinstance(row, dict):
+                    continue
+                found = _odd(row)
+            index._places.append(place)
+            index._add(*found)
+        return index
+
+    def place(self, position: int) -> int:
+        """Return where the row of a position begins, in bytes."""
+        return self._places[position]
+
+    def _add(self, row: _Row, grades: Grades, head: _Grade) -> None:
+        state = row.state or head.outcome
+        score = head.score if state == head.outcome == "graded" else None
+        passed = None
+        if state == "graded":
+            passed = row.passed if row.passed is not None else score is not None and score >= 1
+        names, entries = self._names, self.entries
+        id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
+        entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
+        for key, grade, same in grades:
+            if same:
+                self.headline[key] += 1
+            if grade.score is not None and grade.outcome == "graded":
+                bins = self.scores.get(key)
+                if bins is None:
+                    bins = self.scores[key] = ScoreBins()
+                bins.add(grade.score)
+            reasons = grade.reasons
+            for item in grade.items:
+                if item.reasons:
+                    reasons = reasons + item.reasons
+            if reasons or grade.fault:
+                self._count(key, reasons, grade.fault)
+
+    def _count(self, key: str, reasons: list[_Reason], fault: Mapping[str, Any] | None) -> None:
+        found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}
+        if fault:
+            found[key, _as_text(fault.get("code")) or "fault", _as_text(fault.get("type")) or ""] = None
+        for _, code, subject in found:
+            reason = (key, code[:_LONGEST_REASON], subject[:_LONGEST_REASON])
+            if reason in self.reasons or len(self.reasons) < MOST_REASONS:
+                self.reasons[reason] += 1
+            else:
+                self.other_reasons += 1
+
+
+def _usual(line: bytes) -> tuple[_Row, Grades, _Grade]:
+    """Return what the index needs of a row as it is written today.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+        ValueError: It is another row, or none.
+    """
+    if not line.isascii():
+        line.decode()  # what is left out below is not looked at
+    row = _row(line)
+    top, head = row.grade, None
+    grades = []
+    for key, raw in row.grades.items():
+        grade, same = _grade(raw), raw == top
+        if same:
+            head = grade
+        grades.append((key, grade, same))
+    return row, grades, _grade(top) if head is None else head
+
+
+def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, _Grade]:
+    """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
+    passed, state = row.get("passed"), row.get("state")
+    found = _Row(
+        sample=_Task(_as_name(_as_map(row.get("sample")).get("id"))),
+        run=_as_name(row.get("run")),
+        model_name=_as_name(row.get("model_name")),
+        state=_as_text(state),
+        passed=passed if isinstance(passed, bool) else None,
+    )
+    head = row.get("grade")
+    grades = [(key, _odd_grade(_as_map(each)), each == head) for key, each in _as_map(row.get("grades")).items()]
+    return found, grades, _odd_grade(_as_map(head))
+
+
+def _odd_grade(grade: Mapping[str, Any]) -> _Grade:
+    return _Grade(
+        _as_number(grade.get("score")),
+        _as_text(grade.get("state")),
+        dict(_as_map(grade.get("fault"))),
+        _odd_reasons(grade),
+        [_Item(_odd_reasons(_as_map(item))) for item in _as_list(grade.get("items"))],
+    )
+
+
+def _odd_reasons(of: Mapping[str, Any]) -> list[_Reason]:
+    found = map(_as_map, _as_list(of.get("reasons")))
+    return [_Reason(_as_text(each.get("code")), _as_text(each.get("subject"))) for each in found]
+
+
+def _as_map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _as_text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _as_name(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else compact(value)
+
+
+def _as_number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None

@@ -31,7 +31,7 @@ def add_exact(partials: Partials, value: float, start: int = 0) -> None:
     if len(partials) == start + 1:  # the usual case, written out: the sum so far is one float, and stays one
         y = partials[start]
         high = x + y
-        if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0 and high - high == 0.0:
+        if high - x == y and high - y == x:
             partials[start] = high
             return
     if not math.isfinite(x):

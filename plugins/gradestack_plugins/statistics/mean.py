@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from fractions import Fraction
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import TypedDict
 
 import attrs
@@ -16,29 +14,31 @@ from typing_extensions import override
 from gradestack import JSON, Aggregator, Grade, Key
 from gradestack.exact import add_exact
 from gradestack_plugins.statistics.student import t_quantile
+from gradestack_plugins.statistics.tasks import OPEN, Tasks, merge_tasks, no_tasks, put_away, values_of
 
-Cluster = list[float]
-"""Number of scores, then their exact sum as partials (:mod:`gradestack.exact`)."""
+Cluster = float | list[float]
+"""Of a task: its only score, or the number of its scores and then their exact sum (:mod:`gradestack.exact`)."""
 
 
 class MeanState(TypedDict):
     """JSON state: scores per cluster, and all samples seen."""
 
     total: int
-    clusters: dict[str, dict[str, Cluster]]
-    """Model (JSON text: a name, or null) -> task -> scores."""
+    models: dict[str, Tasks[Cluster]]
+    """Model (JSON text: a name, or null) -> its tasks."""
 
 
-@lru_cache(maxsize=256)
-def _name(model: str | None) -> str:
-    return json.dumps(model)
-
-
-def _add(cluster: Cluster, n: float, values: Iterable[float]) -> None:
-    """Add ``n`` scores whose exact sum is that of ``values``."""
-    cluster[0] += n
-    for value in values:
-        add_exact(cluster, value, 1)
+def _joined(left: Cluster, right: Cluster) -> Cluster:
+    """Return the scores of both."""
+    found = left.copy() if isinstance(left, list) else [1, left]
+    if isinstance(right, float):
+        found[0] += 1
+        add_exact(found, right, 1)
+        return found
+    found[0] += right[0]
+    for value in right[1:]:
+        add_exact(found, value, 1)
+    return found
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +70,7 @@ class Mean(Aggregator[MeanState]):
 
     @override
     def start(self) -> MeanState:
-        return {"total": 0, "clusters": {}}
+        return {"total": 0, "models": {}}
 
     @override
     def add(self, state: MeanState, key: Key, grade: Grade) -> MeanState:
@@ -79,62 +79,61 @@ class Mean(Aggregator[MeanState]):
     @override
     def add_many(self, state: MeanState, keys: Sequence[Key], grades: Sequence[Grade]) -> MeanState:
         state["total"] += len(grades)
-        clusters = state["clusters"]
+        models: dict[str | None, Tasks[Cluster]] = {}
         for key, grade in zip(keys, grades, strict=True):
-            score = grade.score
-            if score is None:
+            if grade.score is None:
                 continue
-            tasks = clusters.get(_name(key.model))
+            tasks = models.get(key.model)
             if tasks is None:
-                tasks = clusters[_name(key.model)] = {}
-            cluster = tasks.get(key.id)
-            if cluster is None:
-                tasks[key.id] = [1, float(score)]
-            elif len(cluster) == 2:  # the usual case of _add, written out
-                x, y = score, cluster[1]
-                high = x + y
-                if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0:
-                    cluster[0] += 1
-                    cluster[1] = high
-                else:
-                    _add(cluster, 1, (score,))
-            else:
-                _add(cluster, 1, (score,))
+                tasks = models[key.model] = state["models"].setdefault(json.dumps(key.model), no_tasks())
+            clusters, score = tasks["open"], float(grade.score)
+            held = clusters.get(key.id)
+            clusters[key.id] = score if held is None else _joined(held, score)
+            if held is None and len(clusters) > OPEN:
+                put_away(tasks, _joined)
         return state
 
     @override
     def merge(self, left: MeanState, right: MeanState) -> MeanState:
         left["total"] += right["total"]
-        for name, tasks in right["clusters"].items():
-            mine = left["clusters"].setdefault(name, {})
-            for task, cluster in tasks.items():
-                held = mine.get(task)
-                if held is None:
-                    mine[task] = cluster.copy()
-                    continue
-                if len(held) == len(cluster) == 2:
-                    x, y = cluster[1], held[1]
-                    high = x + y
-                    if (x - (high - y) if abs(x) < abs(y) else y - (high - x)) == 0.0:
-                        held[0] += cluster[0]
-                        held[1] = high
-                        continue
-                _add(held, cluster[0], cluster[1:])
+        for name, tasks in right["models"].items():
+            merge_tasks(left["models"].setdefault(name, no_tasks()), tasks, _joined)
         return left
 
     @override
     def finish(self, state: MeanState) -> dict[str, JSON]:
-        alike = Counter(tuple(cluster) for tasks in state["clusters"].values() for cluster in tasks.values())
-        n, count = sum(int(each[0]) * times for each, times in alike.items()), alike.total()
-        sums = {each: sum(map(Fraction, each[1:]), Fraction(0)) for each in alike}
-        total = sum((sums[each] * times for each, times in alike.items()), Fraction(0))
-        mean = float(total / n) if n else None
+        alike = Counter(
+            each if isinstance(each, float) else tuple(each)
+            for tasks in state["models"].values()
+            for each in values_of(tasks, _joined)
+        )
+        unit = max((part.as_integer_ratio()[1] for each in alike for part in _parts(each)), default=1)
+        n = total = squares = products = sizes = 0
+        for each, times in alike.items():
+            size = 1 if isinstance(each, float) else int(each[0])
+            value = sum([_multiple(part, unit) for part in _parts(each)])
+            n += times * size
+            total += times * value
+            squares += times * value * value
+            products += times * size * value
+            sizes += times * size * size
+        count, mean = alike.total(), total / (n * unit) if n else None
         found: dict[str, JSON] = {"n": n, "total": state["total"], "clusters": count, "mean": mean}
-        if count < 2:
+        if mean is None or count < 2:
             return {**found, "stderr": None, "ci95" if self.confidence == 0.95 else "ci": None}
-        middle = total / n
-        squares = sum(((sums[each] - int(each[0]) * middle) ** 2 * times for each, times in alike.items()), Fraction(0))
-        stderr = math.sqrt(float(squares * count / (count - 1))) / n
+        spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
+        stderr = math.sqrt(spread * count / ((count - 1) * (n * unit) ** 2)) / n
         half = t_quantile(self.confidence, count - 1) * stderr
-        centre = float(middle)
-        return {**found, "stderr": stderr, "ci95" if self.confidence == 0.95 else "ci": [centre - half, centre + half]}
+        interval: list[JSON] = [mean - half, mean + half]
+        return {**found, "stderr": stderr, "ci95" if self.confidence == 0.95 else "ci": interval}
+
+
+def _parts(cluster: float | tuple[float, ...]) -> tuple[float, ...]:
+    """Return what a cluster's scores add up to, as a sum of floats."""
+    return (cluster,) if isinstance(cluster, float) else cluster[1:]
+
+
+def _multiple(value: float, unit: int) -> int:
+    """Return how many ``1 / unit`` a float is; both are so many powers of two, so that it is a whole number."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator * (unit // denominator)

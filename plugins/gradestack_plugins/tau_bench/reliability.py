@@ -6,19 +6,22 @@ import abc
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, TypedDict
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, TypedDict, TypeVar
 
 import attrs
 from typing_extensions import override
 
 from gradestack import Aggregator, Grade, Key, Memory, Outcome
+from gradestack_plugins.statistics.tasks import OPEN, Tasks, merge_tasks, no_tasks, put_away, values_of
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
 
 MOST_K = 100
 """Highest k given when ``max_k`` is unset; more trials than that would take long and say little."""
 
+FoundT = TypeVar("FoundT")
 Tally = list[int]
 """Of one task: records, successes, records without a trial identifier."""
 
@@ -28,7 +31,7 @@ class ModelState(TypedDict):
 
     runs: dict[str, int]
     """Distinct trial identifiers, as JSON text (a set; the values mean nothing)."""
-    tasks: dict[str, Tally]
+    tasks: Tasks[Tally]
 
 
 TrialsState = dict[str, ModelState]
@@ -85,16 +88,19 @@ class Trials(Aggregator[TrialsState]):
     def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
         if grade.outcome is Outcome.SKIPPED:
             return state
-        model = state.setdefault(json.dumps(key.model), {"runs": {}, "tasks": {}})
-        tally = model["tasks"].setdefault(key.id, [0, 0, 0])
-        if grade.outcome is Outcome.MISSING:
-            return state
-        tally[0] += 1
-        tally[1] += self._succeeded(grade)
-        if key.run is None:
-            tally[2] += 1
-        else:
-            model["runs"][json.dumps(key.run)] = 1
+        model = state.get(_text(key.model))
+        if model is None:
+            model = state[_text(key.model)] = _new_model()
+        tally = [0, 0, 0]
+        if grade.outcome is not Outcome.MISSING:
+            tally = [1, int(self._succeeded(grade)), int(key.run is None)]
+            if key.run is not None:
+                model["runs"][_text(key.run)] = 1
+        tallies = model["tasks"]["open"]
+        held = tallies.get(key.id)
+        tallies[key.id] = tally if held is None else _joined(held, tally)
+        if held is None and len(tallies) > OPEN:
+            put_away(model["tasks"], _joined)
         return state
 
     def _succeeded(self, grade: Grade) -> bool:
@@ -105,11 +111,9 @@ class Trials(Aggregator[TrialsState]):
     @override
     def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
         for name, other in right.items():
-            model = left.setdefault(name, {"runs": {}, "tasks": {}})
+            model = left.setdefault(name, _new_model())
             model["runs"].update(other["runs"])
-            for task, tally in other["tasks"].items():
-                held = model["tasks"].get(task, [0, 0, 0])
-                model["tasks"][task] = [a + b for a, b in zip(held, tally, strict=True)]
+            merge_tasks(model["tasks"], other["tasks"], _joined)
         return left
 
     @abc.abstractmethod
@@ -121,13 +125,28 @@ class Trials(Aggregator[TrialsState]):
         return range(1, min(highest, MOST_K if self.max_k is None else self.max_k) + 1)
 
 
-def tasks_of(state: TrialsState) -> Iterator[Task]:
-    """Yield every task, model by model."""
+@lru_cache(maxsize=1024, typed=True)
+def _text(name: int | str | None) -> str:
+    return json.dumps(name)
+
+
+def _new_model() -> ModelState:
+    return {"runs": {}, "tasks": no_tasks()}
+
+
+def _joined(left: Tally, right: Tally) -> Tally:
+    return [a + b for a, b in zip(left, right, strict=True)]
+
+
+def tasks_of(state: TrialsState) -> Counter[Task]:
+    """Return how many tasks are alike, over all models."""
+    found: Counter[Task] = Counter()
     for model in state.values():
-        unnamed = max((tally[2] for tally in model["tasks"].values()), default=0)
-        trials = max(len(model["runs"]), unnamed)
-        for records, successes, _ in model["tasks"].values():
-            yield Task(records, successes, trials)
+        tallies = Counter(map(tuple, values_of(model["tasks"], _joined)))
+        trials = max([len(model["runs"]), *(unnamed for _, _, unnamed in tallies)])
+        for (records, successes, _), times in tallies.items():
+            found[Task(records, successes, trials)] += times
+    return found
 
 
 def _mean(tasks: Counter[tuple[int, int]], figure: Callable[[int, int], Fraction]) -> float | None:
@@ -139,17 +158,24 @@ def _mean(tasks: Counter[tuple[int, int]], figure: Callable[[int, int], Fraction
         return None
 
 
+def _counted(tasks: Counter[Task], what: Callable[[Task], FoundT]) -> Counter[FoundT]:
+    found: Counter[FoundT] = Counter()
+    for task, times in tasks.items():
+        found[what(task)] += times
+    return found
+
+
 def _by_k(name: str, figures: dict[str, float | None]) -> dict[str, Any]:
     """Return the figures under their name, or null and why."""
     return {name: figures} if figures else {name: None, f"{name}_reason": "no task has a trial"}
 
 
-def _overview(tasks: list[Task]) -> dict[str, Any]:
-    by_successes = Counter(task.successes for task in tasks)
+def _overview(tasks: Counter[Task]) -> dict[str, Any]:
+    by_successes = _counted(tasks, lambda task: task.successes)
     return {
-        "tasks": len(tasks),
-        "records": sum(task.records for task in tasks),
-        "successes": sum(task.successes for task in tasks),
+        "tasks": tasks.total(),
+        "records": sum(task.records * times for task, times in tasks.items()),
+        "successes": sum(task.successes * times for task, times in tasks.items()),
         "tasks_by_successes": {str(successes): by_successes[successes] for successes in sorted(by_successes)},
     }
 
@@ -175,16 +201,16 @@ class PassHatK(Trials):
 
     @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
-        tasks = list(tasks_of(state))
+        tasks = tasks_of(state)
         rule = self.trials or "file"
-        pairs = [(task.trials if rule == "file" else task.records, task.successes) for task in tasks]
-        used = Counter(pair for pair in pairs if pair[0] > 0)
+        pairs = _counted(tasks, lambda task: (task.trials if rule == "file" else task.records, task.successes))
+        used = Counter({pair: times for pair, times in pairs.items() if pair[0] > 0})
         trials = min((n for n, _ in used), default=0)
         return {
             **_by_k("pass_hat_k", {str(k): _mean(used, _all_succeed(k)) for k in self._ks(trials)}),
             "rule": rule,
             "trials": trials,
-            "tasks_without_trials": len(pairs) - used.total(),
+            "tasks_without_trials": pairs.total() - used.total(),
             **_overview(tasks),
         }
 
@@ -203,8 +229,8 @@ class PassAtK(Trials):
 
     @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
-        tasks = list(tasks_of(state))
-        pairs = Counter((task.records, task.successes) for task in tasks)
+        tasks = tasks_of(state)
+        pairs = _counted(tasks, lambda task: (task.records, task.successes))
         ks = self._ks(max((task.records for task in tasks), default=0))
         used = {k: Counter({pair: times for pair, times in pairs.items() if pair[0] >= k}) for k in ks}
         return {

@@ -1,9 +1,11 @@
 """The mean with error bars: figures by hand, the clustered formula by independent code, Student's t by tables."""
 
+import copy
 import math
 import random
 import statistics
 from collections import defaultdict
+from fractions import Fraction
 
 import pytest
 
@@ -155,3 +157,38 @@ def test_the_laws_of_merging():
     """Identity, associativity, any split, JSON round trips, with ==."""
     testing.check_aggregator(Mean())
     testing.check_aggregator(Mean(confidence=0.9), seed=3)
+
+
+def by_fractions(groups):
+    """Return mean and standard error, every step but the last exact."""
+    sums = [sum(map(Fraction, group), Fraction(0)) for group in groups]
+    n, count = sum(map(len, groups)), len(groups)
+    middle = sum(sums, Fraction(0)) / n
+    squares = sum(((each - len(group) * middle) ** 2 for group, each in zip(groups, sums, strict=True)), Fraction(0))
+    return float(middle), math.sqrt(float(squares * count / (count - 1))) / n
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_figures_are_rounded_once(seed):
+    """Scores of all magnitudes, one to five of a task: the mean and its error to the last bit."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    odd = [0.1, 1.0, -0.0, 5e-324, 1e-300, 1e100, -1e100, 1 / 3, 0.7]
+    groups = [
+        [rng.choice([rng.random(), rng.choice(odd[: 3 + seed])]) for _ in range(rng.randrange(1, 6))] for _ in range(40)
+    ]
+    pairs = [(f"t{at}", Grade(score=score)) for at, group in enumerate(groups) for score in group]
+    rng.shuffle(pairs)
+    found = finished(*pairs)
+    assert (found["mean"], found["stderr"]) == by_fractions(groups)
+
+
+def test_a_state_that_was_merged_is_not_changed_by_what_follows():
+    """A task of two runs comes from the right; a third is added on the left."""
+    mean = Mean()
+    right = mean.start()
+    for score in (0.25, 0.5):
+        right = mean.add(right, Key(id="a"), Grade(score=score))
+    before = copy.deepcopy(right)
+    left = mean.merge(mean.start(), right)
+    mean.add(left, Key(id="a"), Grade(score=1.0))
+    assert right == before

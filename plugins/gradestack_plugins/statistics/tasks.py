@@ -1,0 +1,103 @@
+"""Something of every task, in little memory: what an aggregator holds per task, however many there are.
+
+A mapping of a hundred thousand tasks takes over a hundred bytes for each, most of it for the id and its place. So only
+the first few thousand stay a mapping; whenever there are more they are put away as text, the JSON of the mapping, 20 to
+40 bytes a task. Nothing is looked up in text: a task met again stands in two texts, and its values are joined when both
+are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypedDict, TypeVar
+from zlib import crc32
+
+import msgspec
+
+from gradestack.jsonio import loads
+
+ValueT = TypeVar("ValueT")
+Join = Callable[[ValueT, ValueT], ValueT]
+"""Returns what two values of one task come to, a new one: values are never changed, states share them."""
+
+OPEN = 4096
+"""Tasks that stay a mapping."""
+_PARTS = 16
+_LOOSE = 4
+"""How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
+
+
+class Tasks(TypedDict, Generic[ValueT]):
+    """JSON state: a value per task."""
+
+    open: dict[str, ValueT]
+    away: dict[str, list[str]]
+    """Part -> JSON texts of further mappings. A task may be in several, and in ``open``; its value is all joined."""
+
+
+def no_tasks() -> Tasks[ValueT]:
+    """Return the state of nothing seen."""
+    return {"open": {}, "away": {}}
+
+
+def merge_tasks(left: Tasks[ValueT], right: Tasks[ValueT], join: Join[ValueT]) -> None:
+    """Add ``right`` to ``left``, in place."""
+    for part, texts in right["away"].items():
+        _put(left, part, texts, join)
+    _unite(left["open"], right["open"], join)
+    if len(left["open"]) > OPEN:
+        put_away(left, join)
+
+
+def put_away(tasks: Tasks[ValueT], join: Join[ValueT]) -> None:
+    """Put the open mapping away, in place; to be called where it has more than ``OPEN`` tasks."""
+    for part, values in _parted(tasks["open"]).items():
+        _put(tasks, part, [_text(values)], join)
+    tasks["open"].clear()
+
+
+def values_of(tasks: Tasks[ValueT], join: Join[ValueT]) -> Iterator[ValueT]:
+    """Yield the value of every task."""
+    if not tasks["away"]:
+        yield from tasks["open"].values()
+        return
+    parted = _parted(tasks["open"])
+    for part in {**tasks["away"], **parted}:
+        found = _read(tasks["away"].get(part, ()), join)
+        _unite(found, parted.get(part, {}), join)
+        yield from found.values()
+
+
+def _put(tasks: Tasks[ValueT], part: str, texts: list[str], join: Join[ValueT]) -> None:
+    held = tasks["away"].setdefault(part, [])
+    held += texts
+    if sum(map(len, held)) > _LOOSE * len(held[0]):
+        held[:] = [_text(_read(held, join))]
+
+
+def _unite(left: dict[str, ValueT], right: dict[str, ValueT], join: Join[ValueT]) -> None:
+    both = {task: join(left[task], right[task]) for task in left.keys() & right.keys()}
+    left.update(right)
+    left.update(both)
+
+
+def _parted(values: dict[str, ValueT]) -> dict[str, dict[str, ValueT]]:
+    found: list[dict[str, ValueT]] = [{} for _ in range(_PARTS)]
+    for task, value in values.items():
+        found[crc32(task.encode("utf-8", "surrogatepass")) % _PARTS][task] = value
+    return {str(part): values for part, values in enumerate(found) if values}
+
+
+def _text(values: dict[str, ValueT]) -> str:
+    try:
+        return msgspec.json.encode(values).decode()
+    except UnicodeEncodeError:  # an id with a lone surrogate
+        return json.dumps(values)
+
+
+def _read(texts: Iterable[str], join: Join[ValueT]) -> dict[str, ValueT]:
+    found: dict[str, ValueT] = {}
+    for text in texts:
+        _unite(found, loads(text), join)
+    return found

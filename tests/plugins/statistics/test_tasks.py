@@ -1,0 +1,118 @@
+"""What aggregators hold per task: little memory, whatever the split, and every task once."""
+
+import gc
+import json
+import random
+import tracemalloc
+from collections import Counter
+
+import pytest
+
+from gradestack import Grade, Key, testing
+from gradestack_plugins.statistics import mean, tasks
+from gradestack_plugins.statistics.mean import Mean
+from gradestack_plugins.tau_bench import reliability
+from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
+
+
+@pytest.fixture
+def few_open(monkeypatch):
+    """Let no more than three tasks stay a mapping."""
+    for module in (mean, tasks, reliability):
+        monkeypatch.setattr(module, "OPEN", 3)
+
+
+def plus(left, right):
+    return left + right
+
+
+def held(pairs):
+    state = tasks.no_tasks()
+    for task, value in pairs:
+        state["open"][task] = state["open"].get(task, 0) + value
+        if len(state["open"]) > tasks.OPEN:
+            tasks.put_away(state, plus)
+    return state
+
+
+@pytest.mark.usefixtures("few_open")
+@pytest.mark.parametrize("seed", range(20))
+def test_every_task_has_one_value_however_the_input_is_split(seed):
+    """Powers of two that are added, merged in any grouping, after a JSON round trip: as one mapping adds them up."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    pairs = [(f"t{rng.randrange(30)}", 1 << number) for number in range(120)]
+    cuts = sorted(rng.randrange(121) for _ in range(6))
+    states = [held(pairs[a:b]) for a, b in zip([0, *cuts], [*cuts, 120], strict=True)]
+    while len(states) > 1:
+        at = rng.randrange(len(states) - 1)
+        right = json.loads(json.dumps(states.pop(at + 1)))
+        before = json.dumps(right)
+        tasks.merge_tasks(states[at], right, plus)
+        assert json.dumps(right) == before
+    expected = Counter()
+    for task, value in pairs:
+        expected[task] += value
+    assert sorted(tasks.values_of(states[0], plus)) == sorted(expected.values())
+    assert len(states[0]["open"]) <= 3
+
+
+@pytest.mark.usefixtures("few_open")
+def test_any_text_is_a_task():
+    """Empty ids, lone surrogates, quotes and line ends come back as what they were: met again, they are the same."""
+    odd = ["", "\ud800", "\udc00", '"', "\n", "é", "日本", "a", "\0"]
+    state = held([(task, 1) for task in odd * 3])
+    assert sorted(tasks.values_of(state, plus)) == [3] * len(odd)
+
+
+def test_tasks_met_again_and_again_take_no_more():
+    """However often: what is put away is joined before it is five times as long as it need be."""
+    shown = [(f"task {number}", 1) for number in range(3 * tasks.OPEN)]
+
+    def size(times):
+        state = tasks.no_tasks()
+        for _ in range(times):
+            tasks.merge_tasks(state, held(shown), plus)
+        assert set(tasks.values_of(state, plus)) == {times}
+        return len(json.dumps(state))
+
+    assert size(50) < 5 * size(1)
+
+
+def fold(aggregator, records):
+    """Return the state of tasks of one run each, merged as ranges of 1,000 records are."""
+    state = aggregator.start()
+    for start in range(0, records, 1000):
+        part = aggregator.start()
+        for number in range(start, start + 1000):
+            key = Key(id=f"task-{number:06}", run=0, ordinal=number)
+            part = aggregator.add(part, key, Grade(score=float(number % 7 / 7)))
+        state = aggregator.merge(state, part)
+    return state
+
+
+@pytest.mark.parametrize("aggregator", [Mean(), PassHatK(), PassAtK()], ids=lambda each: type(each).__name__)
+def test_a_task_of_one_run_takes_less_than_a_hundred_bytes(aggregator):
+    """Its id included, and with the figures put together."""
+    fold(aggregator, 1000)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        state = fold(aggregator, 40_000)
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0] / 40_000
+        tracemalloc.reset_peak()
+        figures = aggregator.finish(state)
+        most = tracemalloc.get_traced_memory()[1] / 40_000
+    finally:
+        tracemalloc.stop()
+    assert figures.get("clusters", figures.get("tasks")) == 40_000
+    assert kept < 60
+    assert most < 100
+
+
+@pytest.mark.usefixtures("few_open")
+@pytest.mark.parametrize("aggregator", [Mean(), PassHatK(), PassHatK(trials="task"), PassAtK()])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_laws_of_merging_hold_where_tasks_are_put_away(aggregator, seed):
+    """Identity, associativity, any split, JSON round trips, with ==."""
+    testing.check_aggregator(aggregator, seed=seed)

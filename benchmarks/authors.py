@@ -73,12 +73,13 @@ def measure(options: Options) -> Table:
         built_in, third_party = pair_of(found, kind)
         times = ratio(third_party, built_in)
         walls = [cell(runs.median("wall"), ".3f") for runs in (built_in, third_party)]
-        rows.append([kind, *walls, cell(times), cell(built_in.median("score"), ".4f")])
+        cpu = ratio(third_party, built_in, "cpu")
+        rows.append([kind, *walls, cell(times), cell(cpu), cell(built_in.median("score"), ".4f")])
         what = f"a third party's grader against the built-in one, {kind}"
         reach.append(reached(what, 1.2, 1.05, times, built_in, third_party, lower=True))
     return Table(
         title="A grader in a file of its own",
-        columns=["one grader", "built-in, s", "third party, s", "times", "average score"],
+        columns=["one grader", "built-in, s", "third party, s", "times", "in CPU time", "average score"],
         rows=rows,
         notes=[
             f"{options.records} records, {options.rounds} rounds in turns, one core, whole runs.",

@@ -98,6 +98,7 @@ def measure(options: Options) -> Table:
             job = {"format": name, "files": written[name], "read": reading, "cores": one_core()}
             items[f"{name}, {'read' if reading else 'parsed'}"] = partial(child, job, script="readers.py")
     found = take_turns(items, options.rounds)
+    head = ["reader", "bytes a record", "json.loads, s", "reader, s", "us a record", "MB/s"]
     rows, reach = [], []
     for name, files in written.items():
         floor, runs = found[f"{name}, parsed"], found[f"{name}, read"]
@@ -112,6 +113,7 @@ def measure(options: Options) -> Table:
                 cell(wall and wall / options.records * 1e6, ".1f"),
                 cell(wall and size / wall / 1e6, ".0f"),
                 cell(against),
+                cell(ratio(floor, runs, "cpu")),
                 cell(runs.median("peak"), ".0f"),
             ]
         )
@@ -120,7 +122,7 @@ def measure(options: Options) -> Table:
             reach.append(reached(what, 0.15, 0.3, against, floor, runs))
     return Table(
         title="Reading other formats",
-        columns=["reader", "bytes a record", "json.loads, s", "reader, s", "us a record", "MB/s", "ratio", "peak MB"],
+        columns=[*head, "ratio", "in CPU time", "peak MB"],
         rows=rows,
         notes=[
             f"{options.records} records each, {options.rounds} rounds in turns, one core; samples are dropped.",

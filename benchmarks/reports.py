@@ -41,6 +41,7 @@ def measure(options: Options) -> Table:
             cell(runs.median("cpu"), ".2f"),
             cell(each(runs, options.records), ".1f"),
             cell(ratio(runs, bare)),
+            cell(ratio(runs, bare, "cpu")),
             cell(None if runs is again else runs.median("peak"), ".0f"),
             cell(runs.median("written"), ".1f"),
         ]
@@ -49,7 +50,7 @@ def measure(options: Options) -> Table:
     alone, times = each(again, options.records), ratio(full, bare)
     return Table(
         title="Report pages",
-        columns=["work", "wall s", "CPU s", "CPU us a sample", "wall ratio", "peak MB", "written MB"],
+        columns=["work", "wall s", "CPU s", "CPU us a sample", "wall ratio", "CPU ratio", "peak MB", "written MB"],
         rows=rows,
         notes=[
             f"{options.records} records, {options.rounds} rounds in turns, one core.",

@@ -23,7 +23,7 @@ help:
 	@echo "make typing      the types of the public names, by mypy and pyright"
 	@echo "make format      format the code"
 	@echo "make changelog   print what the fragments in changelog.d come to"
-	@echo "make bench       run the benchmarks (about 20 minutes), write benchmarks/RESULTS.md"
+	@echo "make bench       run the benchmarks (about 40 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -53,7 +53,7 @@ style: $(VENV)/.installed-dev
 
 types: $(VENV)/.installed-dev
 	$(BIN)/mypy
-	$(BIN)/mypy benchmarks/*.py benchmarks/peer_side/*.py
+	$(BIN)/mypy benchmarks/*.py benchmarks/peer_side/*.py benchmarks/third_party/*.py
 
 typing: $(VENV)/.installed-dev
 	$(BIN)/mypy typing_tests

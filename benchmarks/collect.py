@@ -25,7 +25,19 @@ from pathlib import Path
 
 from frame import HERE, Reach, Table, cell, cores, table_of, without_places
 
-SCRIPTS = ("startup", "dispatch", "throughput", "engines", "memory", "peers", "million", "profile_run")
+SCRIPTS = (
+    "startup",
+    "dispatch",
+    "authors",
+    "throughput",
+    "readers",
+    "reports",
+    "engines",
+    "memory",
+    "peers",
+    "million",
+    "profile_run",
+)
 """Scripts that make a table, in the order they run."""
 PRINTING = {"deepfabric_baseline": "DeepFabric against its way of working", "orchestration": "Graph edit distance"}
 """Scripts that print what they found, with the heading it gets."""

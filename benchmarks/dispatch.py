@@ -5,8 +5,7 @@
 The kernel's own way of grading samples (in blocks, with statuses, exceptions, checked numbers, and time per grader)
 against a plain list of the six bound ``grade`` methods, over the same samples in memory, in turns in one process on one
 core.
-First with built-in graders, then with the same ones asked for no reasons (as runs without rows do), then with six that
-return a constant, where nothing but the kernel's part is left.
+First with built-in graders, then with six that return a constant, where nothing but the kernel's part is left.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.tau_bench.grader import TauPartial
 
-BUILT = "six built-in graders"
 SAMPLES = 2_000
 REPEATS = 5
 BUILT_IN = (
@@ -68,11 +66,11 @@ def samples_of(path: Path, number: int) -> list[Sample]:
     return [sample for sample in found if isinstance(sample, Sample)]
 
 
-def ways(graders: Sequence[Grader], samples: list[Sample], *, brief: bool) -> tuple[Pass, Pass]:
+def ways(graders: Sequence[Grader], samples: list[Sample]) -> tuple[Pass, Pass]:
     """Return the plain list and the kernel, each over all samples once."""
-    methods = [grader.brief if brief else grader.grade for grader in graders]
+    methods = [grader.grade for grader in graders]
     stages = tuple(made_stage("grader", f"grader {at}", grader, "documented") for at, grader in enumerate(graders))
-    block = Graders(stages, strict=False, brief=brief)
+    block = Graders(stages, strict=False)
 
     def plain() -> None:
         for sample in samples:
@@ -90,7 +88,7 @@ def compared(job: dict[str, Any]) -> dict[str, Any]:
     """Return microseconds of CPU time per sample: [plain, kernel] per round."""
     jobs.pin(job["cores"])
     samples = samples_of(Path(job["path"]), job["samples"])
-    both = ways(CONSTANT if job["constant"] else BUILT_IN, samples, brief=job["brief"])
+    both = ways(CONSTANT if job["constant"] else BUILT_IN, samples)
     for each in both:
         each()
     rounds = []
@@ -110,13 +108,9 @@ def measure(options: Options) -> Table:
     number = min(options.records, SAMPLES)
     path = options.recording(number)
     shared = {"path": path, "samples": number, "rounds": options.rounds, "cores": one_core()}
-    kinds = {
-        BUILT: {"brief": False, "constant": False},
-        f"{BUILT}, no reasons": {"brief": True, "constant": False},
-        "six graders returning a constant": {"brief": False, "constant": True},
-    }
+    kinds = {"six built-in graders": False, "six graders returning a constant": True}
     found = take_turns(
-        {name: partial(child, {**shared, **kind}, script="dispatch.py") for name, kind in kinds.items()}, 1
+        {name: partial(child, {**shared, "constant": kind}, script="dispatch.py") for name, kind in kinds.items()}, 1
     )
     rows, reach = [], []
     for name, runs in found.items():
@@ -124,8 +118,7 @@ def measure(options: Options) -> Table:
         plain, kernel = (Runs([{"us": pair[side]} for pair in pairs], runs.failed) for side in (0, 1))
         times = ratio(kernel, plain, "us")
         rows.append([name, cell(plain.median("us")), cell(kernel.median("us")), cell(times)])
-        if not kinds[name]["brief"]:
-            reach.append(reached(f"{name} against a list of six bound methods", 1.5, 1.1, times, runs, lower=True))
+        reach.append(reached(f"{name} against a list of six bound methods", 1.5, 1.1, times, runs, lower=True))
     return Table(
         title="Six graders through the kernel",
         columns=["graders", "list, us", "kernel, us", "ratio"],

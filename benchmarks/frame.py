@@ -112,15 +112,20 @@ class Options:
     """Where virtual environments of peers are kept."""
 
     def recording(
-        self, records: int | None = None, *, tasks: int = workload.TASKS, leave_out: Sequence[str] = ()
+        self,
+        records: int | None = None,
+        *,
+        tasks: int = workload.TASKS,
+        leave_out: Sequence[str] = (),
+        wrong: int = workload.USUALLY_WRONG,
     ) -> Path:
         """Return a recording, written when it is first asked for."""
         number = self.records if records is None else records
         left = "".join(f"-without-{each}" for each in leave_out)
-        path = self.place / f"recording-{number}-{tasks}-{self.seed}{left}.jsonl"
+        path = self.place / f"recording-{number}-{tasks}-{self.seed}-{wrong}{left}.jsonl"
         if not path.exists():
             part = path.with_suffix(".part")
-            workload.write(part, number, self.seed, tasks=tasks, leave_out=leave_out)
+            workload.write(part, number, self.seed, tasks=tasks, leave_out=leave_out, wrong=wrong)
             part.replace(path)
         return path
 
@@ -281,7 +286,7 @@ def scratch(place: Path) -> Iterator[Path]:
 
 
 def ours(path: Path, place: Path, **job: Any) -> dict[str, Any]:
-    """Run gradestack on a recording in a fresh process.
+    """Run gradestack on a recording in a fresh process (``job="report"`` is for its pages alone).
 
     Args:
         path: The recording.
@@ -293,3 +298,19 @@ def ours(path: Path, place: Path, **job: Any) -> dict[str, Any]:
     """
     with scratch(place) as out:
         return child({"job": "gradestack", "path": path, "output": out / "run", **job})
+
+
+def by_hand(path: Path, place: Path, *, rows: bool, **job: Any) -> dict[str, Any]:
+    """Run the script by hand on a recording in a fresh process.
+
+    Args:
+        path: The recording.
+        place: Where its rows are written, if any, and removed.
+        rows: Whether it writes any.
+        **job: Further options, see ``jobs.py``.
+
+    Raises:
+        ChildFailed: It failed.
+    """
+    with scratch(place) as out:
+        return child({"job": "script", "path": path, "rows": out / "rows.jsonl" if rows else None, **job})

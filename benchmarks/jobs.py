@@ -14,6 +14,7 @@ import importlib
 import json
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,10 +22,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import by_hand
 import workload
 
 WARM_UP = 40
 GRADERS = {"partial": {"kind": "tau_partial"}, "deepfabric": {"kind": "deepfabric"}}
+RELIABLE = {"pass_hat_k": {"of": "partial"}}
+"""What is computed beside the graders' own figures where the script by hand has it too."""
 Job = Mapping[str, Any]
 
 
@@ -81,12 +85,15 @@ def parse(job: Job) -> dict[str, Any]:
 
 def suite(path: str | Path, job: Job) -> dict[str, Any]:
     """Return the suite that is measured: two graders with their own aggregators, no pages."""
+    reports = job.get("reports", [])
+    pages = {} if reports is None else {"reports": reports}
     return {
         "name": "benchmark",
         "target": {"paths": [str(path)], "reader": "jsonl"},
         "graders": job.get("graders", GRADERS),
-        "reports": [],
+        "metrics": job.get("metrics", {}),
         "engine": job.get("engine", "serial"),
+        **pages,
     }
 
 
@@ -101,25 +108,66 @@ def digest(run: Path) -> str:
 
 
 def gradestack(job: Job) -> dict[str, Any]:
-    """Run a suite through the Python API: read, grade, aggregate, write; options ``engine``, ``rows``, ``graders``."""
+    """Run a suite through the Python API: read, grade, aggregate, write.
+
+    Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages), ``allow_code``; with
+    ``digest`` and ``figures`` it also returns a digest of the results, and the figures the script by hand has.
+    """
     api = importlib.import_module("gradestack")
     output = Path(job["output"])
-    rows = {} if job.get("rows", True) else {"rows": False}
+    options = {"rows": job.get("rows", True), "allow_code": job.get("allow_code", False)}
     with tempfile.TemporaryDirectory() as temporary:
         small = Path(temporary) / "small.jsonl"
         workload.write(small, WARM_UP, seed=-1)
-        api.run(suite(small, job), output=Path(temporary) / "run", **rows)
+        api.run(suite(small, job), output=Path(temporary) / "run", **options)
     reports = []
 
     def work() -> int:
-        reports.append(api.run(suite(job["path"], job), output=output, **rows))
+        reports.append(api.run(suite(job["path"], job), output=output, **options))
         return int(reports[0].metrics["total"])
 
     found = timed(work)
     metrics = reports[0].metrics
-    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-    found |= {"score": metrics["avg_score_attempted"], "passed": metrics["passed_attempts"], "written": size / 1e6}
+    found |= {"score": metrics["avg_score_attempted"], "passed": metrics["passed_attempts"]}
+    found |= {"written": size_of(output)}
+    if job.get("figures"):
+        found["figures"] = by_hand.figures_of(reports[0])
     return {**found, "digest": digest(output)} if job.get("digest") else found
+
+
+def size_of(run: Path) -> float:
+    """Return the size of all files of a run, in MB."""
+    return sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) / 1e6
+
+
+def report(job: Job) -> dict[str, Any]:
+    """Write the pages of a run that was made without any: the command line, from its start to its end."""
+    output = Path(job["output"])
+    importlib.import_module("gradestack").run(suite(job["path"], job), output=output)
+    before = size_of(output)
+    command = [str(Path(sys.executable).parent / "gradestack"), "report", str(output)]
+
+    def work() -> int:
+        subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - our own
+        return 0
+
+    return {**timed(work), "written": size_of(output) - before}
+
+
+def script(job: Job) -> dict[str, Any]:
+    """Grade by hand (``by_hand.py``), with rows where a place for them is given."""
+    rows = Path(job["rows"]) if job.get("rows") else None
+    with tempfile.TemporaryDirectory() as temporary:
+        small = Path(temporary) / "small.jsonl"
+        workload.write(small, WARM_UP, seed=-1)
+        by_hand.grade(small, rows and Path(temporary) / "rows.jsonl")
+    figures: list[dict[str, Any]] = []
+
+    def work() -> int:
+        figures.append(by_hand.grade(Path(job["path"]), rows))
+        return int(figures[0]["partial"]["n"])
+
+    return {**timed(work), "figures": figures[0]}
 
 
 JOBS: dict[str, Callable[[Job], dict[str, Any]]] = {
@@ -127,6 +175,8 @@ JOBS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "json": parse,
     "msgspec": parse,
     "gradestack": gradestack,
+    "report": report,
+    "script": script,
 }
 
 

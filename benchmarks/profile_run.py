@@ -92,7 +92,7 @@ def measure(options: Options) -> Table:
 
     def run(rows: bool) -> dict[str, Any]:
         with scratch(options.place) as out:
-            job = {"path": path, "output": out / "run", "rows": rows, "cores": one_core()}
+            job = {"path": path, "output": out / "run", "rows": rows, "metrics": jobs.RELIABLE, "cores": one_core()}
             return child(job, script="profile_run.py")
 
     name = {False: "no rows", True: "results.jsonl"}

@@ -4,7 +4,8 @@
 
 A record is one run of a task: about 1.5 KB, three tools in OpenAI's form out of a pool of several hundred, one to
 three expected calls with their arguments as objects, and the calls made with their arguments as JSON text. About 65 %
-of the runs are right; the others are wrong in one of the ways of :data:`WRONG`.
+of the runs are right; the others are wrong in one of the ways of :data:`WRONG`. ``--wrong 80`` gives the recording of a
+weak model: 80 % are wrong, in the same ways and proportions.
 
 All runs of a task share its request, its expected calls (of different tools) and these tools. The other tools, and the
 order of all three, are drawn for every record anew: nothing is gained by remembering whole lists of tools, while each
@@ -40,6 +41,7 @@ WRONG = {
     "broken_arguments": 2,
 }
 """Ways of being wrong, in percent of all records; the other 65 % are right."""
+USUALLY_WRONG = sum(WRONG.values())
 RIGHT = "right"
 
 Schema = dict[str, Any]
@@ -253,7 +255,7 @@ def _predicted(number: int, made: Sequence[tuple[str, str]]) -> str:
 
 
 def records(
-    number: int, seed: int = SEED, *, tasks: int = TASKS, leave_out: Sequence[str] = ()
+    number: int, seed: int = SEED, *, tasks: int = TASKS, leave_out: Sequence[str] = (), wrong: int = USUALLY_WRONG
 ) -> Iterator[tuple[str, str]]:
     """Yield (line, kind) of each record; kind is "right" or a key of :data:`WRONG`.
 
@@ -262,12 +264,13 @@ def records(
         seed: Decides everything else.
         tasks: Number of tasks whose runs the records are; 0 makes every record a task of its own.
         leave_out: Keys of :data:`WRONG`; records of these kinds are right instead.
+        wrong: Percent of the records that are wrong.
     """
     pool = tool_pool(seed)
     texts = [_dumps(tool) for tool in pool]
     rng = random.Random(f"{seed} runs")
     kinds = [RIGHT, *WRONG]
-    weights = [100 - sum(WRONG.values()), *WRONG.values()]
+    weights = [100 - wrong, *(share * wrong / USUALLY_WRONG for share in WRONG.values())]
     made: list[Task] = []
     for at in range(number):
         if tasks and at >= tasks:
@@ -287,13 +290,11 @@ def records(
         yield task.head + whose + task.expected + _predicted(at, calls), kind
 
 
-def write(
-    path: Path, number: int, seed: int = SEED, *, tasks: int = TASKS, leave_out: Sequence[str] = ()
-) -> dict[str, int]:
-    """Write a recording and return how many records of each kind it has."""
+def write(path: Path, number: int, seed: int = SEED, **options: Any) -> dict[str, int]:
+    """Write a recording, with the options of :func:`records`, and return how many records of each kind it has."""
     kinds = dict.fromkeys((RIGHT, *WRONG), 0)
     with path.open("w", encoding="utf-8", newline="\n", buffering=1 << 20) as file:
-        for line, kind in records(number, seed, tasks=tasks, leave_out=leave_out):
+        for line, kind in records(number, seed, **options):
             file.write(line)
             kinds[kind] += 1
     return kinds
@@ -308,9 +309,11 @@ def main() -> int:
     parser.add_argument(
         "--leave-out", action="append", default=[], choices=list(WRONG), help="kind of mistake to avoid"
     )
+    parser.add_argument("--wrong", type=int, default=USUALLY_WRONG, help="percent of the records that are wrong")
     chosen = parser.parse_args()
     started = time.perf_counter()
-    kinds = write(chosen.path, chosen.records, chosen.seed, tasks=chosen.tasks, leave_out=chosen.leave_out)
+    options = {"tasks": chosen.tasks, "leave_out": chosen.leave_out, "wrong": chosen.wrong}
+    kinds = write(chosen.path, chosen.records, chosen.seed, **options)
     size = chosen.path.stat().st_size
     print(f"{chosen.records} records, {size / 1e6:.1f} MB, {time.perf_counter() - started:.1f} s")
     for kind, count in kinds.items():

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-ROWS = {"startup": 5, "dispatch": 3, "throughput": 8, "memory": 4, "million": 4}
+ROWS = {
+    "startup": 5,
+    "dispatch": 2,
+    "throughput": 15,
+    "authors": 4,
+    "reports": 3,
+    "readers": 6,
+    "memory": 4,
+    "million": 4,
+}
 
 
 def table_of(name, place, *options):
@@ -110,7 +119,7 @@ def test_a_script_that_fails_costs_no_other_its_figures(bench, tmp_path):
 def test_all_scripts_are_collected_and_described(bench):
     """A new script is run by ``make bench`` and has its row in the documentation."""
     collect = bench("collect")
-    helpers = {"workload", "frame", "jobs", "collect"}
+    helpers = {"workload", "formats", "by_hand", "frame", "jobs", "collect"}
     scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - helpers
     assert scripts == {*collect.SCRIPTS, *collect.PRINTING}
     page = (BENCHMARKS.parent / "docs/benchmarks.md").read_text(encoding="utf-8")

@@ -99,6 +99,18 @@ def test_about_two_thirds_are_right_and_every_mistake_occurs(workload):
         assert abs(kinds[kind] / number - wanted) < 3 * (wanted * (1 - wanted) / number) ** 0.5, kind
 
 
+def test_the_recording_of_a_weak_model_is_wrong_more_often(workload):
+    """The share is the one asked for, the ways of being wrong keep their proportions, and tasks are the same."""
+    number = 6000
+    usual, weak = list(workload.records(number)), list(workload.records(number, wrong=80))
+    assert list(workload.records(number, wrong=workload.USUALLY_WRONG)) == usual
+    kinds = [kind for _, kind in weak]
+    for kind, share in {"right": 20, **{kind: share * 80 / 35 for kind, share in workload.WRONG.items()}}.items():
+        wanted = share / 100
+        assert abs(kinds.count(kind) / number - wanted) < 3 * (wanted * (1 - wanted) / number) ** 0.5, kind
+    assert [line.partition('"model"')[0] for line, _ in weak] == [line.partition('"model"')[0] for line, _ in usual]
+
+
 def test_mistakes_that_partial_credit_forgives_can_be_left_out(workload):
     """Then a full score of tau_partial means equal calls, so that peers are asked the same question."""
     reader, grader = JsonLines(), TauPartial()

@@ -1,0 +1,276 @@
+"""Seeded files of other formats, made from the recordings of ``workload.py``: the same tasks, tools and mistakes.
+
+    python benchmarks/formats.py tau_bench DIRECTORY --records 5000
+
+Each follows the format's own keys and nesting; texts are invented. What they are read with is in ``readers.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import workload
+
+Record = dict[str, Any]
+POLICY = " ".join(
+    f"Rule {number}: look the customer up before anything is changed, repeat the change in your own words and wait for "
+    f"a yes; what costs more than {number * 20} is never given away, and what was sent is not called back."
+    for number in range(1, 13)
+)
+LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
+TRIALS = 3
+"""Runs in one output file of OrchestrationBench."""
+
+
+class Files(NamedTuple):
+    """What a format's reader is given."""
+
+    data: Path
+    dataset: Path | None = None
+
+    def all(self) -> list[Path]:
+        """Return every file there is to read."""
+        files = sorted(self.data.rglob("*.json*")) if self.data.is_dir() else [self.data]
+        return files if self.dataset is None else [*files, self.dataset]
+
+
+def tasks(number: int, seed: int) -> Iterator[tuple[Record, random.Random]]:
+    """Yield records of the usual recording, each with numbers of its own."""
+    for at, (line, _) in enumerate(workload.records(number, seed)):
+        yield json.loads(line), random.Random(f"{seed} format {at}")
+
+
+def own_id(task: Record) -> str:
+    """Return what names a record, for formats without models and runs."""
+    return f"{task['id']}-{task['model']}-{task['run']}"
+
+
+def lines(path: Path, records: Iterable[Any]) -> Path:
+    """Write records, one per line."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for record in records:
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return path
+
+
+# ----------------------------------------------------------------------------------------------------------- formats
+
+
+def tau_bench(folder: Path, number: int, seed: int) -> Files:
+    """Write a tau-bench result list: conversations of about twenty messages under a long policy."""
+    path = folder / "results.json"
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("[\n")
+        for at, (task, rng) in enumerate(tasks(number, seed)):
+            file.write((",\n" if at else "") + json.dumps(_result(at, task, rng), indent=2))
+        file.write("\n]\n")
+    return Files(path)
+
+
+def _result(at: int, task: Record, rng: random.Random) -> Record:
+    actions = [{"name": call["name"], "kwargs": call["arguments"]} for call in task["expected"]["calls"]]
+    traj = [{"role": "system", "content": POLICY}, {"role": "user", "content": task["input"]}]
+    for step in range(rng.randrange(3, 8)):
+        looked = {"name": "look_up", "arguments": json.dumps({"customer": f"c-{at}", "page": step})}
+        traj += answered(looked, f"call_{at}_{step}", rng)
+        traj += [{"role": "assistant", "content": "Is that right?"}, {"role": "user", "content": "Yes, it is."}]
+    for call in task["predicted"]["calls"]:
+        traj += answered(call["function"], call["id"], rng)
+    answer = {"role": "assistant", "content": task["predicted"]["text"]}
+    traj += [answer, {"role": "user", "content": "Thank you. ###STOP###"}]
+    reward = float(rng.random() < 0.6)
+    checked = {"reward": reward, "info": {"r_actions": reward, "gt_data_hash": "0" * 64}, "actions": actions}
+    asked = {"user_id": f"c-{at}", "actions": actions, "instruction": task["input"], "outputs": []}
+    return {
+        "task_id": at % workload.TASKS,
+        "reward": reward,
+        "info": {"task": asked, "source": "user", "user_cost": 0.0003, "reward_info": checked},
+        "traj": traj,
+        "trial": task["run"] * 2 + workload.MODELS.index(task["model"]),
+    }
+
+
+def answered(function: Mapping[str, Any], identifier: str, rng: random.Random) -> list[Record]:
+    """Return a call as a chat has it, and the tool's answer."""
+    found = {"done": function["name"], "entries": [{"reference": rng.randrange(10**6), "price": 12.5}] * 3}
+    asked = {"id": identifier, "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": identifier, "name": function["name"], "content": json.dumps(found)},
+    ]
+
+
+def deepfabric(folder: Path, number: int, seed: int) -> Files:
+    """Write DeepFabric dataset records, each with the reply recorded to it."""
+    return Files(lines(folder / "evaluated.jsonl", (_evaluated(task) for task, _ in tasks(number, seed))))
+
+
+def _evaluated(task: Record) -> Record:
+    identifier = own_id(task)
+    thought = {"reasoning": "The request asks for it.", "result": "ok"}
+    done = [
+        {"function_name": call["name"], "arguments": json.dumps(call["arguments"]), **thought}
+        for call in task["expected"]["calls"]
+    ]
+    talk = [("system", POLICY[:200]), ("user", task["input"]), ("assistant", "Done.")]
+    sample = {
+        "messages": [{"role": role, "content": content} for role, content in talk],
+        "metadata": {"id": identifier, "topic": task["facets"]["domain"]},
+        "tools": task["tools"],
+        "tool_context": {"executions": done},
+    }
+    reply = {"kind": "chat", "content": "", "tool_calls": task["predicted"]["calls"]}
+    return {"id": identifier, "sample": sample, "recorded": reply}
+
+
+def when2call(folder: Path, number: int, seed: int) -> Files:
+    """Write a When2Call dataset, and a judge's decision about one reply to each question."""
+    dataset = lines(folder / "dataset.jsonl", (_question(task, rng) for task, rng in tasks(number, seed)))
+    decisions = (_decision(task, rng) for task, rng in tasks(number, seed))
+    return Files(lines(folder / "judge_decisions.jsonl", decisions), dataset)
+
+
+def _question(task: Record, rng: random.Random) -> Record:
+    tools = [json.dumps(tool["function"]) for tool in task["tools"]]
+    gold = rng.choice(LABELS[1:])
+    return {
+        "uuid": own_id(task),
+        "source": "invented",
+        "source_id": task["id"],
+        "question": task["input"],
+        "correct_answer": gold,
+        "answers": {
+            "direct": "It is as I remember it, and nothing has changed since.",
+            "tool_call": json.dumps(task["expected"]["calls"][0]),
+            "request_for_info": "Could you tell me a little more about when and where?",
+            "cannot_answer": "I am sorry, I have no way to do that.",
+        },
+        "target_tool": None if gold == "cannot_answer" else tools[0],
+        "tools": tools,
+    }
+
+
+def _decision(task: Record, rng: random.Random) -> Record:
+    label = rng.choice(LABELS)
+    return {
+        "uuid": own_id(task),
+        "predicted_label": label,
+        "judge_raw": json.dumps({"classification": label}),
+        "judge_rationale": None,
+        "judge_model": "judge",
+        "temperature": 0.0,
+        "judge_parse_failed_first": False,
+        "judge_parse_failed_second": False,
+        "judge_used_retry": False,
+        "judge_fallback_to_cannot_answer": False,
+        "judge_exception_first": None,
+        "judge_exception_second": None,
+        "target_model": "model-a",
+    }
+
+
+def orchestrationbench(folder: Path, number: int, seed: int) -> Files:
+    """Write OrchestrationBench output files of three trials each, one scenario per file."""
+    place = folder / "results"
+    place.mkdir()
+    history: dict[str, Any] = {}
+    for at, (task, _) in enumerate(tasks(number, seed)):
+        history[f"run #{at % TRIALS + 1}"] = _trial(task)
+        if len(history) == TRIALS or at + 1 == number:
+            scenario = f"{at // TRIALS:06d}"
+            output = {"scenario_id": scenario, "generated_at": "0.0", "usage": {}, "history": history}
+            (place / f"{scenario}_out.json").write_text(json.dumps(output, indent=1), encoding="utf-8")
+            history = {}
+    return Files(place)
+
+
+def _trial(task: Record) -> Record:
+    """Return one trial: a plan, then a step for each expected call."""
+    expected, made = task["expected"]["calls"], task["predicted"]["calls"]
+    agents = [f"{call['name'].partition('_')[2]}_agent" for call in expected]
+    head = "  status: pending\n  type: independent\n  steps:\n  - status: pending\n"
+    plan = "".join(f"workflow_{number}:\n{head}    name: {agent}\n" for number, agent in enumerate(agents, 1))
+    label: dict[str, Any] = {
+        "1": {"role": "system", "content": "Today's date: 2031-03-05"},
+        "2": {"role": "user", "content": task["input"]},
+        "3": {"role": "assistant", "content": plan},
+    }
+    steps = []
+    for at, (call, agent) in enumerate(zip(expected, agents, strict=True)):
+        step, name, who = str(4 + at), call["name"], {"role": "assistant", "agent_id": agent}
+        gold = {"type": "function", "id": "c", "function": {"name": name, "arguments": json.dumps(call["arguments"])}}
+        label[step] = {**who, "content": f"tool: {name}"}
+        label[f"{step}-1"] = {**who, "content": "", "tool_calls": [gold]}
+        label[f"{step}-2"] = {"role": "tool", "agent_id": agent, "name": name, "content": {"status": "success"}}
+        steps.append({"step_id": step, **who, "content": None, "tool_calls": made[at : at + 1]})
+    label[str(4 + len(expected))] = {"role": "assistant", "content": task["predicted"]["text"]}
+    planned = {
+        f"workflow_{number}": {"status": "pending", "steps": [{"name": agent, "status": "pending"}]}
+        for number, agent in enumerate(agents, 1)
+    }
+    main = [{"step_id": 3, "role": "assistant", "content": json.dumps(planned)}]
+    return {"label": label, "main_agent_history": main, "sub_agent_history": steps}
+
+
+def letta(folder: Path, number: int, seed: int) -> Files:
+    """Write the results of a letta-evals run: messages by their type, two recorded grades."""
+    place = folder / "recorded"
+    place.mkdir()
+    results = ({"type": "result", "result": _agent(at, *task)} for at, task in enumerate(tasks(number, seed)))
+    lines(place / "results.jsonl", results)
+    return Files(place)
+
+
+def _agent(at: int, task: Record, rng: random.Random) -> Record:
+    turn: list[Record] = []
+    for call in task["predicted"]["calls"]:
+        identifier = {"tool_call_id": call["id"]}
+        back = {"name": call["function"]["name"], "tool_return": "arranged", "status": "success", **identifier}
+        turn += [
+            {"message_type": "reasoning_message", "reasoning": "The request asks for it."},
+            {"message_type": "tool_call_message", "tool_call": {**call["function"], **identifier}},
+            {"message_type": "tool_return_message", **back},
+        ]
+    answer = task["predicted"]["text"]
+    turn.append({"message_type": "assistant_message", "content": answer})
+    grade = {"score": round(rng.random(), 2), "rationale": "right, but short", "metadata": {"model": "judge"}}
+    return {
+        "sample": {"id": at, "input": task["input"], "ground_truth": answer, "agent_args": None, "rubric_vars": None},
+        "submission": answer,
+        "submissions": {"exact": answer, "quality": answer},
+        "trajectory": [turn],
+        "agent_id": f"agent-{at}",
+        "grade": grade,
+        "grades": {"exact": {"score": 1.0, "rationale": "", "metadata": {}}, "quality": grade},
+        "model_name": task["model"],
+        "agent_usage": [{"completion_tokens": 40}],
+    }
+
+
+FORMATS: dict[str, Callable[[Path, int, int], Files]] = {
+    each.__name__: each for each in (tau_bench, deepfabric, when2call, orchestrationbench, letta)
+}
+"""Reader -> what writes files for it."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("format", choices=list(FORMATS))
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--records", type=int, default=5_000)
+    parser.add_argument("--seed", type=int, default=workload.SEED)
+    chosen = parser.parse_args()
+    chosen.directory.mkdir(parents=True, exist_ok=True)
+    for path in FORMATS[chosen.format](chosen.directory, chosen.records, chosen.seed).all():
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""The script by hand and the third party's grader say what the built-in graders say of the same recording."""
+
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import gradestack
+from gradestack import load_report
+
+RECORDS = 330
+TASKS = 20
+
+
+@pytest.fixture
+def by_hand(bench, monkeypatch):
+    """The script, which decodes with the standard library: the reference parser need not be installed."""
+    monkeypatch.setitem(
+        sys.modules, "orjson", SimpleNamespace(loads=json.loads, dumps=lambda row: json.dumps(row).encode())
+    )
+    return bench("by_hand")
+
+
+@pytest.fixture(params=[(35, TASKS), (80, TASKS), (35, 0)], ids=["usual", "80 % wrong", "tasks of one run"])
+def recording(request, workload, tmp_path):
+    wrong, tasks = request.param
+    path = tmp_path / "recording.jsonl"
+    workload.write(path, RECORDS, tasks=tasks, wrong=wrong)
+    return path
+
+
+def graded(bench, path, out, graders=None):
+    """Grade a recording with the suite that is measured and return the run directory."""
+    jobs = bench("jobs")
+    suite = jobs.suite(path, {"graders": graders or jobs.GRADERS, "metrics": jobs.RELIABLE})
+    gradestack.run(suite, output=out, allow_code=True)
+    return out
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_script_has_the_figures_of_the_suite(bench, by_hand, recording, tmp_path):
+    """Counts are equal, means, standard errors and pass^k to twelve digits, with rows and without."""
+    figures = by_hand.grade(recording)
+    assert figures["partial"]["n"] == RECORDS
+    assert 0 < figures["successes"] < RECORDS
+    assert by_hand.grade(recording, tmp_path / "rows.jsonl") == figures
+    report = load_report(graded(bench, recording, tmp_path / "run"))
+    assert by_hand.unequal(figures, by_hand.figures_of(report)) == []
+
+
+def test_the_script_scores_every_record_to_the_last_digit(bench, by_hand, recording, tmp_path):
+    """Its rows are in the order of the file; a reason stands wherever the partial score is below 1, only there."""
+    by_hand.grade(recording, tmp_path / "rows.jsonl")
+    ours, theirs = (
+        rows_of(tmp_path / "rows.jsonl"),
+        rows_of(graded(bench, recording, tmp_path / "run") / "results.jsonl"),
+    )
+    assert [row["id"] for row in ours] == [row["sample"]["id"] for row in theirs]
+    for name in ("partial", "deepfabric"):
+        assert [row["grades"][name] for row in ours] == [row["grades"][name]["score"] for row in theirs]
+    assert all(bool(row["reasons"]) == (row["grades"]["partial"] < 1) for row in ours)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"n": 3}, []),
+        ({"n": 4}, ["/x/n: 3 and 4"]),
+        ({"mean": 0.1 + 0.2}, []),
+        ({"mean": 0.3 + 1e-9}, [f"/x/mean: 0.3 and {0.3 + 1e-9!r}"]),
+        ({"mean": None}, ["/x/mean: 0.3 and None"]),
+        ({"more": 1}, ["/x: ['mean', 'n'] and ['mean', 'more', 'n']"]),
+    ],
+)
+def test_figures_that_differ_are_named(by_hand, change, found):
+    """A count differs at all, a fraction by more than rounding."""
+    figures = {"n": 3, "mean": 0.3}
+    assert by_hand.unequal({"x": figures}, {"x": {**figures, **change}}) == found
+
+
+def test_no_table_is_made_of_figures_that_differ(bench, by_hand):
+    """Neither of throughput, where the script has other figures, nor of graders with other scores."""
+    frame, throughput, authors = bench("frame"), bench("throughput"), bench("authors")
+    names = (throughput.SCRIPT, throughput.SCRIPT_ROWS, throughput.NO_ROWS, throughput.ROWS)
+    found = {name: frame.Runs([{"figures": {"n": 1}}]) for name in names}
+    throughput.require_same_figures(found)
+    found[throughput.NO_ROWS].rounds.append({"figures": {"n": 2}})
+    with pytest.raises(ValueError, match="gradestack, no rows: other figures: /n: 1 and 2"):
+        throughput.require_same_figures(found)
+    sides = {f"{who}, no rows": frame.Runs([{"score": at, "passed": 1}]) for at, who in enumerate(authors.GRADERS)}
+    with pytest.raises(ValueError, match="no rows: score 0 and 1"):
+        authors.pair_of(sides, "no rows")
+
+
+def test_the_third_party_does_the_work_of_the_built_in_grader(bench, recording, tmp_path):
+    """Scores, counts, items and the places of all reasons are equal."""
+    authors = bench("authors")
+    ours, theirs = (
+        rows_of(graded(bench, recording, tmp_path / f"run-{at}", graders) / "results.jsonl")
+        for at, graders in enumerate(authors.GRADERS.values())
+    )
+
+    def essence(row):
+        grade = row["grade"]
+        items = [
+            {name: item.get(name) for name in ("id", "score", "gold", "label", "parts", "metadata")}
+            for item in grade["items"]
+        ]
+        reasons = [(each["subject"], each["code"], each.get("pointer", "")) for each in grade.get("reasons", ())]
+        return grade["score"], grade["counts"], items, reasons
+
+    assert [essence(row) for row in theirs] == [essence(row) for row in ours]
+    assert any(row["grade"].get("reasons") for row in ours)

@@ -1,0 +1,83 @@
+"""Files of other formats for benchmarks: each is recognised by its reader, and every record of it is a sample."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradestack import Input, Inputs, Status, discover
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks/formats.py"
+FORMATS = ["tau_bench", "deepfabric", "when2call", "orchestrationbench", "letta"]
+RECORDS = 40
+
+
+def samples(name, files):
+    """Return what a format's reader makes of files."""
+    reader = discover().load("reader", name)()
+    dataset = files.dataset and Input(path=files.dataset, name="dataset", shown="dataset")
+    inputs = Inputs(data=(Input(path=files.data, name="data", shown="data"),), dataset=dataset)
+    index = reader.index(inputs)
+    return [sample for shard in reader.plan(inputs, index) for sample in reader.read(shard, index)]
+
+
+def written(bench, name, folder, seed=5):
+    folder.mkdir()
+    return bench("formats").FORMATS[name](folder, RECORDS, seed)
+
+
+def test_every_reader_of_a_family_has_files(bench):
+    """A format that is left out would never be measured."""
+    assert list(bench("formats").FORMATS) == FORMATS
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_record_is_a_sample(bench, name, tmp_path):
+    """None is bad, and few failed (DeepFabric's where a reply's arguments are no JSON): that would be read faster."""
+    found = samples(name, written(bench, name, tmp_path / "files"))
+    assert len(found) == RECORDS
+    assert sum(sample.status is Status.OK for sample in found) >= 0.9 * RECORDS
+    assert len({(sample.id, sample.model, sample.run) for sample in found}) == RECORDS
+    if name != "when2call":
+        assert any(sample.calls for sample in found)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_recognised(bench, name, tmp_path):
+    """Its reader is surer than any other."""
+    data = written(bench, name, tmp_path / "files").data
+    head = b"" if data.is_dir() else data.read_bytes()[:65536]
+    registry = discover()
+    sure = {each: registry.load("reader", each).sniff(data, head) for each in registry.names("reader")}
+    assert max(sure, key=sure.get) == name
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_same_seed_gives_the_same_files(bench, name, tmp_path):
+    """Every byte depends on the seed only."""
+
+    def contents(folder, seed):
+        return [path.read_bytes() for path in written(bench, name, tmp_path / folder, seed).all()]
+
+    first = contents("first", 5)
+    assert contents("again", 5) == first
+    assert contents("other", 6) != first
+
+
+def test_the_command_writes_a_format(tmp_path):
+    """It names the files it wrote."""
+    command = [sys.executable, str(SCRIPT), "when2call", str(tmp_path / "new"), "--records", "3"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(tmp_path / "new" / name) for name in ("judge_decisions.jsonl", "dataset.jsonl")]
+    assert (tmp_path / "new/dataset.jsonl").read_text(encoding="utf-8").count("\n") == 3
+
+
+def test_a_file_of_another_format_is_not_measured(bench, tmp_path):
+    """Its records would be bad, and cost little."""
+    readers, formats = bench("readers"), bench("formats")
+    wrong = tmp_path / "results.json"
+    wrong.write_text('[{"reward": 1}]', encoding="utf-8")
+    with pytest.raises(ValueError, match="tau_bench: task_id is missing"):
+        readers.read("tau_bench", formats.Files(wrong))
+    assert readers.parsed(formats.Files(wrong)) == 1

@@ -221,15 +221,13 @@ def _expected(call: Any) -> ExpectedCall:
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What a run took. None is "not recorded", never 0."""
+    """What a run took: input tokens with cached ones, output tokens with reasoning. None is "not recorded", never 0."""
 
     requests: int | None = None
     input_tokens: int | None = None
-    """All of them, cached ones too."""
     cached_input_tokens: int | None = None
     cache_write_tokens: int | None = None
     output_tokens: int | None = None
-    """All of them, reasoning too."""
     reasoning_tokens: int | None = None
     cost_usd: float | None = None
     seconds: float | None = None
@@ -373,11 +371,6 @@ LARGEST_SCORE = 1e100
 """Larger magnitudes than any metric has; sums of squares of this many stay finite."""
 
 
-def _unsound(score: float) -> str:
-    what = f"at most {LARGEST_SCORE:g} in magnitude" if isfinite(score) else "finite"
-    return f"a score must be {what}, got {score!r}"
-
-
 def check_grade(grade: Grade) -> str | None:
     """Return what is wrong with a grade's numbers, or None when it obeys the contract.
 
@@ -385,20 +378,16 @@ def check_grade(grade: Grade) -> str | None:
     finite or None.
     """
     score = grade.score
-    if grade.outcome is _GRADED:
-        if type(score) is float:
-            if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
-                return _unsound(score)
-        elif isinstance(score, bool) or not isinstance(score, int | float):
-            return f"a graded outcome needs a number as score, got {score!r}"
-        elif not -LARGEST_SCORE <= score <= LARGEST_SCORE:
-            return _unsound(float(score)) if isinstance(score, float) else "the score is too large"
-    elif score is not None:
-        return f"a {grade.outcome} outcome has no score, got {score!r}"
-    parts = grade.parts
-    if parts:
-        for part in parts.values():
-            if part is not None and not isfinite(part):
-                name = next(each for each in parts if parts[each] is part)
-                return f"part {name!r} must be finite or None, got {part!r}"
+    if grade.outcome is not _GRADED:
+        return None if score is None else f"a {grade.outcome} outcome has no score, got {score!r}"
+    if type(score) is not float and (isinstance(score, bool) or not isinstance(score, int | float)):
+        return f"a graded outcome needs a number as score, got {score!r}"
+    if not -LARGEST_SCORE <= score <= LARGEST_SCORE:
+        if isinstance(score, int):
+            return "the score is too large"
+        what = f"at most {LARGEST_SCORE:g} in magnitude" if isfinite(score) else "finite"
+        return f"a score must be {what}, got {score!r}"
+    for name, part in grade.parts.items():
+        if part is not None and not isfinite(part):
+            return f"part {name!r} must be finite or None, got {part!r}"
     return None

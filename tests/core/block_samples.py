@@ -18,8 +18,8 @@ from gradestack import (
     ToolCall,
     replace,
 )
+from gradestack.gates.figures import grader_figures
 from gradestack.gates.rules import GateSpec
-from gradestack.grading.counts import grader_figures
 from gradestack_plugins.extractors.assistant import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics

@@ -30,6 +30,7 @@ LAYERS = [
     "api",
     "registry",
     "grading",
+    "streaming",
     "jsonio",
     "records",
     "rows",
@@ -46,7 +47,7 @@ LAYERS = [
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
 SMALL = ["_version", "errors", "plugin_errors", "model", "api", "registry", "grading"]
 """The kernel; exact.py is a library, like jsonio/."""
-LARGEST_KERNEL, LARGEST_MODULE, LARGEST_MEDIAN = 3100, 400, 120
+LARGEST_KERNEL, LARGEST_MODULE, LARGEST_MEDIAN = 3000, 400, 120
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
 PUBLIC = {"gradestack", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}
 """Where anything outside the house may import from."""

@@ -10,8 +10,9 @@ import attrs
 
 from gradestack.api import Profile
 from gradestack.exact import exact_mean
+from gradestack.gates.figures import grader_figures
 from gradestack.gates.rules import PERCENT, GateSpec, Threshold
-from gradestack.grading.counts import Count, grader_figures
+from gradestack.grading.counts import Count
 from gradestack.model import Outcome, Status
 from gradestack.rows.read import Row
 

@@ -62,8 +62,8 @@ class Blocks:
         self._usual = assignment.dataset is None and assignment.selection is None and not assignment.poison
         self._rows = assignment.pieces.rows
         self._graders = Graders(plan.graders, strict=assignment.strict)
-        metrics = [(each.of, each.stage.component) for each in plan.metrics]
-        self._counting = Counting([stage.key for stage in plan.graders], metrics, plan.rule, self._broken_metric)
+        metrics = [(each.name, each.of, each.stage.component) for each in plan.metrics]
+        self._counting = Counting([stage.key for stage in plan.graders], metrics, plan.rule, self._broken)
         self._piece = assignment.pieces.open(shard)
         self._block: list[Sample] = []
         self._ordinals: list[int] = []
@@ -167,15 +167,8 @@ class Blocks:
             self.torn = True
             kept = self._kept(block, columns, texts) if self._rows else block
             keys = [
-                Key(
-                    id=sample.id,
-                    cluster=sample.cluster,
-                    model=sample.model,
-                    run=sample.run,
-                    ordinal=ordinal,
-                    facets=sample.facets,
-                )
-                for sample, ordinal in zip(kept, ordinals, strict=True)
+                Key(id=each.id, cluster=each.cluster, model=each.model, run=each.run, ordinal=at, facets=each.facets)
+                for each, at in zip(kept, ordinals, strict=True)
             ]
             self._counting.add(keys, columns, [sample.status is _OK for sample in block])
             if self._plan.exporters:
@@ -221,9 +214,6 @@ class Blocks:
                 if storage_failed(error):
                     raise
                 self._broken(stage.name, error)
-
-    def _broken_metric(self, number: int, error: BaseException) -> None:
-        self._broken(self._plan.metrics[number].name, error)
 
     def _broken(self, what: str, error: BaseException) -> None:
         if self.assignment.strict:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypedDict
 
-from gradestack.api import Aggregator, Profile
-from gradestack.exact import Partials, exact_mean, merge_exact
+from gradestack.api import Aggregator
+from gradestack.exact import Partials, merge_exact
 from gradestack.exact import add_times as add_exact_times
-from gradestack.model import JSON, Grade, Key, Outcome
+from gradestack.model import Grade, Key, Outcome
 
 
 class SampleRule(Protocol):
@@ -45,17 +45,6 @@ def new_count() -> Count:
     return {"states": {str(outcome): 0 for outcome in Outcome}, "sum": [], "passed": 0, "ran": 0, "passed_ran": 0}
 
 
-def count_grades(
-    tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule | None, *, ran: bool = True
-) -> None:
-    """Count the grades of one sample, in place; ``ran`` says whether its recorded run did not fail."""
-    counts = tally.get(model)
-    if counts is None:
-        counts = tally[model] = {key: new_count() for key in grades}
-    for key, grade in grades.items():
-        add_times(counts[key], grade.outcome, grade.score, 1, gate, ran=ran)
-
-
 def add_times(
     count: Count, outcome: Outcome, score: float | None, times: int, gate: SampleRule | None, *, ran: bool
 ) -> None:
@@ -71,7 +60,8 @@ def add_times(
             count["passed_ran"] += passed
 
 
-def _merge_count(left: Count, right: Count) -> None:
+def add_count(left: Count, right: Count) -> None:
+    """Add ``right`` to ``left``, in place."""
     for state, number in right["states"].items():
         left["states"][state] += number
     merge_exact(left["sum"], right["sum"])
@@ -84,44 +74,8 @@ def merge_tallies(left: Tally, right: Tally) -> Tally:
     for model, counts in right.items():
         mine = left.setdefault(model, {})
         for key, count in counts.items():
-            _merge_count(mine.setdefault(key, new_count()), count)
+            add_count(mine.setdefault(key, new_count()), count)
     return left
-
-
-def overall(tally: Tally, keys: list[str]) -> dict[str, Count]:
-    """Return the figures over all models, per grader key."""
-    total = {key: new_count() for key in keys}
-    for counts in tally.values():
-        for key, count in counts.items():
-            _merge_count(total[key], count)
-    return total
-
-
-def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
-    """Return one grader's figures.
-
-    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / total``;
-    ``pass_rate = 100 x passed / attempted``. Attempted means graded: skipped, failed and missing samples are in the
-    total only. 0/0 is None.
-
-    ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
-    are those of them that pass, while the average is over the graded ones, failed runs included; 0/0 is 0.0.
-    """
-    total, graded = sum(count["states"].values()), count["states"][Outcome.GRADED]
-    upstream = profile == "upstream"
-    attempted, passed = (count["ran"], count["passed_ran"]) if upstream else (graded, count["passed"])
-    nothing = 0.0 if upstream else None
-    mean = exact_mean(count["sum"], graded)
-    over_all = exact_mean(count["sum"], total)
-    return {
-        "total": total,
-        "total_attempted": attempted,
-        "avg_score_attempted": nothing if mean is None else mean,
-        "avg_score_total": nothing if over_all is None else over_all,
-        "passed_attempts": passed,
-        "failed_attempts": attempted - passed,
-        "pass_rate": 100.0 * passed / attempted if attempted else nothing,
-    }
 
 
 _MOST_DIFFERENT = 4096
@@ -136,9 +90,9 @@ class Counting:
 
     Args:
         keys: Grader keys.
-        metrics: Aggregators, each with the key of the grader it reads.
+        metrics: Aggregators, each with its name and the key of the grader it reads.
         gate: Per-sample rule.
-        broken: Told about metrics that raise, by their number.
+        broken: Called with the name of a metric that raises, and the error.
 
     Attributes:
         states: The aggregators' states, in their order.
@@ -147,22 +101,22 @@ class Counting:
     def __init__(
         self,
         keys: Iterable[str],
-        metrics: Sequence[tuple[str, Aggregator[Any]]],
+        metrics: Sequence[tuple[str, str, Aggregator[Any]]],
         gate: SampleRule | None,
-        broken: Callable[[int, BaseException], None],
+        broken: Callable[[str, BaseException], None],
     ) -> None:
         self._gate, self._metrics, self._broken = gate, metrics, broken
-        self.states: list[Any] = [each.start() for _, each in metrics]
+        self.states: list[Any] = [each.start() for *_, each in metrics]
         self._tally: Tally = {}
         self._told: dict[str, Counter[_Told]] = {key: Counter() for key in keys}
 
     def add(self, keys: list[Key], columns: dict[str, list[Grade]], ran: list[bool]) -> None:
         """Count a block of samples; ``ran`` says of each whether its recorded run did not fail."""
-        for number, (of, aggregator) in enumerate(self._metrics):
+        for number, (name, of, aggregator) in enumerate(self._metrics):
             try:
                 self.states[number] = aggregator.add_many(self.states[number], keys, columns[of])
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
-                self._broken(number, error)
+                self._broken(name, error)
         models = [key.model or "" for key in keys]
         for name, grades in columns.items():
             told = self._told[name]

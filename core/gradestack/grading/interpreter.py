@@ -7,7 +7,6 @@ interpreter's limit is moved for the time of a shard, by what the stack holds al
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -40,21 +39,3 @@ def even_depth() -> Iterator[None]:
     finally:
         if threading.current_thread() is threading.main_thread():
             sys.setrecursionlimit(before)
-
-
-_ALLOCATIONS = 10_000
-"""Objects made and not freed between two looks: more than a block of samples has, few enough to fit into caches."""
-
-
-@contextmanager
-def fewer_collections() -> Iterator[None]:
-    """Have the collector look at young objects less often; a caller that has it off, or rarer still, is left alone."""
-    before = gc.get_threshold()
-    if not 0 < before[0] < _ALLOCATIONS:
-        yield
-        return
-    gc.set_threshold(_ALLOCATIONS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

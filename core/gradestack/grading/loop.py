@@ -11,7 +11,6 @@ from gradestack.api import Engine, Shard
 from gradestack.errors import DataError
 from gradestack.grading.dataset import read_dataset, unanswered
 from gradestack.grading.duplicates import places_in_input
-from gradestack.grading.interpreter import fewer_collections
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.merging import LISTED, Merging
 from gradestack.grading.plan import Plan
@@ -55,7 +54,7 @@ class Loop:
         worker = self.open()
         rest = self.shards[self.resumed :]
         try:
-            with fewer_collections(), contextlib.closing(_results(engine, worker, rest)) as results:
+            with contextlib.closing(_results(engine, worker, rest)) as results:
                 for result, shard in zip(results, rest, strict=False):
                     with Interruption(patient=True) as interruption:
                         self._merge(result, shard)

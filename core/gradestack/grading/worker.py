@@ -13,7 +13,7 @@ import attrs
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.guarded import TRACEBACKS
-from gradestack.grading.interpreter import even_depth, fewer_collections
+from gradestack.grading.interpreter import even_depth
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.reading import records_of
@@ -72,7 +72,6 @@ class Worker(Assignment):
             Interruption() as interruption,
             Blocks(self, shard, result, interruption) as blocks,
             even_depth(),
-            fewer_collections(),
         ):
             reported = 0
             take, noting, progress = blocks.take, self.noting, self.progress

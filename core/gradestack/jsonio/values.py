@@ -97,7 +97,7 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
     if isinstance(value, enum.Enum):
         return json_data(value.value, other)
     if isinstance(value, msgspec.Struct):
-        fields = ((name, getattr(value, name), default) for name, default in _defaults(kind).items())
+        fields = ((name, getattr(value, name), default) for name, default in _defaults(type(value)).items())
         return {name: json_data(item, other) for name, item, default in fields if not _left_out(item, default)}
     if attrs.has(kind):
         held = ((name, getattr(value, name)) for name in attrs.fields_dict(kind))

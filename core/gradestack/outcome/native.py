@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import storage_failed
-from gradestack.grading.counts import overall
+from gradestack.gates.figures import overall
 from gradestack.grading.merging import Merging
 from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite

@@ -12,8 +12,8 @@ from typing import Any
 
 from gradestack.errors import DataError
 from gradestack.exact import Moments
+from gradestack.gates.figures import count_grades
 from gradestack.gates.scores import RowSeries
-from gradestack.grading.counts import count_grades
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import Status
 from gradestack.outcome.summary import summary as summarise

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from gradestack.errors import ConfigError
+from gradestack.gates.figures import grader_figures, overall
 from gradestack.gates.rules import needs_scores
 from gradestack.gates.scores import Counted, RowSeries
 from gradestack.gates.verdicts import verdict
-from gradestack.grading.counts import Count, grader_figures, overall
+from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.suites.spec import Suite

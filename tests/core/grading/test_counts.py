@@ -6,8 +6,9 @@ import random
 import pytest
 
 from gradestack import Fault, Grade, Outcome, failed, skipped
+from gradestack.gates.figures import count_grades, grader_figures, overall
 from gradestack.gates.rules import GateSpec
-from gradestack.grading.counts import Tally, count_grades, grader_figures, merge_tallies, overall
+from gradestack.grading.counts import Tally, merge_tallies
 
 SKIP, FAIL = skipped("x", "y"), failed(Fault(category="data", code="x"))
 MISSING = Grade(outcome=Outcome.MISSING)

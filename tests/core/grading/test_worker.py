@@ -139,7 +139,7 @@ def nested(depth):
     return value
 
 
-@pytest.mark.parametrize("field", ["plan", "usage", "facets", "recorded"])
+@pytest.mark.parametrize("field", ["plan", "agent_usage", "facets", "recorded"])
 @pytest.mark.parametrize(
     ("odd", "code"),
     [(nested(50_000), "too_deep"), (object(), "not_json"), (10**5000, "not_json")],
@@ -147,7 +147,7 @@ def nested(depth):
 )
 def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
     """Without its content, and in the metrics as what its row says; the next one is not touched."""
-    value = odd if field in ("plan", "usage") else {"x": odd, "score": 1.0}
+    value = odd if field in ("plan", "agent_usage") else {"x": odd, "score": 1.0}
     result = make_worker().process(SHARD, iter([replace(sample(), **{field: value}), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (

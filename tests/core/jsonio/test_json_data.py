@@ -74,7 +74,7 @@ DATA = [
     (Part(value=(Part(),)), {"value": [{"value": None}]}),
     (
         Reason(code="c", expected=None),
-        {"code": "c", "pointer": "", "expected": None, "subject": "", "message": ""},
+        {"code": "c", "expected": None},
     ),
 ]
 

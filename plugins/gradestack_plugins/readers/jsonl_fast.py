@@ -181,7 +181,7 @@ def _expectation(given: Expectation | list[ExpectedCall] | str | None) -> Expect
     if expected.alternatives:
         raise Unusual
     for call in expected.calls or ():
-        if call.arguments is None or not call.name:
+        if call.arguments is None or call.raw_arguments is not None or not call.name:
             raise Unusual
     return expected
 
@@ -196,12 +196,12 @@ def _from_messages(turns: tuple[tuple[Message, ...], ...]) -> tuple[Any, Any]:
 
 
 def usage_of(recorded: Any) -> Usage | None:
-    """Return usage recorded in gradestack's own keys, None for any other form."""
-    if recorded is None:
+    """Return usage recorded in gradestack's own keys, None for any other form and where it says nothing."""
+    if not recorded:
         return None
     try:
         return msgspec.convert(recorded, Usage)
-    except msgspec.ValidationError:
+    except ValueError:  # of msgspec's own kind, or a lone surrogate
         return None
 
 

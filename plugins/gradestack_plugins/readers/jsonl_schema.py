@@ -6,8 +6,9 @@ from typing import Any
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 VERSIONS = (1, 2)
-"""Versions of the form. What has no version is of the first, with all that the second added; what differs is that null
-arguments of an expected call are none in the first, and not compared in the second."""
+"""Versions of the form. What has no version is of the first, with all that the second added. Two things differ: null
+arguments of an expected call are none in the first, and not compared in the second; details of calls that are of
+another kind than the form's are left out in the first, and refused in the second."""
 
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 _COUNT = {"type": ["integer", "null"], "minimum": 0}

@@ -212,9 +212,8 @@ def _arguments(call: Named) -> Any:
         return arguments
     if arguments is not None:
         return dict(arguments)
-    text = call.raw_arguments
     try:
-        return {} if text is None or text.startswith("{") else loads(text)  # a broken object, or another value
+        return {} if call.raw_arguments is None else loads(call.raw_arguments)
     except JsonProblem:
         return {}
 

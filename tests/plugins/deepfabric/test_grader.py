@@ -5,7 +5,19 @@ import pickle
 import attrs
 import pytest
 
-from gradestack import Expectation, Fault, Outcome, Sample, Status, ToolCall, ToolSpec, testing
+from gradestack import (
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Outcome,
+    Rule,
+    Sample,
+    Status,
+    ToolCall,
+    ToolSpec,
+    replace,
+    testing,
+)
 from gradestack_plugins.deepfabric.checks import values_equal
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.schemas import convert
@@ -288,3 +300,45 @@ def test_contract(profile):
     copy = pickle.loads(pickle.dumps(grader))  # noqa: S301  our own bytes
     assert copy == grader
     assert attrs.asdict(copy) == attrs.asdict(grader)
+
+
+WANTED = ExpectedCall(name="f", arguments={"a": "x"})
+
+
+@PROFILES
+@pytest.mark.parametrize(
+    "expected",
+    [
+        Expectation(calls=(WANTED,), alternatives=((),)),
+        Expectation(calls=(WANTED,), forbidden=("g",)),
+        Expectation(calls=(replace(WANTED, optional=True),)),
+        Expectation(calls=(replace(WANTED, names=("f", "g")),)),
+    ],
+    ids=["alternatives", "forbidden", "optional", "names"],
+)
+def test_a_reference_the_metrics_do_not_know_is_skipped(profile, expected):
+    """Where more than one tool is right, "the expected tool" says nothing."""
+    tools = (ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}}),)
+    sample = Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": "x"}),), tools=tools)
+    grade = DeepFabric(profile=profile).grade(sample)
+    assert (grade.outcome, grade.score) == (Outcome.SKIPPED, None)
+    assert [reason.code for reason in grade.reasons] == ["reference_not_plain"]
+
+
+@pytest.mark.parametrize("wanted", [replace(WANTED, rules={"a": Rule(ignore=True)}), replace(WANTED, arguments=None)])
+def test_rules_of_arguments_matter_only_where_values_are_compared(wanted):
+    """``documented`` holds arguments against the schema; ``upstream`` may compare their values, and skips."""
+    tools = (ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}}),)
+    made = (ToolCall(name="f", arguments={"a": "y"}),)
+    sample = Sample(id="t", expected=Expectation(calls=(wanted,)), calls=made, tools=tools)
+    assert DeepFabric().grade(sample).score == 1.0
+    skipped = DeepFabric(profile="upstream").grade(sample)
+    assert [reason.code for reason in skipped.reasons] == ["reference_not_plain"]
+
+
+def test_only_the_first_expected_call_must_be_plain():
+    """Later ones are not looked at, whatever they allow."""
+    tools = (ToolSpec(name="f", parameters={"properties": {"a": {"type": "string"}}}),)
+    expected = Expectation(calls=(WANTED, replace(WANTED, optional=True)))
+    sample = Sample(id="t", expected=expected, calls=(ToolCall(name="f", arguments={"a": "x"}),), tools=tools)
+    assert DeepFabric().grade(sample).score == 1.0

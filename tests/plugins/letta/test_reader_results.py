@@ -113,9 +113,9 @@ def test_recorded_values_are_kept(letta, tmp_path):
         "total_time": 1.5,
         "reward": 0.5,
     }
-    assert sample.usage == [{"completion_tokens": 3}]
+    assert sample.agent_usage == [{"completion_tokens": 3}]
     assert failed.recorded["grade"]["rationale"] == "Error: ReadTimeout: no answer"
-    assert failed.usage == {"n": 1}
+    assert failed.agent_usage == {"n": 1}
 
 
 def test_turns_and_references_per_turn(letta, tmp_path):

@@ -12,7 +12,8 @@ import yaml
 
 from gradestack import Grade, Key, Status
 from gradestack_plugins.tau_bench.bands import BANDS
-from gradestack_plugins.tau_bench.grader import TauPartial, describe
+from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.losses import describe
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 from gradestack_plugins.tau_bench.reward import TauReward
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import Expectation, Fault, Outcome, Reason, Sample, Status, ToolCall
-from gradestack_plugins.tau_bench.grader import MAX_REASONS, TauPartial, _reasons, describe
+from gradestack_plugins.tau_bench.grader import TauPartial, _reasons
+from gradestack_plugins.tau_bench.losses import MAX_REASONS, describe
 from gradestack_plugins.tau_bench.records import Call, TauRecord
 from gradestack_plugins.tau_bench.similarity import Budget
 
@@ -257,7 +258,7 @@ def test_values_of_any_depth_fail_the_grade(tau):
 
 def test_differences_too_large_to_list_are_told_in_short():
     """Where listing the differences takes too long one reason says that there are some."""
-    (reason,) = _reasons(("a", 0, 0.0), Call("a", {"x": 1}), (Call("a", {"x": 2}),), Budget(0))
+    (reason,) = _reasons(Call("a", {"x": 1}), (Call("a", {"x": 2}),), 0, Budget(0))
     assert (reason.code, reason.subject) == ("arguments_differ", "a")
 
 

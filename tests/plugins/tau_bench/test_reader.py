@@ -33,7 +33,7 @@ def test_fields_of_a_sample(tau, tmp_path):
     assert (call.result, call.error) == ("Error: no such id", "Error: no such id")
     assert [message.role for message in sample.turns[0]] == ["system", "user", "assistant", "tool", "assistant"]
     assert sample.recorded == {"reward": 1.0, "judged": True, "r_outputs": 1.0, "outputs": {"10": True}}
-    assert (sample.status, sample.error, sample.usage) == (Status.OK, None, {"user_cost": 0.25})
+    assert (sample.status, sample.error, sample.agent_usage) == (Status.OK, None, {"user_cost": 0.25})
     assert sample.facets == {"user_id": "u", "end": "user"}
     assert (sample.source.file, sample.source.ordinal) == ("results.json", 1)
     assert path.read_text().splitlines()[sample.source.line - 1] == "  {"

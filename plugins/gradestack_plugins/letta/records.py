@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, BadRecord, Fault, Message, Profile, Sample, Source, Status
+from gradestack import JSON, BadRecord, Fault, Message, Profile, Sample, Source, Status, replace
 from gradestack.jsonio import compact
 from gradestack_plugins.letta import own_rows
 from gradestack_plugins.letta.messages import Trajectory, read_trajectory
@@ -91,7 +91,8 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     trajectory = read_trajectory(result.get("trajectory"))
     status, error = own_rows.status(result) if own else _status(result, trajectory, context.profile)
     truth = truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
-    return Sample(
+    usage = ("agent_usage",) if own else ("agent_usage", "usage")
+    sample = Sample(
         id=identifier,
         model=model_of(result, context),
         run=run_of(result, context),
@@ -107,10 +108,11 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         status=status,
         error=error,
         agent_id=_text(result.get("agent_id")),
-        agent_usage=next((result[name] for name in ("agent_usage", "usage") if result.get(name) is not None), None),
+        agent_usage=next((result[name] for name in usage if result.get(name) is not None), None),
         facets=_facets(result, asked, own=own),
         source=source,
     )
+    return replace(sample, **rest) if own and (rest := own_rows.rest(result)) else sample
 
 
 def _text(value: JSON) -> str | None:

@@ -84,7 +84,10 @@ _EXPECTED: dict[str, Any] = {
                 "group": {"type": ["integer", "null"], "description": "Calls of one group come in any order."},
                 "requestor": _TEXT_OR_NULL,
             },
-            "anyOf": [{"required": ["name"]}, {"required": ["names"]}],
+            "anyOf": [
+                {"required": ["name"]},
+                {"required": ["names"], "properties": {"names": {"type": "array", "minItems": 1}}},
+            ],
         },
         _FUNCTION,
     ],

@@ -8,7 +8,20 @@ from pathlib import Path
 import pytest
 
 import gradestack
-from gradestack import Expectation, Fault, Message, Sample, Status, ToolCall, ToolSpec, discover, replace
+from gradestack import (
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Message,
+    Rule,
+    Sample,
+    Status,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    discover,
+    replace,
+)
 from gradestack.suites.inputs import recognise
 from gradestack_plugins.letta.reader import Letta
 
@@ -35,7 +48,7 @@ SAMPLES = [
         expected=Expectation(calls=(ToolCall(name="f", arguments={"x": 1}),), text=("x", "y"), plan=[None]),
         recorded={"reward": 0.5},
         agent_id="agent",
-        usage={"n": 1},
+        agent_usage={"n": 1},
         facets={"tags": ["t"], "domain": "d"},
     ),
     Sample(id="calls only", run="a/1", calls=(ToolCall(name="f", arguments=None, raw_arguments="{"),)),
@@ -47,6 +60,41 @@ SAMPLES = [
         id="failed",
         status=Status.FAILED,
         error=Fault(category="target", code="run_error", message="no", type="E", component="c 1"),
+    ),
+    Sample(
+        id="all of the second model",
+        cluster="c",
+        calls=(
+            ToolCall(
+                name="f",
+                error="broke",
+                turn=0,
+                step=1,
+                author="a",
+                server="s",
+                kind="mcp",
+                status="error",
+                error_type="E",
+                started="2026-01-01T00:00:00Z",
+                seconds=1.5,
+            ),
+        ),
+        expected=Expectation(
+            calls=(
+                ExpectedCall(name="f", rules={"x": Rule(any_of=(1, "a"), compare="number", tolerance=0.5)}, group=1),
+                ExpectedCall(names=("f", "g"), optional=True, turn=2, requestor="user"),
+                ExpectedCall(name="h", arguments=None),
+                ExpectedCall(name="h", arguments=None, raw_arguments="{"),
+            ),
+            alternatives=((), (ExpectedCall(name="g", arguments={"y": [1]}),)),
+            forbidden=("rm*",),
+            state={"db": 1},
+        ),
+        state={"db": 2},
+        ended="limit:turns",
+        trace={"trace_id": "t"},
+        children=("a", "b"),
+        usage=Usage(requests=2, cost_usd=0.5),
     ),
 ]
 
@@ -123,6 +171,9 @@ def test_a_run_directory_with_several_runs_is_read_once(letta, tmp_path):
         {"status": "no such", "error": {"category": 7, "nonsense": 1}},
         {"status": None, "error": "x", "tools": [None, "f"], "facets": 3, "recorded": [1], "run": [1]},
         {"submissions": 3, "submission": 7, "trajectory": 3},
+        {"predicted": {"calls": [{"name": "f", "turn": "first", "status": 3}], "state": 3}, "usage": 3, "trace": [1]},
+        {"expected": {"calls": [{"rules": 3, "names": [3]}], "alternatives": [3, [3]], "forbidden": 3}},
+        {"children": 3, "cluster": 3, "ended": 3, "usage": {"requests": "many", "tokens": 1}},
     ],
 )
 def test_odd_rows_give_a_sample(letta, tmp_path, changes):

@@ -10,6 +10,7 @@ from gradestack import (
     BadRecord,
     DataError,
     Expectation,
+    ExpectedCall,
     Fault,
     Message,
     Sample,
@@ -27,6 +28,7 @@ FLAT = {"name": "f", "arguments": {"x": 1}}
 OPENAI = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
 CALL = ToolCall(name="f", arguments={"x": 1})
 CALLED = ToolCall(name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="c1")
+WANTED = ExpectedCall(name="f", arguments={"x": 1})
 
 
 def valid(record):
@@ -40,7 +42,7 @@ def test_three_fields_are_enough(parse):
     """id, expected, predicted."""
     sample = parse(id="a", expected=[FLAT], predicted=[OPENAI])
     assert sample == Sample(
-        id="a", expected=Expectation(calls=(CALL,)), calls=(CALLED,), source=Source(file="f.jsonl", ordinal=0)
+        id="a", expected=Expectation(calls=(WANTED,)), calls=(CALLED,), source=Source(file="f.jsonl", ordinal=0)
     )
 
 
@@ -62,8 +64,8 @@ def test_three_fields_are_enough(parse):
 def test_both_sides_have_short_forms(parse, side, calls, label, text, plan):
     """Calls, one call, a text, an object; and the schema allows each."""
     sample = parse(id="a", expected=side, predicted=side)
-    expected = sample.expected
-    assert (expected.calls, expected.label, expected.text, expected.plan) == (calls, label, text, plan)
+    wanted = None if calls is None else (WANTED,) * len(calls)
+    assert sample.expected == Expectation(calls=wanted, label=label, text=text, plan=plan)
     assert (sample.calls, sample.label, sample.text, sample.plan) == (calls, label, text, plan)
     assert valid({"id": "a", "expected": side, "predicted": side})
 
@@ -103,7 +105,7 @@ def test_every_other_key(parse):
         status=Status.FAILED,
         error=Fault(category="target", code="target_error", message="slow", type="Timeout"),
         agent_id="x",
-        usage={"tokens": 5},
+        agent_usage={"tokens": 5},
         facets={"domain": "air"},
         label="p",
         text="p",
@@ -184,8 +186,8 @@ def test_a_recorded_error_makes_a_failed_run(parse, error, message, kind):
         ({"id": "a", "facets": "x"}, 'facets: expected an object, got "x"'),
         ({"id": "a", "error": 5}, "error: expected text or an object with type and message, got 5"),
         (
-            {"id": "a", "version": 2},
-            "version 2 of the sample form is unknown, this gradestack reads version 1; upgrade",
+            {"id": "a", "version": 3},
+            "version 3 of the sample form is unknown, this gradestack reads versions up to 2; upgrade",
         ),
         ({"id": "a", "version": True}, "version True of the sample form is unknown"),
         ({"id": "a", "input": ["x" * 100, 5]}, 'input: expected text or a list of texts, got ["' + "x" * 55 + "..."),
@@ -210,7 +212,7 @@ def test_records_that_do_not_follow_the_form(parse, record, reason):
         {"id": "a", "model": 5},
         {"id": "a", "run": 1.5},
         {"id": "a", "recorded": []},
-        {"id": "a", "version": 2},
+        {"id": "a", "version": 3},
         {},
     ],
 )

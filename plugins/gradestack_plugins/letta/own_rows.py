@@ -15,7 +15,7 @@ _FAULT = Fault.__struct_fields__
 
 def is_own(record: Mapping[str, Any]) -> bool:
     """Return whether a result line was written by gradestack."""
-    return isinstance(record.get("predicted"), Mapping) and isinstance(record.get("expected"), Mapping)
+    return isinstance(record.get("predicted"), dict) and isinstance(record.get("expected"), dict)
 
 
 def _text(value: JSON) -> str | None:
@@ -27,7 +27,7 @@ def _calls(raw: JSON) -> tuple[ToolCall, ...] | None:
         return None
     found = []
     for entry in raw:
-        if not isinstance(entry, Mapping):
+        if not isinstance(entry, dict):
             continue
         arguments, text = entry.get("arguments"), entry.get("raw_arguments")
         if arguments is not None:
@@ -85,7 +85,7 @@ def status(record: Mapping[str, Any]) -> tuple[Status, Fault | None]:
     except ValueError:
         found = Status.OK
     raw = record.get("error")
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return found, None
     texts = {name: raw[name] for name in _FAULT if isinstance(raw.get(name), str)}
     return found, Fault(**{"category": "target", "code": "target_error", **texts})

@@ -27,10 +27,10 @@ from typing import Any
 import attrs
 
 from gradestack import Key, Source
+from gradestack.jsonio import loads
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import build, split_entry
-from gradestack_plugins.deepfabric.tables import table
 
 TARGET = 20
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
@@ -308,8 +308,7 @@ def _source(row: int) -> Source:
 def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dict[str, Work]]:
     """Return the number of differing verdicts and the timed work by name."""
     plain = [json.loads(line) for line in lines]
-    shared = [table("upstream").decode(line) for line in lines]
-    differing, made = verdicts(shared, grader)
+    differing, made = verdicts(plain, grader)
     distinct = len(lines)
     metrics = DeepFabricMetrics(profile="upstream")
 
@@ -335,14 +334,12 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
 
     def from_records() -> None:
         for row in range(samples):
-            grader.grade(build(split_entry(shared[row % distinct]), row=row, source=_source(row), profile="upstream"))
+            grader.grade(build(split_entry(plain[row % distinct]), row=row, source=_source(row), profile="upstream"))
 
     def from_lines() -> None:
-        decode = table("upstream").decode
         for row in range(samples):
-            grader.grade(
-                build(split_entry(decode(lines[row % distinct])), row=row, source=_source(row), profile="upstream")
-            )
+            record = loads(lines[row % distinct])
+            grader.grade(build(split_entry(record), row=row, source=_source(row), profile="upstream"))
 
     return differing, {
         "baseline: record -> verdicts": per_sample,

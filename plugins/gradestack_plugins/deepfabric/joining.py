@@ -12,10 +12,9 @@ from typing import Any, BinaryIO, Final, Literal
 
 import attrs
 
-from gradestack import DataError, Input, Inputs, Profile
+from gradestack import DataError, Input, Inputs
 from gradestack.jsonio import JsonProblem, Line, iter_lines, loads
 from gradestack_plugins.deepfabric.samples import identifier, split_entry
-from gradestack_plugins.deepfabric.tables import table
 
 Join = Literal["auto", "id", "line"]
 NO_ROW: Final = "the dataset has no row at this line"
@@ -68,7 +67,7 @@ class Joined:
     """Lines of dataset rows whose id an earlier row has."""
 
 
-def join(inputs: Inputs, dataset: Input, wanted: Join, profile: Profile) -> Joined:
+def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
     """Read the dataset's ids and the places of all replies.
 
     ``auto`` joins by id when the first row of the dataset and the first reply of every file have one, else by line.
@@ -87,7 +86,7 @@ def join(inputs: Inputs, dataset: Input, wanted: Join, profile: Profile) -> Join
         lines = sum(block.count(b"\n") for block in _blocks(dataset.path)) + 1
         filled = _filled_lines(dataset.path, lines)
         return Joined(dataset, "line", {given.name: _by_line(given.path, filled) for given in inputs.data})
-    ids, repeated = _dataset_ids(dataset.path, profile)
+    ids, repeated = _dataset_ids(dataset.path)
     found = {given.name: _by_id(given.path, ids) for given in inputs.data}
     return Joined(dataset, "id", found, frozenset(repeated))
 
@@ -151,13 +150,12 @@ def _by_line(path: Path, filled: bytearray) -> Replies:
     return Replies(by_line=offsets, orphans=tuple(orphans))
 
 
-def _dataset_ids(path: Path, profile: Profile) -> tuple[frozenset[str], list[int]]:
+def _dataset_ids(path: Path) -> tuple[frozenset[str], list[int]]:
     ids: set[str] = set()
     repeated = []
-    decoder = table(profile)
     for place, data in _offsets(path):
         try:
-            found = split_entry(decoder.decode(_without_mark(place, data))).id
+            found = split_entry(loads(_without_mark(place, data))).id
         except JsonProblem:
             continue  # reported when the row itself is read
         if found is None:

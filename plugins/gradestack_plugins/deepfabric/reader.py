@@ -21,14 +21,12 @@ from gradestack import (
     Sample,
     Shard,
     Source,
-    read_records,
 )
-from gradestack.jsonio import Element, JsonProblem, Layout, Range, first_records, loads
+from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads
 from gradestack_plugins.deepfabric.joining import Join, Joined, join, lines_at, require_file
 from gradestack_plugins.deepfabric.recognition import begins_like, looks_like
 from gradestack_plugins.deepfabric.replies import kind_of
 from gradestack_plugins.deepfabric.samples import Entry, Validation, build, split_entry, with_reply
-from gradestack_plugins.deepfabric.tables import table
 
 
 @attrs.frozen(kw_only=True)
@@ -79,7 +77,7 @@ class DeepFabricReader(RecordReader):
     def index(self, inputs: Inputs) -> Joined | None:
         if inputs.dataset is None:
             return None
-        return join(inputs, inputs.dataset, self.join, self.profile)
+        return join(inputs, inputs.dataset, self.join)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the file that holds the records, once per input, each followed by its replies without a row."""
@@ -104,10 +102,6 @@ class DeepFabricReader(RecordReader):
         else:
             with shard.input.path.open("rb") as replies:
                 yield from self.samples(shard, partial(self._row, shard, index, replies), index.dataset)
-
-    def elements(self, file: Input, part: Range) -> Iterator[Element]:
-        """Yield the records of a range; lists of tools met before are shared."""
-        return read_records(file, part, self.layout, table(self.profile).decode)
 
     def _joined(self, model: str | None, value: Any, source: Source) -> Iterator[Sample]:
         entry = split_entry(value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from gradestack import ABSENT, JSON, Expectation, Fault, Message, Profile, Sample, Source, Status
+from gradestack import ABSENT, JSON, Expectation, Fault, Message, Profile, Sample, Source, Status, ToolSpec
 from gradestack_plugins.deepfabric.records import RecordProblem, Truth, lenient_truth, strict_truth
 from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, read_reply
-from gradestack_plugins.deepfabric.tables import Converted, table
+from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
 from gradestack_plugins.readers.chat import expected_calls
 
 Validation = Literal["strict", "lenient"]
@@ -27,6 +27,16 @@ class Native(NamedTuple):
     """Zero-based position of the record in its dataset."""
     named: bool = True
     """False when the reply's call has no name at all."""
+
+
+class Converted(NamedTuple):
+    """A ``tools`` list as specifications, or why it cannot be converted."""
+
+    specs: tuple[ToolSpec, ...]
+    problem: str | None
+    """Why the original fails on converting it."""
+    invalid: str | None
+    """Why the original refuses the record over it; then ``specs`` are those of the entries that are objects."""
 
 
 class Entry(NamedTuple):
@@ -116,7 +126,7 @@ def build(
     truth, converted, reply, fault = None, None, None, None
     try:
         if isinstance(record, dict) and isinstance(tools := record.get("tools"), list):
-            converted = table(profile).convert(tools)
+            converted = _converted(tools, profile)
         truth = _truth(record, converted, validation)
         if answer is not ABSENT:
             reply = _reply(record, answer, converted, profile, strict=validation == "strict")
@@ -147,6 +157,15 @@ def build(
 
 
 _NOTHING_EXPECTED: Final = Expectation()
+
+
+def _converted(raw: list[Any], profile: Profile) -> Converted:
+    entries = [entry for entry in raw if isinstance(entry, dict)]
+    invalid = "tools: every entry must be an object" if len(entries) < len(raw) else None
+    try:
+        return Converted(convert(entries, profile), None, invalid)
+    except SchemaProblem as error:
+        return Converted((), str(error), invalid)
 
 
 def _reply(

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import attrs
+import msgspec
 
 from gradestack import JSON, Profile, ToolSpec
 from gradestack_plugins.readers import chat
@@ -157,6 +159,10 @@ class _Known:
 
 
 _MOST_TOOLS = 4096
+_LARGEST_TOOL = 8 * 1024
+"""Bytes of a tool that is shared: all that are held have a bound."""
+_pack = msgspec.msgpack.Encoder().encode
+_unpack = msgspec.msgpack.Decoder().decode
 _known: dict[Profile, dict[int, _Known]] = {"documented": {}, "upstream": {}}
 
 
@@ -198,7 +204,7 @@ def conversion_problem(specs: tuple[ToolSpec, ...]) -> str | None:
 
 
 def convert(raw: Sequence[Mapping[str, JSON]], profile: Profile) -> tuple[ToolSpec, ...]:
-    """Return a record's ``tools`` as tool specifications.
+    """Return a record's ``tools`` as tool specifications; records with the same tool share one object.
 
     Args:
         raw: The entries as recorded, each an object.
@@ -209,9 +215,33 @@ def convert(raw: Sequence[Mapping[str, JSON]], profile: Profile) -> tuple[ToolSp
     Raises:
         SchemaProblem: ``upstream`` only: an entry the original fails on.
     """
+    return tuple(spec for entry in raw if (spec := _shared(entry, profile)) is not None)
+
+
+def _shared(entry: Mapping[str, JSON], profile: Profile) -> ToolSpec | None:
+    """Return a tool; one of the same content met before is the same object again, and is not made again.
+
+    Content is compared as MessagePack, which unlike ``==`` tells true from 1 and 1.0.
+    """
+    try:
+        packed = _pack(entry)
+        if len(packed) <= _LARGEST_TOOL:
+            return _held(packed, profile)
+    except (ValueError, OverflowError, RecursionError):  # lone surrogates, huge integers, deep nesting
+        pass
+    return _spec(entry, profile)
+
+
+@lru_cache(_MOST_TOOLS)
+def _held(packed: bytes, profile: Profile) -> ToolSpec | None:
+    return _spec(_unpack(packed), profile)
+
+
+def _spec(entry: Mapping[str, JSON], profile: Profile) -> ToolSpec | None:
     if profile == "upstream":
-        return tuple(_upstream_spec(entry) for entry in raw)
-    return tuple(spec for entry in raw if (spec := chat.tool_spec(entry)) is not None and spec.name)
+        return _upstream_spec(entry)
+    spec = chat.tool_spec(entry)
+    return spec if spec is not None and spec.name else None
 
 
 def _upstream_spec(entry: Mapping[str, Any]) -> ToolSpec:

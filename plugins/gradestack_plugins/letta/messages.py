@@ -95,7 +95,7 @@ def _as_text(value: JSON) -> str:
 
 def _read(raw: Any) -> Iterator[tuple[Message, Return | None]]:
     """Yield the messages one entry stands for, each with the tool's return it carries."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return
     kind = raw.get("message_type")
     if not isinstance(kind, str):
@@ -116,7 +116,7 @@ def _read(raw: Any) -> Iterator[tuple[Message, Return | None]]:
         yield Message(role=_other_role(kind), content=raw.get("content", rest or None)), None
         approvals = raw.get("approvals")
         for entry in approvals if isinstance(approvals, list) else []:
-            if isinstance(entry, Mapping) and "tool_return" in entry:
+            if isinstance(entry, dict) and "tool_return" in entry:
                 yield _returned(entry)
 
 
@@ -145,8 +145,8 @@ def _text(value: Any) -> str | None:
 
 def _calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     several, one = raw.get("tool_calls"), raw.get("tool_call")
-    entries = several if isinstance(several, list) and several else [several if isinstance(several, Mapping) else one]
-    return tuple(_call(entry) for entry in entries if isinstance(entry, Mapping))
+    entries = several if isinstance(several, list) and several else [several if isinstance(several, dict) else one]
+    return tuple(_call(entry) for entry in entries if isinstance(entry, dict))
 
 
 def _call(raw: Mapping[str, Any]) -> ToolCall:
@@ -163,7 +163,7 @@ def _call(raw: Mapping[str, Any]) -> ToolCall:
 
 
 def _returned(raw: Any) -> tuple[Message, Return]:
-    entry = raw if isinstance(raw, Mapping) else {"tool_return": raw}
+    entry = raw if isinstance(raw, dict) else {"tool_return": raw}
     identifier, name, value = _text(entry.get("tool_call_id")), _text(entry.get("name")), entry.get("tool_return")
     message = Message(role="tool", content=value, tool_call_id=identifier, name=name)
     return message, Return(id=identifier, name=name, value=value, failed=entry.get("status") == "error")

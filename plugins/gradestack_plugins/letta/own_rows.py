@@ -20,7 +20,7 @@ _EXPECTED = ("names", "rules", "optional", "turn", "group", "requestor")
 
 def is_own(record: Mapping[str, Any]) -> bool:
     """Return whether a result line was written by gradestack."""
-    return isinstance(record.get("predicted"), Mapping) and isinstance(record.get("expected"), Mapping)
+    return isinstance(record.get("predicted"), dict) and isinstance(record.get("expected"), dict)
 
 
 def _text(value: JSON) -> str | None:
@@ -59,7 +59,7 @@ def _made_calls(raw: JSON) -> tuple[ToolCall, ...] | None:
     return tuple(
         ToolCall(**_arguments(entry), error=_text(entry.get("error")), **_fitting(entry, _MADE, ToolCall))
         for entry in raw
-        if isinstance(entry, Mapping)
+        if isinstance(entry, dict)
     )
 
 
@@ -69,7 +69,7 @@ def _expected_calls(raw: JSON) -> tuple[ExpectedCall, ...] | None:
     return tuple(
         ExpectedCall(**_arguments(entry), **_fitting(entry, _EXPECTED, ExpectedCall))
         for entry in raw
-        if isinstance(entry, Mapping)
+        if isinstance(entry, dict)
     )
 
 
@@ -140,7 +140,7 @@ def status(record: Mapping[str, Any]) -> tuple[Status, Fault | None]:
     except ValueError:
         found = Status.OK
     raw = record.get("error")
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return found, None
     texts = {name: raw[name] for name in _FAULT if isinstance(raw.get(name), str)}
     return found, Fault(**{"category": "target", "code": "target_error", **texts})

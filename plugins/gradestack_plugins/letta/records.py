@@ -48,10 +48,10 @@ class Context:
 
 def identity(result: Any) -> str | None:
     """Return a result's sample id as text, ``sample.id`` or else ``sample_id``; None when it has none."""
-    if not isinstance(result, Mapping):
+    if not isinstance(result, dict):
         return None
     sample = result.get("sample")
-    found = sample.get("id") if isinstance(sample, Mapping) else None
+    found = sample.get("id") if isinstance(sample, dict) else None
     if found is None:
         found = result.get("sample_id")
     if isinstance(found, bool) or not isinstance(found, int | str):
@@ -82,11 +82,11 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
     identifier = identity(result)
     if identifier is None:
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
-        reason = what if isinstance(result, Mapping) else f"expected a result (an object), found {compact(result)[:60]}"
+        reason = what if isinstance(result, dict) else f"expected a result (an object), found {compact(result)[:60]}"
         return BadRecord(source=source, reason=reason, native=result)
     own = own_rows.is_own(result)
     asked = result.get("sample")
-    asked = asked if isinstance(asked, Mapping) else context.samples.get(identifier, {})
+    asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
     given = input_of(asked.get("input"))
     trajectory = read_trajectory(result.get("trajectory"))
     status, error = own_rows.status(result) if own else _status(result, trajectory, context.profile)
@@ -122,7 +122,7 @@ def _text(value: JSON) -> str | None:
 def _facets(result: Mapping[str, Any], asked: Mapping[str, Any], *, own: bool) -> dict[str, JSON]:
     if own:
         found = result.get("facets")
-        return dict(found) if isinstance(found, Mapping) else {}
+        return dict(found) if isinstance(found, dict) else {}
     return facets_of(asked)
 
 
@@ -149,16 +149,16 @@ def _speech(message: Message) -> str:
 def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     """Return the scores, submissions, costs and times a result carries; null ones are left out."""
     earlier = result.get("recorded")
-    found: dict[str, JSON] = dict(earlier) if isinstance(earlier, Mapping) else {}
+    found: dict[str, JSON] = dict(earlier) if isinstance(earlier, dict) else {}
     names = ("grade", "grades", "submission", "submissions", *_KEPT)
     found |= {name: result[name] for name in names if result.get(name) is not None}
     if not own_rows.is_own(result) and result.get("error") is not None:
         found["error"] = result["error"]
     if (reward := result.get("reward")) is not None:
-        found["reward"] = reward.get("score") if isinstance(reward, Mapping) else reward
+        found["reward"] = reward.get("score") if isinstance(reward, dict) else reward
     state = result.get("agent_state")
-    memory = state.get("memory") if isinstance(state, Mapping) else None
-    blocks = result.get("memory_blocks", memory.get("blocks") if isinstance(memory, Mapping) else None)
+    memory = state.get("memory") if isinstance(state, dict) else None
+    blocks = result.get("memory_blocks", memory.get("blocks") if isinstance(memory, dict) else None)
     if blocks is not None:
         found["memory_blocks"] = blocks
     return found
@@ -177,7 +177,7 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
         whole = profile == "documented" and fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
     grade = result.get("grade")
-    rationale = _text(grade.get("rationale")) if isinstance(grade, Mapping) else None
+    rationale = _text(grade.get("rationale")) if isinstance(grade, dict) else None
     told = rationale.removeprefix(_ERROR) if rationale and rationale.startswith(_ERROR) else ""
     if profile == "upstream":
         something = bool(trajectory.turns)
@@ -205,7 +205,7 @@ def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
 
 def recorded_fault(error: JSON) -> Fault:
     """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
-    if not isinstance(error, Mapping):
+    if not isinstance(error, dict):
         return Fault(category="target", code="recorded_error", message=as_text(error))
     category, kind, message = (_text(error.get(name)) for name in ("category", "exception_type", "message"))
     return Fault(category=category or "target", code="recorded_error", message=message or "", type=kind or "")

@@ -46,7 +46,7 @@ def expectation(truth: str | tuple[str, ...] | None) -> Expectation:
 def facets_of(record: Mapping[str, Any]) -> dict[str, JSON]:
     """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``."""
     metadata = record.get("metadata")
-    found = dict(metadata) if isinstance(metadata, Mapping) else {}
+    found = dict(metadata) if isinstance(metadata, dict) else {}
     for name in VARIABLES:
         found.pop(name, None)
     if (tags := record.get("tags")) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -159,8 +159,8 @@ class OrchestrationBenchReader(Reader):
         shown = f"{shard.input.shown.rstrip('/')}/{relative}" if relative else shard.input.shown
         data, problem = self._load(path)
         scenario = _scenario(data, path)
-        history = data.get("history") if isinstance(data, Mapping) else None
-        if problem or not isinstance(history, Mapping) or not history:
+        history = data.get("history") if isinstance(data, dict) else None
+        if problem or not isinstance(history, dict) or not history:
             yield _broken(scenario, shown, problem, index.setting)
             return
         expected = {f"{RUN_PREFIX}{number}" for number in range(1, len(history) + 1)}
@@ -210,7 +210,7 @@ def _broken(scenario: str, shown: str, problem: str, setting: Setting) -> Sample
 
 
 def _scenario(data: JSON, path: Path) -> str:
-    named = data.get("scenario_id") if isinstance(data, Mapping) else None
+    named = data.get("scenario_id") if isinstance(data, dict) else None
     if isinstance(named, str | int) and not isinstance(named, bool) and named != "":
         return str(named)
     return path.name.removesuffix(_SUFFIX).removesuffix(".json")

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Expectation, ExpectedCall, Fault, Sample, Status, ToolSpec
-from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, gold_decision, gold_steps
+from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, gold_decision, gold_steps, gold_turn
 from gradestack_plugins.orchestrationbench.plans.steps import gold_plans, step_number
 from gradestack_plugins.orchestrationbench.recorded.trial import CALL, Trial
 from gradestack_plugins.readers.chat import expected_calls, messages, text_of, tool_calls
@@ -28,7 +28,7 @@ class Common:
 def trial_sample(common: Common, trial: Trial) -> Sample:
     """Return one trial as one sample; a run that is no object, or has no label, is a failed one."""
     label, history, plans = trial.part("label"), trial.part("sub_agent_history"), trial.part("main_agent_history")
-    sound = isinstance(trial.run, Mapping) and isinstance(label, Mapping)
+    sound = isinstance(trial.run, dict) and isinstance(label, dict)
     turns = messages(history)
     texts = [text for turn in turns if (text := text_of(turn.content))]
     return Sample(
@@ -53,7 +53,7 @@ def trial_sample(common: Common, trial: Trial) -> Sample:
 
 def expectation(label: Any) -> Expectation:
     """Return all gold calls (those that can be read) and gold plans of a label; nothing when it is no object."""
-    if not isinstance(label, Mapping):
+    if not isinstance(label, dict):
         return Expectation()
     calls = tuple(call for step in in_order(gold_steps(label)) for call in gold_calls(label, step))
     plans = {str(step): text for step, text in sorted(gold_plans(label).items())}
@@ -67,7 +67,7 @@ def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
     prediction lacks is ``missing``; one whose gold cannot be read is ``failed``.
     """
     label, history = trial.part("label"), trial.part("sub_agent_history")
-    known: Mapping[str, Any] = label if isinstance(label, Mapping) else {}
+    known: Mapping[str, Any] = label if isinstance(label, dict) else {}
     seen = set()
     for step, entry in zip(
         documented_steps(known, history), history if isinstance(history, list) else (), strict=False
@@ -78,7 +78,7 @@ def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
         yield _step_sample(
             common,
             step.id,
-            calls=() if broken and not isinstance(entry, Mapping) else tool_calls(entry.get("tool_calls")),
+            calls=() if broken and not isinstance(entry, dict) else tool_calls(entry.get("tool_calls")),
             label=step.predicted,
             text=step.text if isinstance(step.text, str) else None,
             expected=Expectation(
@@ -113,18 +113,16 @@ def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
 
 def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:
     """Return the gold calls of a step; none for a rejection or a gold turn that cannot be read."""
-    decision, _, _, fault = gold_decision(label, step)
-    if fault is not None or decision != CALL:
-        return ()
-    return expected_calls(tool_calls(label.get(f"{step}-1", label.get(step, {})).get("tool_calls")))
+    _, calls, _, _ = gold_turn(label, step)
+    return expected_calls(calls)
 
 
 def user_turns(label: Any) -> str | tuple[str, ...] | None:
     """Return what the user says in a label: a text, a tuple for several turns, None for none."""
-    if not isinstance(label, Mapping):
+    if not isinstance(label, dict):
         return None
-    turns = [label[key] for key in in_order(list(label)) if isinstance(label[key], Mapping)]
-    texts = tuple(text_of(turn.get("content")) for turn in turns if turn.get("role") == "user")
+    spoken = [key for key, turn in label.items() if isinstance(turn, dict) and turn.get("role") == "user"]
+    texts = tuple(text_of(label[key].get("content")) for key in in_order(spoken))
     return None if not texts else texts[0] if len(texts) == 1 else texts
 
 
@@ -142,7 +140,7 @@ def _plans(history: Any) -> dict[str, JSON]:
     """Return predicted plan contents by step, the last of a step."""
     found = {}
     for entry in history if isinstance(history, list | tuple) else ():
-        number = step_number(entry.get("step_id")) if isinstance(entry, Mapping) else None
+        number = step_number(entry.get("step_id")) if isinstance(entry, dict) else None
         if number is not None:
             found[str(number)] = entry.get("content")
     return found

@@ -9,11 +9,14 @@ kept raw.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from gradestack import ExpectedCall, Message, ToolCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.parameter_lists import list_schema
+
+OBJECT: Final = (dict, Mapping)
+"""What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
 
 
 def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
@@ -23,23 +26,23 @@ def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
     """
     if raw is None:
         return {}, None
-    if isinstance(raw, Mapping):
-        return dict(raw), None
     if isinstance(raw, str):
         try:
             value = loads(raw)
         except JsonProblem:
             return None, raw
         return (value if isinstance(value, dict) else None), raw
+    if isinstance(raw, OBJECT):
+        return dict(raw), None
     return None, compact(raw)
 
 
 def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | None:
     """Return the call of one ``tool_calls`` entry, None when it is not an object."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, Mapping) else raw
+    inner = function if isinstance(function, OBJECT) else raw
     name = inner.get("name")
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
     identifier = raw.get("id")
@@ -74,7 +77,7 @@ def expected_calls(calls: Iterable[ToolCall]) -> tuple[ExpectedCall, ...]:
 
 def message(raw: Any) -> Message | None:
     """Return one chat message, None when it is not an object."""
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, OBJECT):
         return None
     role, name, call_id = raw.get("role"), raw.get("name"), raw.get("tool_call_id")
     reasoning = raw.get("reasoning_content", raw.get("reasoning"))
@@ -105,7 +108,7 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        parts = (part.get("text") if isinstance(part, Mapping) else part for part in content)
+        parts = (part.get("text") if isinstance(part, OBJECT) else part for part in content)
         return " ".join(part for part in parts if isinstance(part, str))
     return ""
 
@@ -115,10 +118,10 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
     Parameters that are a list (DeepFabric's own form) are converted to JSON Schema; others that are no object are None.
     """
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, Mapping) else raw
+    inner = function if isinstance(function, OBJECT) else raw
     name, description, parameters = inner.get("name"), inner.get("description"), inner.get("parameters")
     if not isinstance(name, str):
         return None
@@ -127,5 +130,5 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     return ToolSpec(
         name=name,
         description=description if isinstance(description, str) else "",
-        parameters=parameters if isinstance(parameters, Mapping) else None,
+        parameters=parameters if isinstance(parameters, OBJECT) else None,
     )

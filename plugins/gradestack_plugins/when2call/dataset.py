@@ -88,7 +88,7 @@ def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
         raise ValueError(problem)
     question, gold = record.get("question"), record.get("correct_answer")
     answers = record.get("answers")
-    answers = answers if isinstance(answers, Mapping) else {}
+    answers = answers if isinstance(answers, dict) else {}
     tools, source = record.get("tools"), record.get("source")
     text = answers.get(gold) if isinstance(gold, str) else None
     return Row(
@@ -108,7 +108,7 @@ def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
 
 def row_uuid(record: Any) -> str | None:
     """Return a row's identifier, None unless it is non-empty text."""
-    found = record.get("uuid") if isinstance(record, Mapping) else None
+    found = record.get("uuid") if isinstance(record, dict) else None
     return found if isinstance(found, str) and found else None
 
 

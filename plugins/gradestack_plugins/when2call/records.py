@@ -47,7 +47,7 @@ def form_of(record: Mapping[str, Any]) -> Form | None:
         return None  # several runs of one item, a stability record
     if "judge_response" in record:
         return "nvidia"
-    if isinstance(record.get("doc"), Mapping):
+    if isinstance(record.get("doc"), dict):
         return "lm_eval"
     if any(f"predicted_label_{variant}" in record for variant in VARIANTS):
         return "logprob"
@@ -74,7 +74,7 @@ class Prediction:
     def item(self) -> Mapping[str, Any] | None:
         """The dataset item the record itself carries, where it does."""
         found = self.record.get("question" if self.form == "nvidia" else "doc")
-        return found if self.form in ("nvidia", "lm_eval") and isinstance(found, Mapping) else None
+        return found if self.form in ("nvidia", "lm_eval") and isinstance(found, dict) else None
 
     @property
     def model(self) -> str | None:
@@ -108,7 +108,7 @@ class Prediction:
             response = record["judge_response"]
             if isinstance(response, str):
                 return {SINGLE: judge_label(response, (NVIDIA_DIRECT,)) or response}
-            return {SINGLE: _text(response.get("classification")) if isinstance(response, Mapping) else None}
+            return {SINGLE: _text(response.get("classification")) if isinstance(response, dict) else None}
         if self.form == "lm_eval":
             pair = record.get("macro_f1")
             paired = isinstance(pair, list) and len(pair) == 2
@@ -187,6 +187,6 @@ def uuid_of(record: Mapping[str, Any], form: Form) -> str | None:
     """Return the identifier of a record, its own or that of the dataset item inside; None unless non-empty text."""
     found = record.get("uuid")
     inner = record.get({"nvidia": "question", "lm_eval": "doc"}.get(form, ""))
-    if found is None and isinstance(inner, Mapping):
+    if found is None and isinstance(inner, dict):
         found = inner.get("uuid")
     return found if isinstance(found, str) and found else None

@@ -51,7 +51,7 @@ def test_joined_lines(df, rows, tmp_path, profile):
     assert {sample.status for sample in found} == {Status.OK}
     assert (found[0].model, found[0].run, found[1].model) == ("m", 2, None)
     assert str(found[1].source) == "joined.jsonl:2"
-    assert found[0].tools is found[1].tools
+    assert found[0].tools[0] is found[1].tools[0]
 
 
 @PROFILES

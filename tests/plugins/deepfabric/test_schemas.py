@@ -1,5 +1,6 @@
-"""Tool schemas: both forms, what is checked of them, and converting each once."""
+"""Tool schemas: both forms, what is checked of them, and making each once."""
 
+import itertools
 import json
 import pickle
 import re
@@ -9,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Status, ToolSpec
-from gradestack.jsonio import JsonProblem, loads
-from gradestack_plugins.deepfabric import tables
+from gradestack_plugins.deepfabric import schemas
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert, find, signature
-from gradestack_plugins.deepfabric.tables import ToolTable, table
 
 NAN = float("nan")
 VALUES = {
@@ -184,46 +183,63 @@ def _tool(name, word, pad=""):
     return {"type": "function", "function": {"name": name, "description": "d", "parameters": schema}}
 
 
-# Each distinct list once
+# Each distinct tool once
 
 
-def test_a_list_of_tools_is_converted_once(monkeypatch):
-    """A thousand samples with three distinct lists cost three conversions, decoded from lines or not."""
-    calls = []
-    monkeypatch.setattr(tables, "convert", lambda raw, profile: calls.append(1) or convert(raw, profile))
-    lists = [[_tool(f"f{n}", "string", "x" * 400)] for n in range(3)]
-    lines = [json.dumps({"sample": {"tools": lists[n % 3]}, "recorded": n}).encode() for n in range(1000)]
-    own = ToolTable("documented")
-    specs = {id(own.convert(own.decode(line)["sample"]["tools"]).specs) for line in lines}
-    assert (len(calls), len(specs)) == (3, 3)
-    assert {id(own.convert(json.loads(line)["sample"]["tools"]).specs) for line in lines} == specs
-    assert len(calls) == 3
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_a_tool_is_made_once(profile, monkeypatch):
+    """Records whose lists of tools all differ share the tools they are made of, each converted once."""
+    read, made = [], schemas._spec
+    monkeypatch.setattr(schemas, "_spec", lambda entry, profile: read.append(1) or made(entry, profile))
+    schemas._held.cache_clear()
+    few = [_tool(f"once_{n}", "string", "x" * 400) for n in range(4)]
+    found = {}
+    for several in itertools.permutations(few):
+        for spec in convert(json.loads(json.dumps(several)), profile):
+            found.setdefault(spec.name, set()).add(id(spec))
+    assert (len(read), len(found)) == (4, 4)
+    assert all(len(objects) == 1 for objects in found.values())
 
 
-def test_tables_are_bounded(monkeypatch):
-    """A table that is full starts afresh and goes on giving right answers."""
-    monkeypatch.setattr(tables, "_MOST_TEXT", 2000)
-    monkeypatch.setattr(tables, "_MOST_ALIKE", 2)
-    own = ToolTable("documented")
-    for n in range(50):
-        head = "f" * 300 if n < 25 else f"{n}" * 300  # beginning alike, then not
-        line = json.dumps({"tools": [_tool(head[:400], "string"), _tool(f"g{n}", "integer")]}).encode()
-        tools = own.decode(line)["tools"]
-        assert own.convert(tools).specs[1].name == f"g{n}"
-    assert own._characters <= 2000
-    assert own._bytes <= 2000
-    assert len(own._by_identity) < 10
+def test_shared_tools_are_bounded():
+    """However many tools come along, and however long, a bounded number of bounded length is held."""
+    long = _tool("f", "string", "x" * 10_000)
+    assert convert([long], "documented") == convert([long], "documented")
+    assert convert([long], "documented")[0] is not convert([long], "documented")[0]
+    for n in range(5000):
+        assert convert([_tool(f"g{n}", "string")], "documented")[0].name == f"g{n}"
+    assert schemas._held.cache_info().currsize <= 4096
 
 
-def test_similar_lists_are_told_apart():
-    """true, 1 and 1.0, and lists that begin alike, are different lists."""
-    own = ToolTable("documented")
-    converted = {id(own.convert([{"name": "f", "x": value}])) for value in (1, 1.0, True, "1")}
-    assert len(converted) == 4
+def test_similar_tools_are_told_apart():
+    """true, 1 and 1.0, 0.0 and -0.0, NaN and null, and keys in another order make different tools."""
+    values = [1, 1.0, True, "1", 0.0, -0.0, NAN, None, {"a": 1, "b": 1}, {"b": 1, "a": 1}]
+    given = [{"name": "f", "parameters": {"x": value}} for value in values]
+    assert list(map(repr, convert(given * 2, "documented"))) == [
+        repr(ToolSpec(name="f", description="", parameters=entry["parameters"])) for entry in given * 2
+    ]
+
+
+def _nested(depth):
     deep = []
-    for _ in range(3000):
+    for _ in range(depth):
         deep = [deep]
-    assert own.convert([{"name": "f", "x": deep}]).specs[0].name == "f"
+    return deep
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize(
+    "value",
+    ["\ud800", 10**30, -(10**30), _nested(3000), _nested(400)],
+    ids=["surrogate", "big", "small", "deep", "flat"],
+)
+def test_tools_of_hostile_content_are_converted_too(profile, value):
+    """What cannot be compared with other tools (lone surrogates, huge integers, deep nesting) is kept as it stands."""
+    parameters = {"properties": {}, "x": value}
+    for _ in range(2):
+        (spec,) = convert([{"function": {"name": "f", "parameters": parameters}}], profile)
+        found = spec.parameters["x"]
+        assert found is value or found == value
 
 
 json_values = st.recursive(
@@ -231,43 +247,23 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=12,
 )
-keys = st.sampled_from(["tools", "sample", "recorded", "id", "é", 'a"b', ""])
-lines = st.dictionaries(
-    keys, json_values | st.lists(json_values.map(lambda value: [value, "x" * 300]), max_size=3), max_size=5
+odd_tools = st.dictionaries(
+    st.sampled_from(["function", "name", "description", "parameters", "é"]),
+    json_values | st.dictionaries(st.sampled_from(["name", "description", "parameters"]), json_values),
 )
 
 
-@given(lines, st.sampled_from([None, 1]), st.booleans())
-def test_decoding_gives_the_standard_values(value, indent, nest):
-    """Whatever a line holds and however it is spaced, the table decodes it as json does, twice in a row."""
-    value = {"sample": value, "id": 1} if nest else value
-    data = json.dumps(value, indent=indent).encode()
-    own = ToolTable("documented")
-    expected = repr(json.loads(data))
-    assert repr(own.decode(data)) == expected
-    assert repr(own.decode(data)) == expected
-
-
-@given(st.text(max_size=30).map(lambda text: '{"sample": {"tools": [' + text))
-def test_decoding_refuses_what_json_refuses(text):
-    """Broken lines give the same value or the same problem as the general decoder."""
-    data = text.encode("utf-8", "surrogatepass")
+@given(st.lists(odd_tools, max_size=3), st.sampled_from(["documented", "upstream"]))
+def test_shared_tools_are_those_made_anew(given_tools, profile):
+    """Whatever tools hold, they or their problem are what converting each by itself gives, twice in a row."""
     try:
-        expected = repr(loads(data))
-    except JsonProblem as error:
-        with pytest.raises(JsonProblem, match=re.escape(str(error))):
-            table("documented").decode(data)
+        made = repr(tuple(spec for tool in given_tools if (spec := schemas._spec(tool, profile)) is not None))
+    except SchemaProblem as error:
+        for _ in range(2):
+            with pytest.raises(SchemaProblem, match=f"^{re.escape(str(error))}$"):
+                convert(given_tools, profile)
     else:
-        assert repr(table("documented").decode(data)) == expected
-
-
-def test_repeated_keys_and_odd_encodings():
-    """The last of repeated keys wins, and other encodings of JSON are read like json reads them."""
-    own = ToolTable("documented")
-    for text in ('{"tools": [1], "tools": [2]}', '{"a": 1} ', "{}", '{ "a" :\t[] }', '{"a": NaN}'):
-        assert repr(own.decode(text.encode())) == repr(json.loads(text))
-    assert own.decode('{"a": 1}'.encode("utf-16")) == {"a": 1}
-    assert own.decode(b'{"a": "\xed\xa0\x80"}') == {"a": "\ud800"}
+        assert [repr(convert(given_tools, profile)) for _ in range(2)] == [made, made]
 
 
 def test_a_tool_is_worked_out_once():

@@ -122,12 +122,12 @@ _COUNTED = {
 
 def gold_steps(label: Any) -> list[str]:
     """Return the steps the label expects of sub-agents: keys without a dash whose entry has an ``agent_id``."""
-    if not isinstance(label, Mapping):
+    if not isinstance(label, dict):
         return []
     return [
         key
         for key, entry in label.items()
-        if isinstance(key, str) and "-" not in key and isinstance(entry, Mapping) and "agent_id" in entry
+        if isinstance(key, str) and "-" not in key and isinstance(entry, dict) and "agent_id" in entry
     ]
 
 
@@ -220,7 +220,7 @@ def documented_steps(label: Any, history: Any) -> list[Step]:
     """Return every entry of ``sub_agent_history`` with its gold; step ids may be numbers or texts."""
     if not isinstance(history, list | tuple):
         return []
-    known = label if isinstance(label, Mapping) else {}
+    known = label if isinstance(label, dict) else {}
     return [_documented_step(known, number, entry) for number, entry in enumerate(history)]
 
 
@@ -233,7 +233,7 @@ def documented_cases(label: Any) -> tuple[int, int]:
 
 
 def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
-    step = entry.get("step_id") if isinstance(entry, Mapping) else None
+    step = entry.get("step_id") if isinstance(entry, dict) else None
     if isinstance(step, bool) or not isinstance(step, int | str):
         message = f"entry {number} of sub_agent_history: expected an object with a step_id, a text or a whole number"
         return Step(id=f"entry {number}", fault=Fault(category="data", code="step_unreadable", message=message))
@@ -259,25 +259,31 @@ def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
 
 def gold_decision(label: Mapping[str, Any], step: str) -> tuple[Decision, Bag | None, JSON, Fault | None]:
     """Return (decision, calls, text, fault) of the gold turn of a step; an unknown step is a general rejection."""
+    decision, calls, text, fault = gold_turn(label, step)
+    return decision, bag_of(calls) if decision == CALL else None, text, fault
+
+
+def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[ToolCall, ...], JSON, Fault | None]:
+    """Return what :func:`gold_decision` returns, with the calls one by one."""
     key = f"{step}-1" if f"{step}-1" in label else step
     turn = label.get(key, {})
-    if not isinstance(turn, Mapping):
-        return GENERAL, None, None, _unreadable(key, f"expected an object, found {type(turn).__name__}")
+    if not isinstance(turn, dict):
+        return GENERAL, (), None, _unreadable(key, f"expected an object, found {type(turn).__name__}")
     if "tool_calls" not in turn:
         if key != step:
             return (
                 GENERAL,
-                None,
+                (),
                 None,
                 _unreadable(key, "the gold call could not be read from the scenario: no tool_calls"),
             )
         text = text_of(turn.get("content"))
-        return marked(text) or GENERAL, None, text, None
+        return marked(text) or GENERAL, (), text, None
     raw = turn["tool_calls"]
     calls = tool_calls(raw)
     if not isinstance(raw, list) or len(calls) != len(raw) or any(call.arguments is None for call in calls):
-        return GENERAL, None, None, _unreadable(key, "tool_calls: expected calls with an object as arguments")
-    return CALL, bag_of(calls), None, None
+        return GENERAL, (), None, _unreadable(key, "tool_calls: expected calls with an object as arguments")
+    return CALL, calls, None, None
 
 
 def _unreadable(key: str, message: str) -> Fault:

@@ -176,12 +176,11 @@ def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
 def gold_plans(label: Any) -> dict[int, str]:
     """Return the texts that may be gold plans, by step: assistant turns without an agent that mention ``workflow_``."""
     found = {}
-    for key, turn in label.items() if isinstance(label, Mapping) else ():
-        number = step_number(key)
-        if number is None or not isinstance(turn, Mapping) or "agent_id" in turn or turn.get("role") != "assistant":
+    for key, turn in label.items() if isinstance(label, dict) else ():
+        if not isinstance(turn, dict) or "agent_id" in turn or turn.get("role") != "assistant":
             continue
         content = turn.get("content")
-        if isinstance(content, str) and PLAN_MARK in content:
+        if isinstance(content, str) and PLAN_MARK in content and (number := step_number(key)) is not None:
             found[number] = content
     return found
 

@@ -58,7 +58,7 @@ class Trial:
 
     def part(self, name: str) -> Any:
         """Return a field of the run, None when the run is no object or lacks it."""
-        return self.run.get(name) if isinstance(self.run, Mapping) else None
+        return self.run.get(name) if isinstance(self.run, dict) else None
 
 
 @attrs.frozen(kw_only=True)

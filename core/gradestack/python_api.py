@@ -23,7 +23,7 @@ from gradestack.streaming import stream_grades
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
 from gradestack.suites.in_file import key_of
-from gradestack.suites.options import RunOptions
+from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
@@ -42,7 +42,7 @@ def run(
     cached: str | Path | None = None,
     allow_code: bool = False,
     strict: bool = False,
-    rows: bool = True,
+    rows: Rows | bool | None = None,
     engine: str | None = None,
     workers: int | None = None,
     resume: bool = False,
@@ -59,7 +59,9 @@ def run(
         cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
         allow_code: Import Python code that the suite names.
         strict: Stop at the first bad record or raising grader instead of recording it.
-        rows: Keep results.jsonl; False keeps figures, native files and pages without samples.
+        rows: What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
+            conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and
+            pages without samples.
         engine: Engine by name, whatever the suite says.
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
@@ -155,7 +157,7 @@ def grade_files(
     overrides: Iterable[str] = (),
     allow_code: bool = False,
     strict: bool = False,
-    rows: bool = True,
+    rows: Rows | bool | None = None,
     engine: str | None = None,
     workers: int | None = None,
     resume: bool = False,

@@ -6,7 +6,7 @@ import abc
 import io
 import json
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -53,6 +53,10 @@ class Report:
     pages: tuple[Path, ...] = ()
     held: IO[bytes] | None = attrs.field(default=None, eq=False, repr=False)
     """The rows of a run that wrote nothing."""
+    completed: Callable[[Iterable[dict[str, Any]]], Iterator[dict[str, Any]]] | None = attrs.field(
+        default=None, eq=False, repr=False
+    )
+    """Puts the trajectories into rows of a slim run, one after the other."""
     temporary: Path | None = attrs.field(default=None, repr=False)
     """A directory to be removed with the report."""
 
@@ -100,6 +104,11 @@ class Report:
         """Whether results.jsonl was kept; without it there are figures only."""
         return self.header.get("rows") is not False
 
+    @property
+    def has_trajectories(self) -> bool:
+        """Whether the rows of results.jsonl hold conversations; those of a slim run are left in its input."""
+        return self.header.get("rows") not in (False, "slim")
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of results.jsonl, in input order, one at a time.
 
@@ -110,14 +119,22 @@ class Report:
         rows = (self._row(number, line) for number, _, line in self._lines())
         return (row for row in rows if isinstance(row, dict))
 
-    def rows_at(self, positions: Iterable[int]) -> Iterator[dict[str, Any]]:
+    def rows_at(self, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the rows at these positions, which entries of the index have; no other row is read.
+
+        Reporters get the rows of a slim run with their ``trajectory``, read again from the input (fastest in the order
+        of the rows), or with ``trajectory_gone``, a sentence that says why it cannot be read.
+
+        Args:
+            positions: Zero-based numbers of rows.
+            trajectories: Whether they are needed; False reads no input again.
 
         Raises:
             DataError: None were kept, or the file cannot be read.
         """
         index = self.index
-        return self._rows_at([(position, index.place(position)) for position in positions])
+        rows = self._rows_at([(position, index.place(position)) for position in positions])
+        return self.completed(rows) if trajectories and self.completed is not None else rows
 
     @cached_property
     def index(self) -> RowIndex:

@@ -19,6 +19,7 @@ from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
+from gradestack.outcome.trajectories import with_trajectories
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import header
@@ -43,7 +44,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
     if options.output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
         keep_inputs(options.output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
-    if not options.rows:
+    if suite.rows == "none":
         check_without_rows(suite)
     with _Run(suite, options).staged() as run:
         return run.whole()
@@ -64,7 +65,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, started.isoformat(timespec="seconds"), timings, rows=True)
+        head = header(suite, started.isoformat(timespec="seconds"), timings)
     except BaseException:
         held.file.close()
         raise
@@ -109,7 +110,6 @@ class _Run:
             self.staging,
             self.started.isoformat(timespec="seconds"),
             strict=options.strict,
-            rows=options.rows,
             resume=options.resume,
         )
         self.loop = Loop(suite, self.recorder, self.progress, strict=options.strict)
@@ -167,8 +167,9 @@ class _Run:
         with Interruption(patient=True) as late:
             figures, head = self._figures()
         report = Report(path=staging.path, header=head, summary=figures)
+        complete = with_trajectories(report, self.suite.reader.component, self.say)
         self.progress.phase("pages")
-        pages = Pages(interrupted=True) if late.requested else write_pages(self.suite.reports, report, staging.path)
+        pages = Pages(interrupted=True) if late.requested else write_pages(self.suite.reports, complete, staging.path)
         with Interruption(patient=True):
             if pages.broken or pages.interrupted:
                 figures = with_broken_pages(figures, pages)
@@ -186,7 +187,7 @@ class _Run:
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
         figures = summary(suite, loop.merging, loop.merged, series)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, self.timings, rows=self.options.rows)
+        head = header(suite, self.recorder.started, self.timings)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:

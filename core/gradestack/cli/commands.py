@@ -31,7 +31,10 @@ def _run_options(command: Command) -> Command:
                 "--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML."
             ),
             click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it."),
-            click.option("--no-rows", is_flag=True, help="Keep no results.jsonl: figures only."),
+            click.option(
+                "--rows", type=click.Choice(["full", "slim", "none"]), help="What is kept of samples [default: full]."
+            ),
+            click.option("--no-rows", "rows", flag_value="none", help="Keep no results.jsonl: as --rows none."),
             click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
             click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
@@ -116,9 +119,9 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
     if runs is not None:
         shared["overrides"] += (f"num_runs={runs}",)
-    rows, registry = not shared.pop("no_rows"), _registry(no_plugins=shared.pop("no_plugins"))
+    registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
-    options = RunOptions(**shared, rows=rows, registry=registry, say=_say, debug=debug)
+    options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
     suite = make(options)
@@ -192,7 +195,7 @@ def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> Non
 
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
-    for page in rewrite_pages(found, _registry(no_plugins=False), formats, out):
+    for page in rewrite_pages(found, _registry(no_plugins=False), formats, out, _say):
         click.echo(f"Report: {page}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import attrs
 
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.plan import Stage
+from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.report import Report
@@ -48,7 +49,9 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     return pages
 
 
-def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], out: Path) -> list[Path]:
+def rewrite_pages(
+    report: Report, registry: Registry, formats: Iterable[str], out: Path, say: Callable[[str], None] = lambda _: None
+) -> list[Path]:
     """Write the pages of a finished run again.
 
     Args:
@@ -56,6 +59,7 @@ def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], ou
         registry: Where reporters come from.
         formats: Reporters by name; none: those the run had, with their options, else ``html`` and ``markdown``.
         out: Directory to write into.
+        say: Called with what a slim run's pages lack.
 
     Raises:
         ConfigError: No such reporter, or ``out`` cannot be written.
@@ -67,6 +71,7 @@ def rewrite_pages(report: Report, registry: Registry, formats: Iterable[str], ou
         (each["name"], each["options"]) for each in report.header.get("components", ()) if each["kind"] == "reporter"
     ]
     written: list[Path] = []
+    report = with_trajectories(report, registry, say)
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, options in chosen or [("html", {}), ("markdown", {})]:

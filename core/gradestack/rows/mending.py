@@ -24,6 +24,7 @@ def row_line(
     rule: SampleRule | None,
     signatures: Mapping[str, str],
     strict: bool,
+    slim: bool = False,
 ) -> tuple[bytes, Sample, Mapping[str, Grade]]:
     """Return a sample's line, and the sample and grades that were really written.
 
@@ -38,6 +39,7 @@ def row_line(
         rule: Per-sample rule of the gate; None: score >= 1.0.
         signatures: Name and version of each grader, by its key.
         strict: Refuse a grade that is not JSON.
+        slim: Leave the trajectory out.
 
     Raises:
         PluginError: A grade is not JSON, and the run is strict.
@@ -46,7 +48,7 @@ def row_line(
     def line(sample: Sample, grades: Mapping[str, Grade], submissions: Mapping[str, str]) -> bytes:
         score = grades[headline].score
         passed = None if score is None else passes(rule, score)
-        return row_bytes(sample, grades, headline, passed=passed, submissions=submissions)
+        return row_bytes(sample, grades, headline, passed=passed, submissions=submissions, slim=slim)
 
     try:
         return line(sample, grades, submissions), sample, grades

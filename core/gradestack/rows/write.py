@@ -121,7 +121,7 @@ class _Row(Struct, gc=False, omit_defaults=True):
     submission: str
     submissions: Any
     tools: Any
-    trajectory: Any
+    trajectory: Any = ABSENT
     usage: Usage | None = None
     cluster: str | None = None
     ended: str | None = None
@@ -211,6 +211,11 @@ def _message(message: Message) -> _Message:
     return _Message(message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls)
 
 
+def trajectory_of(sample: Sample) -> Any:
+    """Return a sample's turns as they stand in its row."""
+    return [[_message(message) for message in turn] for turn in sample.turns] if sample.turns else ()
+
+
 def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
     for text in (submissions.get(headline), sample.text, sample.label):
         if text is not None:
@@ -250,7 +255,7 @@ def _row(
         _submission(sample, submissions, headline),
         submissions or None,
         None if tools is None else [tool.name for tool in tools],
-        [[_message(message) for message in turn] for turn in sample.turns] if sample.turns else (),
+        trajectory_of(sample),
         sample.usage,
         sample.cluster,
         sample.ended,
@@ -287,8 +292,9 @@ def row_bytes(
     *,
     passed: bool | None,
     submissions: Mapping[str, str],
+    slim: bool = False,
 ) -> bytes:
-    """Return :func:`sample_row` as one line.
+    """Return :func:`sample_row` as one line; a slim one leaves the trajectory out, which must be writable all the same.
 
     Raises:
         RecursionError: Something is nested too deeply.
@@ -299,10 +305,17 @@ def row_bytes(
         _check_sample(sample)
         for grade in grades.values():
             check_grade(grade)
-        return write(_row(sample, grades, headline, passed=passed, submissions=submissions)) + b"\n"
+        row = _row(sample, grades, headline, passed=passed, submissions=submissions)
+        if slim:
+            write(row.trajectory)  # what fails in a full row fails here, too: grades do not depend on what is kept
+            row.trajectory = ABSENT
+        return write(row) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
-    return dumps(sample_row(sample, grades, headline, passed=passed, submissions=submissions)).encode() + b"\n"
+    data = sample_row(sample, grades, headline, passed=passed, submissions=submissions)
+    if slim:
+        dumps(data.pop("trajectory"))
+    return dumps(data).encode() + b"\n"
 
 
 def _check_sample(sample: Sample) -> None:

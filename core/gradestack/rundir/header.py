@@ -8,10 +8,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from gradestack._version import __version__
 from gradestack.grading.plan import Stage
+from gradestack.jsonio.values import json_data
 from gradestack.report import GENERATOR
 from gradestack.rundir.fingerprint import files_below
+from gradestack.suites.options import RECORDED
 from gradestack.suites.published import jsonable
 from gradestack.suites.spec import Suite
 
@@ -28,6 +32,19 @@ def _checksum(path: Path) -> dict[str, Any]:
     return found
 
 
+def _recording(suite: Suite) -> dict[str, Any]:
+    """Return how the trajectories of a slim run are read again: by which reader, from which paths."""
+    reader = suite.reader.component
+    options = {
+        field.name: json_data(getattr(reader, field.name), lambda value: str(Path(value).resolve()))
+        for field in (attrs.fields(type(reader)) if attrs.has(type(reader)) else ())
+        if field.init and field.name in suite.reader.options
+    }
+    given = {"inputs": list(suite.inputs.data), "dataset": suite.inputs.dataset if reader.takes_dataset else None}
+    shown = json_data(given, lambda value: str(Path(value).resolve()))
+    return {"reader": suite.reader.name, "options": options, **shown}
+
+
 def peak_memory() -> dict[str, int]:
     """Return the most memory this process has had at once, and the largest of its workers, in bytes."""
     try:
@@ -39,7 +56,7 @@ def peak_memory() -> dict[str, int]:
     return {name: resource.getrusage(kind).ru_maxrss * unit for name, kind in kinds.items()}
 
 
-def header(suite: Suite, started: str, timings: Mapping[str, Any], *, rows: bool) -> dict[str, Any]:
+def header(suite: Suite, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
     stages: list[Stage] = [suite.reader, *suite.graders, *(metric.stage for metric in suite.metrics)]
     stages += [*suite.exporters, suite.engine, *suite.reports]
@@ -52,7 +69,7 @@ def header(suite: Suite, started: str, timings: Mapping[str, Any], *, rows: bool
         "version": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
         "profile": suite.profile,
-        "rows": rows,
+        "rows": RECORDED[suite.rows],
         "components": [
             {
                 "kind": stage.kind,
@@ -66,6 +83,7 @@ def header(suite: Suite, started: str, timings: Mapping[str, Any], *, rows: bool
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": [_checksum(path) for path in files],
+        **({"recording": _recording(suite)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
         "peak_memory": peak_memory(),
     }

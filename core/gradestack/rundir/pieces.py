@@ -26,12 +26,14 @@ class RowWriter:
     signatures: Mapping[str, str]
     """Grader key -> name and version."""
     strict: bool = False
+    slim: bool = False
+    """Leave trajectories out."""
 
     @classmethod
-    def of(cls, plan: Plan, *, strict: bool) -> RowWriter:
+    def of(cls, plan: Plan, *, strict: bool, slim: bool = False) -> RowWriter:
         """Return the writer of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
-        return cls(headline=plan.headline, rule=plan.rule, signatures=signatures, strict=strict)
+        return cls(headline=plan.headline, rule=plan.rule, signatures=signatures, strict=strict, slim=slim)
 
     def line(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[bytes, Sample, Grades]:
         """Return a sample's line, and the sample and grades as they stand in it."""
@@ -43,6 +45,7 @@ class RowWriter:
             rule=self.rule,
             signatures=self.signatures,
             strict=self.strict,
+            slim=self.slim,
         )
 
 

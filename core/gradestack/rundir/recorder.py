@@ -19,6 +19,7 @@ from gradestack.rundir.memory import MemoryGuard
 from gradestack.rundir.pieces import FilePieces, RowWriter
 from gradestack.rundir.rows_file import RowsFile
 from gradestack.rundir.staging import Staging
+from gradestack.suites.options import RECORDED
 from gradestack.suites.spec import Suite
 
 
@@ -32,10 +33,11 @@ class DirectoryRecorder:
         damaged: Whether an earlier attempt's record could not be read.
     """
 
-    def __init__(self, suite: Suite, staging: Staging, started: str, *, strict: bool, rows: bool, resume: bool) -> None:
+    def __init__(self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool) -> None:
         self._suite, self._staging, self.started = suite, staging, started
-        self._strict, self._keep_rows, self._resume = strict, rows, resume
-        self.pieces = FilePieces(folder=staging.parts, rows=rows, writer=RowWriter.of(suite, strict=strict))
+        self._strict, self._keep_rows, self._resume = strict, suite.rows != "none", resume
+        writer = RowWriter.of(suite, strict=strict, slim=suite.rows == "slim")
+        self.pieces = FilePieces(folder=staging.parts, rows=self._keep_rows, writer=writer)
         self.native: dict[tuple[str, str], list[Path]] = {}
         self.damaged = False
         self._journal: Journal | None = None
@@ -52,7 +54,7 @@ class DirectoryRecorder:
         known = self._resume and self._staging.journal.is_file()
         done = 0
         if len(shards) > 1 or known:
-            mark = fingerprint(self._suite, strict=self._strict, rows=self._keep_rows)
+            mark = fingerprint(self._suite, strict=self._strict, rows=RECORDED[self._suite.rows])
             self._journal = Journal(self._staging, mark, self.started)
             if self._resume:
                 for result, offset in self._journal.take_up(shards):

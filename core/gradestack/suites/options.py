@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, get_args
 
 import attrs
 
+from gradestack.errors import ConfigError, suggest
 from gradestack.grading.progress import ProgressCallback
 from gradestack.registry import Registry
+
+Rows = Literal["full", "slim", "none"]
+"""What is kept of samples: whole rows, rows without their trajectory, or none."""
+RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": False}
+"""How header.json says it."""
+
+
+def as_rows(value: object) -> Rows | None:
+    """Return what is to be kept; True is ``full``, False is ``none``, None leaves it to the suite.
+
+    Raises:
+        ConfigError: It is none of these.
+    """
+    if value is None or isinstance(value, bool):
+        return None if value is None else "full" if value else "none"
+    for word in get_args(Rows):
+        if value == word:
+            return word  # type: ignore[no-any-return]
+    msg = f"rows: expected one of {', '.join(get_args(Rows))}; got {value!r}{suggest(value, get_args(Rows))}"
+    raise ConfigError(msg)
 
 
 @attrs.frozen(kw_only=True)
@@ -22,7 +44,7 @@ class RunOptions:
     workers: int | None = None
     output: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
     strict: bool = False
-    rows: bool = True
+    rows: Rows | None = attrs.field(default=None, converter=as_rows)
     resume: bool = False
     progress: ProgressCallback | None = None
     say: Callable[[str], None] = lambda _: None

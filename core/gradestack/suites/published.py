@@ -76,5 +76,6 @@ def published(
         config["reports"] = [short(each) for each in written]
     if "plugins" in config:
         config["plugins"] = [Path(each).name for each in config["plugins"]]
-    config.pop("engine", None)
+    for key in ("engine", "rows"):  # results do not depend on them
+        config.pop(key, None)
     return jsonable(config)  # type: ignore[no-any-return]

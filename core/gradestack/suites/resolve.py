@@ -16,7 +16,7 @@ from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise
 from gradestack.suites.local_files import LocalFiles
-from gradestack.suites.options import RunOptions
+from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import Suite, SuiteSpec
@@ -102,6 +102,7 @@ def resolve(
         name=Path(document.origin).stem,
         inputs=inputs,
         reader=reader,
+        rows=options.rows,
         dataset_reader=dataset_reader,
         exporters=exporters_for(resolver.registry, reader, graders.values()),
         config=published(document.data, inputs, reader, graders, parts.metrics),
@@ -196,6 +197,7 @@ def _suite(
     inputs: Inputs,
     reader: Stage,
     config: Mapping[str, Any],
+    rows: Rows | None = None,
     dataset_reader: Stage | None = None,
     exporters: tuple[Stage, ...] = (),
     ignored: Sequence[str] = (),
@@ -220,6 +222,7 @@ def _suite(
         max_samples=spec.max_samples or 0,
         sample_tags=frozenset(spec.sample_tags),
         headline=parts.headline,
+        rows=rows or spec.rows,
         reports=parts.reports,
         engine=parts.engine,
         duplicates=spec.duplicates or reader.component.duplicates,

@@ -12,6 +12,7 @@ from gradestack.api import Profile
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Duplicates, Plan, Stage
 from gradestack.suites.local_files import LocalFiles
+from gradestack.suites.options import Rows
 
 
 @attrs.frozen(kw_only=True)
@@ -64,6 +65,8 @@ class SuiteSpec:
     """Accepted from letta-evals suites; a live target's setup is not run."""
     reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
     engine: str | dict[str, Any] = "auto"
+    rows: Rows = "full"
+    """What is kept of samples in results.jsonl: ``slim`` leaves the trajectory out, ``none`` writes no such file."""
     duplicates: Duplicates | None = None
     """What to do with records of the same (id, model, run); default: the format's habit."""
 
@@ -77,6 +80,7 @@ class Suite(Plan):
     profile: Profile = "documented"
     gates: tuple[Gate, ...] = ()
     """The per-sample rule of the first decides which samples pass."""
+    rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
     engine: Stage
     runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it

@@ -71,6 +71,8 @@ class Conversation:
     """Messages in all."""
     left_out: int
     """Messages not shown, after those that are."""
+    gone: str = ""
+    """Why there is none, where the row did not keep it."""
 
 
 @attrs.define

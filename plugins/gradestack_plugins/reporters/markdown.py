@@ -73,7 +73,7 @@ class MarkdownReporter(Reporter):
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:
         """Yield the views of samples, without their conversations."""
-        rows = report.rows_at(entry.position for entry in entries) if entries else ()
+        rows = report.rows_at((entry.position for entry in entries), trajectories=False) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
             yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
 

@@ -118,7 +118,9 @@ def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts
         plans=tuple((name, lines(value, (), limit)) for name, value in plans if value is not None),
         calls=compare(row, limit),
         grades=_grades(row, limit),
-        conversation=conversation(row.get("trajectory"), limit, shared),
+        conversation=attrs.evolve(
+            conversation(row.get("trajectory"), limit, shared), gone=brief(as_text(row.get("trajectory_gone")), 600)
+        ),
     )
 
 

@@ -254,9 +254,9 @@ def sample_of(data: bytes, source: Source) -> Sample:
         facets=line.facets or _NOTHING,
         source=source,
     )
-    if line.usage is line.cluster is line.state is line.ended is line.trace is line.children is None:
-        return sample
     more = {name: found for name in _RARE if (found := getattr(line, name)) is not None}
+    if not more:
+        return sample
     if "usage" in more:
         more |= {"usage": usage_of(line.usage), "agent_usage": line.usage}
     return replace(sample, **more)

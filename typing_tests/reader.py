@@ -10,15 +10,18 @@ from gradestack import (
     BadRecord,
     DataError,
     Expectation,
+    ExpectedCall,
     Input,
     Inputs,
     Message,
     Reader,
+    Rule,
     Sample,
     Shard,
     Source,
     ToolCall,
     ToolSpec,
+    Usage,
 )
 from gradestack.jsonio import JsonProblem, Line, iter_lines, line_ranges, loads
 
@@ -68,7 +71,8 @@ class Lines(Reader):
             turns=((Message(role="assistant", content="that", tool_calls=(call,)),),),
             calls=(call,),
             tools=(ToolSpec(name="search"),),
-            expected=Expectation(calls=(call,)),
+            expected=Expectation(calls=(ExpectedCall(name="search", rules={"q": Rule(any_of=(1, 2))}),)),
+            usage=Usage(requests=1),
             source=source,
             facets={"tag": "x"},
         )

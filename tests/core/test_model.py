@@ -7,7 +7,9 @@ import pytest
 
 from gradestack import (
     ABSENT,
+    BadRecord,
     Expectation,
+    ExpectedCall,
     Fault,
     Grade,
     Item,
@@ -15,10 +17,12 @@ from gradestack import (
     Message,
     Outcome,
     Reason,
+    Rule,
     Sample,
     Source,
     ToolCall,
     ToolSpec,
+    Usage,
     check_grade,
     failed,
     model,
@@ -28,7 +32,24 @@ from gradestack import (
 
 
 @pytest.mark.parametrize(
-    "kind", [Expectation, Fault, Grade, Item, Key, Message, Reason, Sample, Source, ToolCall, ToolSpec]
+    "kind",
+    [
+        BadRecord,
+        Expectation,
+        ExpectedCall,
+        Fault,
+        Grade,
+        Item,
+        Key,
+        Message,
+        Reason,
+        Rule,
+        Sample,
+        Source,
+        ToolCall,
+        ToolSpec,
+        Usage,
+    ],
 )
 def test_data_is_frozen_and_named(kind):
     """Objects cannot be changed, have no dict, and are made by keyword only."""
@@ -55,10 +76,83 @@ def test_absent_is_false_and_stays_itself():
     assert pickle.loads(pickle.dumps(Reason(code="x"))).expected is ABSENT  # noqa: S301
 
 
+WHOLE = Sample(
+    id="a",
+    calls=(ToolCall(name="f", arguments={"x": [1]}, status="ok", seconds=1.5),),
+    expected=Expectation(calls=(ExpectedCall(name="f", rules={"x": Rule(any_of=(1, "1"))}, optional=True),)),
+    usage=Usage(requests=1),
+    trace={"trace_id": "t"},
+)
+
+
 def test_native_data_does_not_take_part_in_equality():
     """Two readings of a record are equal whatever their families attached."""
-    assert Sample(id="a", native=object()) == Sample(id="a", native=object())
-    assert "native=" not in repr(Sample(id="a", native=object()))
+    assert replace(WHOLE, native=object()) == replace(WHOLE, native=object())
+    assert "native=" not in repr(replace(WHOLE, native=object()))
+    source = Source(file="f")
+    assert BadRecord(source=source, reason="r", native=1) == BadRecord(source=source, reason="r", native=2)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"id": "b"},
+        {"cluster": "c"},
+        {"calls": ()},
+        {"expected": Expectation(calls=(ExpectedCall(name="f"),))},
+        {"usage": Usage(requests=2)},
+        {"state": {}},
+        {"ended": "completed"},
+        {"children": ("b",)},
+    ],
+)
+def test_samples_that_differ_in_any_other_field_are_not_equal(changes):
+    """And neither is equal to what is no sample."""
+    assert replace(WHOLE, **changes) != WHOLE
+    assert WHOLE.id != WHOLE
+    assert BadRecord(source=Source(file="f"), reason="r") != WHOLE
+
+
+def test_samples_survive_pickling():
+    """They go from process to process, with all parts and whatever was attached."""
+    sample = replace(WHOLE, native={"x": 1})
+    again = pickle.loads(pickle.dumps(sample))  # noqa: S301
+    assert again == sample
+    assert again.native == {"x": 1}
+    assert type(again.expected.calls[0].rules["x"]) is Rule
+
+
+def test_made_calls_may_be_given_as_expected_ones():
+    """Name and arguments are taken, and the text of arguments only where there are none."""
+    made = (
+        ToolCall(name="f", arguments={"x": 1}, raw_arguments='{"x": 1}', id="1", result="r", turn=2),
+        ToolCall(name="g", arguments=None, raw_arguments="{"),
+    )
+    wanted = (
+        ExpectedCall(name="f", arguments={"x": 1}),
+        ExpectedCall(name="g", arguments=None, raw_arguments="{"),
+    )
+    assert Expectation(calls=made).calls == wanted
+    assert Expectation(calls=wanted).calls is wanted
+    assert replace(Expectation(), calls=made).calls == wanted
+
+
+@pytest.mark.parametrize(
+    ("call", "plain"),
+    [
+        (ExpectedCall(name="f"), True),
+        (ExpectedCall(name="f", turn=1, group=1, requestor="user"), True),
+        (ExpectedCall(name="f", arguments=None, raw_arguments="{"), True),
+        (ExpectedCall(name="f", arguments=None), False),
+        (ExpectedCall(names=("f",)), False),
+        (ExpectedCall(name="f", optional=True), False),
+        (ExpectedCall(name="f", rules={"x": Rule()}), False),
+        (ExpectedCall(name="f", rules={}), True),
+    ],
+)
+def test_a_plain_call_is_a_name_and_arguments_to_compare(call, plain):
+    """Graders that know no more ask for this."""
+    assert call.plain is plain
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
 from gradestack_plugins.orchestrationbench.calls.arguments import Arguments, arguments_of, calls_of, fault_of
+from gradestack_plugins.orchestrationbench.calls.decisions import is_plain
 from gradestack_plugins.orchestrationbench.calls.f1 import CallFigures
 from gradestack_plugins.orchestrationbench.graphs.ged import BUDGET
 from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
@@ -230,9 +231,10 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
     found = arguments_of(sample, profile)
     if isinstance(found, Fault):
         return failed(found)
-    return (
-        skipped("no_decision", "no plain expected calls or rejection, or nothing predicted") if found is None else found
-    )
+    if found is None and not is_plain(sample.expected):
+        message = "the reference has alternatives, rules or optional calls, which this metric does not know"
+        return skipped("reference_not_plain", message)
+    return skipped("no_decision", "no expected calls or rejection, or nothing predicted") if found is None else found
 
 
 def _decision_grade(arguments: Arguments) -> Grade:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gradestack import Expectation, Outcome, Sample, Status, ToolCall
-from gradestack_plugins.orchestrationbench.graders import OrchestrationDecision
+from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, Status, ToolCall, replace
+from gradestack_plugins.orchestrationbench.graders import OrchestrationCall, OrchestrationDecision
 
 PROFILES = ["documented", "upstream"]
 AWAIT, VIOLATE = "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION"
@@ -177,3 +177,30 @@ def test_samples_of_other_readers(profile, sample, documented, upstream):
         assert grade.outcome is Outcome.SKIPPED
     else:
         assert grade.items[0].counts == {cell: 1}
+
+
+WANTED = ExpectedCall(name="f")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize(
+    "expected",
+    [
+        Expectation(calls=(WANTED,), alternatives=((),)),
+        Expectation(calls=(WANTED,), forbidden=("g",)),
+        Expectation(calls=(ExpectedCall(name="f", optional=True),)),
+        Expectation(calls=(ExpectedCall(names=("f", "g")),)),
+        Expectation(calls=(ExpectedCall(name="f", rules={"x": Rule(ignore=True)}),)),
+        Expectation(calls=(ExpectedCall(name="f", arguments=None),)),
+    ],
+    ids=["alternatives", "forbidden", "optional", "names", "rules", "arguments not compared"],
+)
+def test_a_reference_that_is_not_plain_is_skipped(profile, expected):
+    """Neither decisions nor calls can be held against it; a rejection needs no calls."""
+    sample = Sample(id="a", expected=expected, calls=(ToolCall(name="f"),))
+    for grader in (OrchestrationDecision(profile=profile), OrchestrationCall(profile=profile)):
+        grade = grader.grade(sample)
+        assert (grade.outcome, grade.score) == (Outcome.SKIPPED, None)
+        assert [reason.code for reason in grade.reasons] == ["reference_not_plain"]
+    rejected = replace(sample, expected=replace(expected, label=AWAIT), calls=(), text=AWAIT)
+    assert OrchestrationDecision(profile=profile).grade(rejected).score == 1.0

@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, ExpectedCall, Fault, Profile, Sample, ToolCall
+from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, ToolCall
 from gradestack_plugins.orchestrationbench.recorded.trial import (
     AWAITING,
     CALL,
@@ -318,8 +318,15 @@ def predict(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]
 # --- samples of other readers ---------------------------------------------------------------------------------------
 
 
+def is_plain(expected: Expectation) -> bool:
+    """Return whether a reference is one list of calls, each with a name and arguments to compare."""
+    if expected.alternatives or expected.forbidden:
+        return False
+    return all(call.plain for call in expected.calls or ())
+
+
 def sample_step(sample: Sample, profile: Profile) -> Step | None:
-    """Return a whole sample as one step, None when it has no reference or no prediction of calls.
+    """Return a whole sample as one step, None when it has no plain reference or no prediction of calls.
 
     Gold: a rejection label, else expected calls (none expected: GENERAL_REJECTION), else the label ``FC``. Predicted:
     the calls made, else a rejection label or marker in the answer, else what the profile makes of an answer without.
@@ -327,7 +334,7 @@ def sample_step(sample: Sample, profile: Profile) -> Step | None:
     calls, label = sample.expected.calls, sample.expected.label
     gold = next((name for name in REJECTIONS if name == label), None)
     if gold is None:
-        if calls is None or sample.expected.alternatives or not all(call.plain for call in calls):
+        if calls is None or not is_plain(sample.expected):
             return None
         gold = CALL if calls else GENERAL
     if sample.calls is None and sample.label is None and sample.text is None:

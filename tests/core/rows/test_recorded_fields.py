@@ -1,0 +1,130 @@
+"""What rows carry only when it was recorded."""
+
+import json
+
+import pytest
+
+from gradestack import Expectation, ExpectedCall, Grade, Message, Rule, Sample, ToolCall, Usage
+from gradestack.rows.write import row_bytes, sample_row
+
+GRADES = {"g": Grade(score=1.0)}
+
+
+def written(sample):
+    """Return a row as it is read back, the same from its bytes and from its data."""
+    row = json.loads(row_bytes(sample, GRADES, "g", passed=True, submissions={}))
+    assert row == sample_row(sample, GRADES, "g", passed=True)
+    return row
+
+
+def test_a_row_without_anything_new_has_the_keys_it_always_had():
+    """What was not recorded is not there, rather than null."""
+    calls = (ToolCall(name="f", arguments={"x": 1}),)
+    row = written(Sample(id="a", calls=calls, expected=Expectation(calls=calls), turns=((Message(role="user"),),)))
+    assert set(row) == {
+        "agent_id",
+        "agent_usage",
+        "error",
+        "expected",
+        "facets",
+        "grade",
+        "grades",
+        "model_name",
+        "passed",
+        "predicted",
+        "recorded",
+        "run",
+        "sample",
+        "source",
+        "state",
+        "status",
+        "submission",
+        "submissions",
+        "tools",
+        "trajectory",
+    }
+    assert row["expected"] == {
+        "calls": [{"name": "f", "arguments": {"x": 1}}],
+        "label": None,
+        "plan": None,
+        "text": None,
+    }
+    assert row["predicted"]["calls"] == [{"name": "f", "arguments": {"x": 1}}]
+    assert set(row["predicted"]) == {"calls", "label", "plan", "text"}
+    assert row["trajectory"] == [[{"role": "user", "content": None}]]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "row"),
+    [
+        ("cluster", "c", {"cluster": "c"}),
+        ("ended", "limit:turns", {"ended": "limit:turns"}),
+        ("trace", {"trace_id": "t"}, {"trace": {"trace_id": "t"}}),
+        ("children", ("b", "c"), {"children": ["b", "c"]}),
+        ("usage", Usage(requests=0, cost_usd=0.5), {"usage": {"requests": 0, "cost_usd": 0.5}}),
+    ],
+)
+def test_what_was_recorded_of_a_run_is_in_its_row(field, value, row):
+    """And only that."""
+    bare = written(Sample(id="a"))
+    assert field not in bare
+    assert written(Sample(id="a", **{field: value})) == bare | row
+
+
+def test_states_stand_where_they_belong():
+    """The expected one with what was expected, the one it ended in with what was predicted."""
+    row = written(Sample(id="a", state={"db": 1}, expected=Expectation(state=[2])))
+    assert (row["predicted"]["state"], row["expected"]["state"]) == ({"db": 1}, [2])
+
+
+DETAILS = {
+    "error": "late",
+    "error_type": "Timeout",
+    "turn": 0,
+    "step": 3,
+    "author": "planner",
+    "server": "files",
+    "kind": "mcp",
+    "status": "error",
+    "started": "2026-01-02T03:04:05Z",
+    "seconds": 1.5,
+}
+
+
+def test_details_of_calls_are_in_the_row():
+    """Each that was recorded, but neither id nor result, which stand in the conversation."""
+    row = written(Sample(id="a", calls=(ToolCall(name="f", id="1", result="r", **DETAILS), ToolCall(name="g"))))
+    assert row["predicted"]["calls"] == [{"name": "f", "arguments": {}, **DETAILS}, {"name": "g", "arguments": {}}]
+
+
+def test_a_reference_is_in_the_row_as_the_form_writes_it():
+    """Names, rules, alternatives, forbidden tools; defaults are left out."""
+    expected = Expectation(
+        calls=(
+            ExpectedCall(names=("f", "g"), rules={"x": Rule(any_of=(1, "1"), compare="number")}, optional=True),
+            ExpectedCall(name="h", arguments=None, turn=0, group=1, requestor="user"),
+        ),
+        alternatives=((), (ExpectedCall(name="f"),)),
+        forbidden=("rm*",),
+    )
+    row = written(Sample(id="a", expected=expected))["expected"]
+    assert row["calls"] == [
+        {
+            "name": "",
+            "names": ["f", "g"],
+            "arguments": {},
+            "rules": {"x": {"any_of": [1, "1"], "compare": "number"}},
+            "optional": True,
+        },
+        {"name": "h", "arguments": None, "turn": 0, "group": 1, "requestor": "user"},
+    ]
+    assert row["alternatives"] == [[], [{"name": "f", "arguments": {}}]]
+    assert row["forbidden"] == ["rm*"]
+
+
+def test_reasoning_is_in_the_conversation():
+    """Where there was any."""
+    turns = ((Message(role="assistant", content="x", reasoning="because"),),)
+    assert written(Sample(id="a", turns=turns))["trajectory"] == [
+        [{"role": "assistant", "content": "x", "reasoning": "because"}]
+    ]

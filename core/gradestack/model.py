@@ -99,7 +99,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One call of a tool that was made. What was not recorded is None."""
+    """One call of a tool that was made. What was not recorded is None; ``started`` is in ISO 8601."""
 
     name: str
     arguments: Mapping[str, JSON] | None = msgspec.field(default_factory=dict)
@@ -123,7 +123,6 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """How it ended; it was executed when ``ok`` or ``error``."""
     error_type: str | None = None
     started: str | None = None
-    """ISO 8601."""
     seconds: float | None = None
 
 
@@ -153,7 +152,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_f
     any_of: tuple[JSON, ...] = ()
     """Values of which one must be met, as ``compare`` says."""
     optional: bool = False
-    """The argument may be left out."""
     ignore: bool = False
     """Any value will do."""
     compare: Literal["exact", "text", "number", "set", "schema", "regex"] = "exact"

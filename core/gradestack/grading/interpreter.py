@@ -1,8 +1,7 @@
-"""The same room for recursion wherever a shard is worked on.
+"""The same room for recursion wherever a shard is worked on, and a collector that looks less often.
 
 What is nested too deeply for a recursive function depends on how deep the stack already is, which differs between a
-script, the command line, a worker process and a worker thread. So that the same records are too deep everywhere, the
-interpreter's limit is moved for the time of a shard, by what the stack holds already, but for a frame or two.
+script, a worker process and a thread. So the limit is moved for the time of a shard, by what the stack holds already.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 ROOM = 800
-"""Frames a shard's work may nest. Less than the interpreter's usual 1000: what it writes must be readable where the
-stack is deeper."""
-
+"""Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
 _ALLOCATIONS = 10_000
 """Objects made and not freed between two looks of the collector: more often, it takes a tenth of a run."""
 
@@ -36,13 +33,12 @@ def even_depth() -> Iterator[None]:
     The limit is the interpreter's, not the thread's: outside the main thread it is left as it was set, because another
     thread may be at a shard of its own, with the same stack below it.
     """
-    before, collections = sys.getrecursionlimit(), gc.get_threshold()
+    before, (often, *others) = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(before + ROOM - _room())
-    if 0 < collections[0] < _ALLOCATIONS:
-        gc.set_threshold(_ALLOCATIONS, *collections[1:])
+    gc.set_threshold(often and max(often, _ALLOCATIONS), *others)  # 0 is off
     try:
         yield
     finally:
-        gc.set_threshold(*collections)
+        gc.set_threshold(often, *others)
         if threading.current_thread() is threading.main_thread():
             sys.setrecursionlimit(before)

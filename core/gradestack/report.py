@@ -150,7 +150,7 @@ class Report:
 
     def _check_rows(self) -> None:
         if not self.has_rows:
-            msg = f"{self.path}: the run kept no rows (--no-rows)"
+            msg = f"{self.path}: the run kept no rows (rows: none)"
             raise DataError(msg)
 
     def _rows_at(self, places: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:

@@ -45,12 +45,12 @@ def test_pages_show_the_figures_and_say_why_there_are_no_samples(suite, tmp_path
 def test_rows_that_were_not_kept_cannot_be_read(suite, tmp_path, registry):
     """A clear error, at once; so for a reporter that wants them, whose page is then missing."""
     report = gradestack.run(suite | {"reports": ["dump"]}, output=tmp_path / "out", registry=registry, rows=False)
-    with pytest.raises(DataError, match=r"out: the run kept no rows \(--no-rows\)"):
+    with pytest.raises(DataError, match=r"out: the run kept no rows \(rows: none\)"):
         report.rows()
     with pytest.raises(DataError, match="kept no rows"):
         gradestack.load_report(str(tmp_path / "out")).rows()
     assert report.summary["broken"] == {
-        "reporter dump": f"DataError: {report.path}: the run kept no rows (--no-rows)"
+        "reporter dump": f"DataError: {report.path}: the run kept no rows (rows: none)"
     } or ("kept no rows" in report.summary["broken"]["reporter dump"])
 
 

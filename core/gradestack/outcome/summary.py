@@ -30,7 +30,7 @@ def check_without_rows(suite: Suite) -> None:
     if suite.num_runs is not None:
         problems.append("num_runs: runs are told apart by their rows")
     if problems:
-        msg = "no rows are kept (--no-rows), but the suite needs them"
+        msg = "no rows are kept (rows: none), but the suite needs them"
         raise ConfigError(msg, *problems)
 
 

@@ -6,9 +6,9 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from itertools import groupby
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.errors import DataError, GradestackError
 from gradestack.grading.reading import records_of, shards_of
-from gradestack.jsonio.values import loads
+from gradestack.jsonio.values import json_data, loads
 from gradestack.model import Sample, Source, Status
 from gradestack.registry import Registry
 from gradestack.report import Report
@@ -27,11 +27,10 @@ from gradestack.suites.strict import Problems, structure
 
 GONE = "trajectory_gone"
 """Key of a row whose trajectory could not be read again: one sentence that says why."""
-_PIECE = 100
-"""Rows looked up at a time."""
+_PART = 500
+"""Rows looked up at a time; their trajectories are held in memory."""
 
 Say = Callable[[str], None]
-Identity = tuple[Any, ...]
 
 
 def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Report:
@@ -42,10 +41,19 @@ def with_trajectories(report: Report, made: Reader | Registry, say: Say) -> Repo
         made: The reader of the run, or where it is found.
         say: Called once with each reason for which trajectories are not to be had.
     """
-    recording = report.header.get("recording")
-    if report.has_trajectories or not isinstance(recording, dict):
+    if report.has_trajectories or not isinstance(report.header.get("recording"), dict):
         return report
     return attrs.evolve(report, completed=Trajectories(report.header, made, say).completed)
+
+
+class _Place(NamedTuple):
+    """What tells a sample from all others of a run."""
+
+    source: tuple[str, int, int | None]
+    """File, ordinal, line."""
+    id: str
+    model: str | None
+    run: int | str | None
 
 
 class Trajectories:
@@ -58,98 +66,95 @@ class Trajectories:
     """
 
     def __init__(self, header: Mapping[str, Any], made: Reader | Registry, say: Say) -> None:
-        self._header, self._recording, self._made, self._say = header, header["recording"], made, say
+        self._files = [(Path(each["path"]), each["sha256"]) for each in header["inputs"]]
+        self._recording, self._made, self._say = header["recording"], made, say
+        self._inputs = [_input(each) for each in self._recording["inputs"]]
+        dataset = self._recording["dataset"]
+        self._dataset = _input(dataset) if dataset is not None else None
         self._told: set[str] = set()
         self._damage: dict[Path, str] = {}
-        self._starts: dict[Path, dict[str, list[tuple[int, Shard]]]] = {}
-        self._inputs = [_input(each) for each in self._recording["inputs"]]
+        self._known: dict[Path, list[tuple[Source, Shard]]] = {}
 
     def completed(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with their ``trajectory``, or with ``trajectory_gone``; fastest in the order of the input."""
-        for shard, group in groupby(map(self._placed, rows), key=lambda placed: placed[1]):
-            wanted: list[tuple[Row, str]] = []
-            for row, _, why in group:
-                wanted.append((row, why))
-                if len(wanted) == _PIECE:
-                    yield from self._read(wanted, shard)
-                    wanted = []
-            yield from self._read(wanted, shard)
+        """Yield rows with their ``trajectory``, or with ``trajectory_gone``."""
+        rows = iter(rows)
+        while part := list(islice(rows, _PART)):
+            yield from self._completed(part)
 
-    def _placed(self, row: Row) -> tuple[Row, Shard | None, str]:
-        """Return a row with the shard it was read from, or with the reason for which there is none."""
-        if row.get("status") == Status.MISSING:
-            return {**row, "trajectory": []}, None, ""
-        try:
-            return row, self._shard(row), ""
-        except (GradestackError, OSError) as error:
-            return row, None, str(error)
-
-    def _read(self, wanted: list[tuple[Row, str]], shard: Shard | None) -> Iterator[Row]:
-        found: dict[Identity, Any] = {}
-        why = "the record is not found there any more"
-        if shard is not None:
+    def _completed(self, rows: list[Row]) -> Iterator[Row]:
+        places = [_place_of(row) for row in rows]
+        wanted: dict[str, set[_Place]] = {}
+        for row, place in zip(rows, places, strict=True):
+            if place is not None and row.get("status") != Status.MISSING:
+                wanted.setdefault(place.source[0], set()).add(place)
+        found: dict[_Place, Any] = {}
+        why: dict[str, str] = {}
+        for file, there in wanted.items():
             try:
-                found = self._found({_identity_of(row) for row, _ in wanted}, shard)
+                self._find(file, there, found)
             except (GradestackError, OSError) as error:
-                why = str(error)
-        for row, problem in wanted:
-            if "trajectory" in row:
-                yield row
-            elif (trajectory := found.get(_identity_of(row))) is not None:
-                yield {**row, "trajectory": trajectory}
+                why[file] = str(error)
+        for row, place in zip(rows, places, strict=True):
+            if row.get("status") == Status.MISSING:
+                yield {**row, "trajectory": []}
+            elif place is None:
+                yield {**row, GONE: self._gone("the row does not say where it was read")}
+            elif place in found:
+                yield {**row, "trajectory": found[place]}
             else:
-                yield {**row, GONE: self._gone(problem or why)}
-
-    def _found(self, wanted: set[Identity], shard: Shard) -> dict[Identity, Any]:
-        """Return the trajectories of samples of one shard, which is read no further than needed."""
-        reader, _, index = self._plan
-        found: dict[Identity, Any] = {}
-        for record in records_of(reader, shard, index):
-            if not isinstance(record, Sample):
-                continue
-            key = _identity(record.source, record.id, record.model, record.run)
-            if key in wanted and key not in found:
-                found[key] = _as_read(record)
-                if len(found) == len(wanted):
-                    break
-        return found
+                file = place.source[0]
+                yield {**row, GONE: self._gone(why.get(file, f"{file} is read otherwise than before"))}
 
     def _gone(self, why: str) -> str:
         """Return what stands in place of a conversation."""
         if why not in self._told:
             self._told.add(why)
             self._say(f"warning: rows are slim, and conversations cannot be read again: {why}")
-        return f"The conversation was not kept in the row (rows: slim) and cannot be read again: {why}."
+        return f"The conversation was not kept with the results (rows: slim) and cannot be read again: {why}."
 
-    def _shard(self, row: Row) -> Shard:
-        """Return the shard a row's sample was read from.
+    def _find(self, file: str, wanted: set[_Place], found: dict[_Place, Any]) -> None:
+        """Add the trajectories of samples of one file, reading no more of it than needed.
 
         Raises:
-            DataError: Its input is gone or has changed, or cannot be read by the reader of the run.
+            DataError: It is gone or has changed, or cannot be read.
         """
-        source = source_of(row)
-        if source is None:
-            msg = "the row does not say where it was read"
+        given = next((each for each in self._inputs if _lies_in(file, each.shown)), None)
+        if given is None:
+            msg = f"{file} is not among the inputs on record"
             raise DataError(msg)
-        given = self._of(source.file)
-        dataset = self._recording["dataset"]
-        for each in (given, *([_input(dataset)] if dataset is not None else [])):
+        for each in filter(None, (given, self._dataset)):
             if damage := self._damaged(each):
                 raise DataError(damage)
-        starts = self._starts_of(given).get(source.file, [])
-        at = bisect_right(starts, source.ordinal, key=lambda start: start[0]) - 1
-        if at < 0:
-            msg = "the record is not found there any more"
-            raise DataError(msg)
-        return starts[at][1]
+        reader, _, index = self._plan
+        left = set(wanted)
+        for shard in self._shards(given, file, {place.source[1] for place in wanted}):
+            for record in records_of(reader, shard, index):
+                if isinstance(record, Sample) and (place := _place(record)) in left:
+                    found[place] = _as_read(record)
+                    left.discard(place)
+                    if not left:
+                        return
 
-    def _of(self, file: str) -> Input:
-        """Return the input a file of a row belongs to: itself, or the directory it lies in."""
-        for given in self._inputs:
-            if file == given.shown or file.startswith(f"{given.shown.rstrip('/')}/"):
-                return given
-        msg = f"{file} is not among the inputs on record"
-        raise DataError(msg)
+    def _shards(self, given: Input, file: str, ordinals: set[int]) -> Iterator[Shard]:
+        """Yield the shards of an input: first those that begin right before the ordinals, then the others.
+
+        Some formats are read in the order of a dataset, and may have a record in any shard.
+        """
+        known = self._beginnings(given)
+        begun = [(source.ordinal, shard) for source, shard in known if source.file == file]
+        found = {bisect_right(begun, ordinal, key=lambda each: each[0]) - 1 for ordinal in ordinals}
+        likely = [begun[at][1] for at in sorted(found) if at >= 0]
+        yield from likely
+        yield from (shard for _, shard in known if shard not in likely)
+
+    def _beginnings(self, given: Input) -> list[tuple[Source, Shard]]:
+        """Return an input's shards, each with the place of its first record; the others hold no sample."""
+        if given.path not in self._known:
+            reader, shards, index = self._plan
+            own = [shard for shard in shards if shard.input.path == given.path]
+            first = ((next(records_of(reader, shard, index), None), shard) for shard in own)
+            self._known[given.path] = [(one.source, shard) for one, shard in first if one is not None and one.source]
+        return self._known[given.path]
 
     def _damaged(self, given: Input) -> str:
         """Return what has become of an input since it was graded; "" for nothing."""
@@ -158,47 +163,30 @@ class Trajectories:
         return self._damage[given.path]
 
     def _look(self, given: Input) -> str:
-        files = [(Path(each["path"]), each["sha256"]) for each in self._header["inputs"]]
-        files = [(path, digest) for path, digest in files if path == given.path or given.path in path.parents]
-        for path, digest in files:
-            shown = given.shown if path == given.path else f"{given.shown}/{path.relative_to(given.path).as_posix()}"
+        path = given.path.resolve()
+        own = [(file, digest) for file, digest in self._files if file == path or path in file.parents]
+        for file, digest in own:
+            shown = given.shown if file == path else f"{given.shown}/{file.relative_to(path).as_posix()}"
             try:
-                with path.open("rb") as file:
-                    same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+                with file.open("rb") as opened:
+                    same = hashlib.file_digest(opened, "sha256").hexdigest() == digest
             except OSError:
                 return f"{shown} is gone"
             if not same:
                 return f"{shown} has changed since"
-        return "" if files else f"{given.shown} is gone"
-
-    def _starts_of(self, given: Input) -> Mapping[str, list[tuple[int, Shard]]]:
-        """Return file -> ordinal of the first record of each shard, and the shard; of one input."""
-        if given.path not in self._starts:
-            reader, shards, index = self._plan
-            starts = self._starts[given.path] = {}
-            for shard in shards:
-                if shard.input.path != given.path:
-                    continue
-                first = next(records_of(reader, shard, index), None)
-                if first is not None and first.source is not None:
-                    starts.setdefault(first.source.file, []).append((first.source.ordinal, shard))
-        return self._starts[given.path]
+        return "" if own else f"{given.shown} is gone"
 
     @cached_property
     def _plan(self) -> tuple[Reader, list[Shard], Any]:
         """The reader of the run, its shards of the inputs that are still there, and its index."""
-        reader = self._reader()
-        dataset = self._recording["dataset"]
+        reader = self._made if isinstance(self._made, Reader) else self._reader(self._made)
         there = tuple(each for each in self._inputs if each.path.exists())
-        inputs = Inputs(data=there, dataset=_input(dataset) if dataset is not None else None)
-        return reader, *shards_of(reader, inputs)
+        return reader, *shards_of(reader, Inputs(data=there, dataset=self._dataset))
 
-    def _reader(self) -> Reader:
-        if isinstance(self._made, Reader):
-            return self._made
+    def _reader(self, registry: Registry) -> Reader:
         name = self._recording["reader"]
         try:
-            reader: Reader = structure(self._recording["options"], self._made.load("reader", name))
+            reader: Reader = structure(self._recording["options"], registry.load("reader", name))
         except Problems as problems:
             msg = f"the reader {name!r} does not take the options of this run"
             raise DataError(msg) from problems
@@ -209,27 +197,27 @@ def _input(recorded: Mapping[str, str]) -> Input:
     return Input(path=Path(recorded["path"]), name=recorded["name"], shown=recorded["shown"])
 
 
-def source_of(row: Row) -> Source | None:
-    """Return where a row's sample was read; None when the row does not say."""
+def _lies_in(file: str, shown: str) -> bool:
+    return file == shown or file.startswith(f"{shown.rstrip('/')}/")
+
+
+def _place_of(row: Row) -> _Place | None:
+    """Return the place of a row's sample; None when the row does not say where it was read."""
     try:
-        return msgspec.convert(row.get("source"), Source)
+        source = msgspec.convert(row.get("source"), Source)
     except msgspec.ValidationError:
         return None
+    return _Place((source.file, source.ordinal, source.line), str(row["sample"]["id"]), row["model_name"], row["run"])
 
 
-def _identity_of(row: Row) -> Identity:
-    """Return what tells a row's sample from all others of its shard."""
-    return _identity(source_of(row), row["sample"]["id"], row["model_name"], row["run"])
-
-
-def _identity(source: Source | None, id_: object, model: object, run: object) -> Identity:
-    place = (None, None, None) if source is None else (source.file, source.ordinal, source.line)
-    return (*place, str(id_), model, run)
+def _place(sample: Sample) -> _Place:
+    source = sample.source or Source(file="")
+    return _Place((source.file, source.ordinal, source.line), sample.id, sample.model, sample.run)
 
 
 def _as_read(sample: Sample) -> Any:
     """Return a trajectory as it would be read back from its row; one that cannot be written was not kept either."""
     try:
-        return loads(encode(trajectory_of(sample)))
+        return loads(encode(json_data(trajectory_of(sample))))
     except (RecursionError, TypeError, ValueError):
         return []

@@ -32,16 +32,20 @@ def _checksum(path: Path) -> dict[str, Any]:
     return found
 
 
+def _absolute(path: Any) -> str:
+    return str(Path(path).absolute())
+
+
 def _recording(suite: Suite) -> dict[str, Any]:
     """Return how the trajectories of a slim run are read again: by which reader, from which paths."""
     reader = suite.reader.component
     options = {
-        field.name: json_data(getattr(reader, field.name), lambda value: str(Path(value).resolve()))
+        field.name: json_data(getattr(reader, field.name), _absolute)
         for field in (attrs.fields(type(reader)) if attrs.has(type(reader)) else ())
         if field.init and field.name in suite.reader.options
     }
     given = {"inputs": list(suite.inputs.data), "dataset": suite.inputs.dataset if reader.takes_dataset else None}
-    shown = json_data(given, lambda value: str(Path(value).resolve()))
+    shown = json_data(given, _absolute)
     return {"reader": suite.reader.name, "options": options, **shown}
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from gradestack.api import Input, Reader
 from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
-from gradestack.report import ROWS, is_run
+from gradestack.report import HEADER, ROWS, is_run
 
 _HEAD = 64 * 1024
 _MAGIC = frozenset("*?[")
@@ -166,11 +167,24 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
     if is_run(path) and not (path / ROWS).exists():
-        return f"{path}: a run without rows (--no-rows): there is nothing in it to grade again"
+        return f"{path}: a run without rows (rows: none): there is nothing in it to grade again"
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
     known = ", ".join(registry.names("reader"))
     return f"{path}: the format is not recognised; name it with --reader (known: {known})"
+
+
+def slim_runs(inputs: Iterable[Input]) -> list[str]:
+    """Return a warning for each input that is a run of ours, or its results, whose rows hold no conversation."""
+    found = []
+    for given in inputs:
+        folder = given.path if given.path.is_dir() else given.path.parent
+        if is_run(folder) and loads((folder / HEADER).read_bytes()).get("rows") == "slim":
+            found.append(
+                f"{given.shown}: a run with slim rows, which hold no conversation: graders and extractors that read it "
+                "find none; grade the input of that run instead"
+            )
+    return found
 
 
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:

@@ -155,7 +155,7 @@ def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
     run_lines(place / "runs/a.jsonl", output="run")
     (place / "run/results.jsonl").unlink()
     said = {
-        "run": "a run without rows (--no-rows): there is nothing in it to grade again",
+        "run": "a run without rows (rows: none): there is nothing in it to grade again",
         "runs/deep": "numbers recognises nothing in this directory; name the files it shall read",
     }
     with pytest.raises(DataError) as caught:

@@ -1,0 +1,205 @@
+"""Slim rows: everything but the conversation, which pages read again from the input."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, load_report
+from gradestack.outcome.pages import rewrite_pages
+from tests.core.outcomes import files_but_headers
+
+ASKED = "What is asked of record number"
+
+
+def line(number, **more):
+    messages = [{"role": "user", "content": f"{ASKED} {number}?"}, {"role": "assistant", "content": f"{number}."}]
+    return json.dumps({"id": f"t{number}", "run": 0, "messages": messages, "recorded": {"score": number / 40}, **more})
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with two files of forty records, cut into many ranges."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradestack.jsonio.records.SHARD_BYTES", 900)
+    for name, first in (("one", 0), ("two", 40)):
+        lines = [line(number % 40, id=f"t{number}") for number in range(first, first + 40)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+@pytest.fixture
+def run(place, registry):
+    """Return a function that runs the suite."""
+
+    def call(output, suite=(), **options):
+        told = []
+        content = {
+            "name": "x",
+            "target": {"paths": ["one.jsonl", "two.jsonl"]},
+            "reader": "jsonl",
+            "graders": {"g": "toy"},
+        }
+        options = {"engine": "serial", "say": told.append} | options
+        report = gradestack.run({**content, **dict(suite)}, output=output, registry=registry, **options)
+        call.told = told
+        return report
+
+    return call
+
+
+def rows_of(path):
+    return [json.loads(each) for each in (path / "results.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "engine", [{"engine": "serial"}, {"engine": "processes", "workers": 2}], ids=["serial", "processes"]
+)
+def test_all_but_the_conversation_is_the_same(run, place, engine):
+    """Rows without their trajectory; summary and pages byte for byte, on any engine."""
+    run("full")
+    report = run("slim", rows="slim", **engine)
+    assert rows_of(place / "slim") == [
+        {key: each for key, each in row.items() if key != "trajectory"} for row in rows_of(place / "full")
+    ]
+    full, slim = files_but_headers(place / "full"), files_but_headers(place / "slim")
+    assert ASKED in (place / "full/report.html").read_text()
+    assert {name for name in full if full[name] != slim.get(name)} == {"results.jsonl"}
+    assert full.keys() == slim.keys()
+    assert (report.header["rows"], report.has_rows, report.has_trajectories) == ("slim", True, False)
+    assert run.told == []
+
+
+@pytest.mark.parametrize(
+    ("suite", "option", "found"),
+    [
+        ({}, None, True),
+        ({"rows": "slim"}, None, "slim"),
+        ({"rows": "none"}, None, False),
+        ({"rows": "full"}, "slim", "slim"),
+        ({"rows": "slim"}, True, True),
+        ({"rows": "slim"}, "full", True),
+        ({"rows": "slim"}, False, False),
+        ({"rows": "slim"}, "none", False),
+    ],
+)
+def test_an_option_goes_before_the_suite(run, suite, option, found):
+    """The three words, True and False; summary.json does not say which."""
+    report = run("out", suite, rows=option)
+    assert report.header["rows"] == found
+    assert "rows" not in report.summary["config"]
+    assert report.has_rows is (found is not False)
+
+
+def test_words_are_checked(run, registry):
+    """With a suggestion, in the suite and in Python; the schema names them."""
+    with pytest.raises(
+        ConfigError, match=r"^rows: expected one of full, slim, none; got 'slin' \(did you mean 'slim'\?\)"
+    ):
+        run("out", rows="slin")
+    with pytest.raises(ConfigError) as caught:
+        run("out", {"rows": "slin"})
+    assert "expected one of full, slim, none; got 'slin' (did you mean 'slim'?)" in caught.value.problems[0]
+    from gradestack.suites.schema import suite_schema
+
+    assert suite_schema(registry)["properties"]["rows"]["enum"] == ["full", "slim", "none"]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [(["--rows", "slim"], "slim"), (["--rows", "none"], False), (["--no-rows"], False), ([], True)]
+)
+def test_the_command_line(command, place, words, found):
+    """--rows takes the three words, --no-rows is short for none."""
+    assert command("grade", "one.jsonl", "-o", "out", "--stack", "jsonl", "-q", *words).code == 0
+    assert json.loads((place / "out/header.json").read_text())["rows"] == found
+    assert command("grade", "one.jsonl", "--rows", "half").code == 2
+
+
+def test_pages_are_written_again_from_the_input(run, place, registry, monkeypatch, tmp_path_factory):
+    """From another working directory, too."""
+    run("full")
+    run("slim", rows="slim")
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    told = []
+    rewrite_pages(load_report(place / "slim"), registry, (), place / "again", told.append)
+    assert (place / "again/report.html").read_bytes() == (place / "full/report.html").read_bytes()
+    assert told == []
+
+
+@pytest.mark.parametrize("what", ["gone", "changed"])
+def test_an_input_that_is_gone_or_changed_is_said(run, place, registry, what):
+    """One sentence where the conversation would stand, one warning; conversations of other files are shown."""
+    run("slim", rows="slim")
+    file = place / "one.jsonl"
+    file.unlink() if what == "gone" else file.write_text(file.read_text().replace("asked", "ASKED"))
+    told = []
+    rewrite_pages(load_report(place / "slim"), registry, (), place / "again", told.append)
+    why = "one.jsonl is gone" if what == "gone" else "one.jsonl has changed since"
+    assert told == [f"warning: rows are slim, and conversations cannot be read again: {why}"]
+    page = (place / "again/report.html").read_text()
+    sentence = f"The conversation was not kept with the results (rows: slim) and cannot be read again: {why}."
+    assert (page.count(sentence), page.count("<h4>Conversation</h4>")) == (40, 80)
+    assert "ASKED" not in page
+
+
+def test_rows_at_reads_conversations_only_where_they_are_wanted(run, place):
+    """Reporters get whole rows; without trajectories no input is read."""
+    from gradestack.outcome.trajectories import with_trajectories
+    from gradestack.registry import discover
+
+    run("full")
+    run("slim", rows="slim")
+    report = with_trajectories(load_report(place / "slim"), discover(), print)
+    wanted = [79, 3, 41]
+    assert list(report.rows_at(wanted)) == [rows_of(place / "full")[at] for at in wanted]
+    (place / "one.jsonl").unlink()
+    assert [row.keys() & {"trajectory", "trajectory_gone"} for row in report.rows_at([3], trajectories=False)] == [
+        set()
+    ]
+
+
+def test_a_format_read_in_the_order_of_a_dataset(place, command):
+    """Its records may be in any range; those of the dataset that nobody answers have no conversation to look for."""
+    tasks = [{"uuid": f"u{number}", "question": "?", "correct_answer": "direct", "tools": []} for number in range(30)]
+    answers = [{"uuid": f"u{number}", "prediction": "direct"} for number in range(28, 0, -1)]
+    for name, content in (("tasks", tasks), ("answers", answers)):
+        (place / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in content))
+    for kept in ("full", "slim"):
+        given = ("--reader", "when2call", "--dataset", "tasks.jsonl", "--rows", kept)
+        done = command("grade", "answers.jsonl", *given, "-o", kept, "-q")
+        assert (done.code, "warning" in done.err) == (0, False), done.err
+    assert (place / "slim/report.html").read_bytes() == (place / "full/report.html").read_bytes()
+
+
+def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch):
+    """Slim rows are on record as such: full ones do not continue them."""
+    from gradestack.rundir import journal
+    from gradestack.rundir.rows_file import RowsFile
+
+    monkeypatch.setattr(journal, "PAUSE", -1.0)
+    append, count = RowsFile.append, [0]
+
+    def full(self, part):
+        count[0] += 1
+        if count[0] > 4:
+            raise OSError(28, "No space left on device", "results.jsonl")
+        return append(self, part)
+
+    run("whole", rows="slim")
+    with monkeypatch.context() as patched:
+        patched.setattr(RowsFile, "append", full)
+        with pytest.raises(gradestack.DataError, match="No space left"):
+            run("out", rows="slim")
+    with pytest.raises(ConfigError, match="cannot be continued"):
+        run("out", rows="full", resume=True)
+    assert run("out", rows="slim", resume=True).header["resumed"] == 4
+    assert files_but_headers(place / "out") == files_but_headers(place / "whole")
+
+
+def test_a_slim_run_graded_again_says_what_its_rows_lack(run, place, command):
+    """Once, and what to do; a full one says nothing."""
+    for kept in ("full", "slim"):
+        run(kept, rows=kept)
+        done = command("grade", kept, "-o", f"again-{kept}", "--reader", "letta", "--grader", "exact_match")
+        said = "a run with slim rows, which hold no conversation"
+        assert (done.out + done.err).count(said) == (kept == "slim")

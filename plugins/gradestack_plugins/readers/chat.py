@@ -15,7 +15,7 @@ from gradestack import ExpectedCall, Message, ToolCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.parameter_lists import list_schema
 
-OBJECT: Final = (dict, Mapping)
+_OBJECT: Final = (dict, Mapping)
 """What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
 
 
@@ -32,17 +32,17 @@ def parse_arguments(raw: Any) -> tuple[dict[str, Any] | None, str | None]:
         except JsonProblem:
             return None, raw
         return (value if isinstance(value, dict) else None), raw
-    if isinstance(raw, OBJECT):
+    if isinstance(raw, _OBJECT):
         return dict(raw), None
     return None, compact(raw)
 
 
 def tool_call(raw: Any, *, default_requestor: str = "assistant") -> ToolCall | None:
     """Return the call of one ``tool_calls`` entry, None when it is not an object."""
-    if not isinstance(raw, OBJECT):
+    if not isinstance(raw, _OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, OBJECT) else raw
+    inner = function if isinstance(function, _OBJECT) else raw
     name = inner.get("name")
     arguments, text = parse_arguments(inner.get("arguments", inner.get("kwargs")))
     identifier = raw.get("id")
@@ -77,7 +77,7 @@ def expected_calls(calls: Iterable[ToolCall]) -> tuple[ExpectedCall, ...]:
 
 def message(raw: Any) -> Message | None:
     """Return one chat message, None when it is not an object."""
-    if not isinstance(raw, OBJECT):
+    if not isinstance(raw, _OBJECT):
         return None
     role, name, call_id = raw.get("role"), raw.get("name"), raw.get("tool_call_id")
     reasoning = raw.get("reasoning_content", raw.get("reasoning"))
@@ -108,7 +108,7 @@ def text_of(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        parts = (part.get("text") if isinstance(part, OBJECT) else part for part in content)
+        parts = (part.get("text") if isinstance(part, _OBJECT) else part for part in content)
         return " ".join(part for part in parts if isinstance(part, str))
     return ""
 
@@ -118,10 +118,10 @@ def tool_spec(raw: Any) -> ToolSpec | None:
 
     Parameters that are a list (DeepFabric's own form) are converted to JSON Schema; others that are no object are None.
     """
-    if not isinstance(raw, OBJECT):
+    if not isinstance(raw, _OBJECT):
         return None
     function = raw.get("function")
-    inner = function if isinstance(function, OBJECT) else raw
+    inner = function if isinstance(function, _OBJECT) else raw
     name, description, parameters = inner.get("name"), inner.get("description"), inner.get("parameters")
     if not isinstance(name, str):
         return None
@@ -130,5 +130,5 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     return ToolSpec(
         name=name,
         description=description if isinstance(description, str) else "",
-        parameters=parameters if isinstance(parameters, OBJECT) else None,
+        parameters=parameters if isinstance(parameters, _OBJECT) else None,
     )

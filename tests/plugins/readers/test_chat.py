@@ -1,5 +1,7 @@
 """Lenient reading of chat shapes: nothing raises, what cannot be understood is left out or kept raw."""
 
+from types import MappingProxyType
+
 import pytest
 
 from gradestack import Message, ToolCall, ToolSpec
@@ -135,3 +137,22 @@ def test_tools_with_a_list_of_parameters():
     assert chat.tool_spec({"function": inner}) == chat.tool_spec(inner)
     empty = chat.tool_spec({"name": "f", "parameters": []})
     assert empty.parameters == {"type": "object", "properties": {}, "required": []}
+
+
+def _kept_from_change(value):
+    """The same value, with a mapping that is no dict for every object."""
+    if isinstance(value, dict):
+        return MappingProxyType({key: _kept_from_change(item) for key, item in value.items()})
+    return list(map(_kept_from_change, value)) if isinstance(value, list) else value
+
+
+def test_objects_need_not_be_dicts():
+    """Third parties may pass any mapping where JSON has an object."""
+    call = {"id": "c", "function": {"name": "f", "arguments": {"a": 1}}}
+    spoken = [{"role": "assistant", "content": [{"text": "a"}], "tool_calls": [call]}, {"role": "user", "content": "b"}]
+    (made, _), found = chat.messages(spoken), chat.messages(_kept_from_change(spoken))
+    assert [message.tool_calls for message in found] == [made.tool_calls, ()]
+    assert (chat.text_of(found[0].content), found[1].content) == ("a", "b")
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    assert chat.tool_spec(_kept_from_change(tool)) == chat.tool_spec(tool)
+    assert chat.parse_arguments(_kept_from_change({"a": 1})) == ({"a": 1}, None)

@@ -20,7 +20,6 @@ class Passed(Aggregator[State]):
     """Share of the samples that passed."""
 
     memory = "constant"
-    reads_reasons = False
 
     def start(self) -> State:
         """Return the state of nothing seen."""

@@ -11,6 +11,7 @@ from math import isfinite
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import (
@@ -330,6 +331,8 @@ def _check_sample(sample: Sample) -> None:
     for value in (sample.plan, expected.plan, sample.agent_usage, sample.state, expected.state):
         if value is not None:
             check(value)
+    if sample.usage is not None:
+        _check_numbers([value for value in astuple(sample.usage) if value is not None])
     for calls in expected.alternatives:
         _check_calls(calls)
     for turn in sample.turns:
@@ -343,9 +346,12 @@ def _check_calls(calls: Iterable[ToolCall | ExpectedCall]) -> None:
     for call in calls:
         if call.arguments:
             check(call.arguments)
-        if isinstance(call, ExpectedCall) and call.rules:
+        if isinstance(call, ToolCall):
+            if call.seconds is not None:
+                check(call.seconds)
+        elif call.rules:
             for rule in call.rules.values():
-                check(rule.any_of)
+                check((rule.tolerance, *rule.any_of))
 
 
 def check_grade(of: Grade | Item) -> None:

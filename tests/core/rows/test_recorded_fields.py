@@ -1,6 +1,7 @@
 """What rows carry only when it was recorded."""
 
 import json
+import math
 
 import pytest
 
@@ -128,3 +129,21 @@ def test_reasoning_is_in_the_conversation():
     assert written(Sample(id="a", turns=turns))["trajectory"] == [
         [{"role": "assistant", "content": "x", "reasoning": "because"}]
     ]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda value: Sample(id="a", calls=(ToolCall(name="f", seconds=value),)),
+        lambda value: Sample(id="a", usage=Usage(cost_usd=value, input_tokens=1)),
+        lambda value: Sample(
+            id="a", expected=Expectation(calls=(ExpectedCall(name="f", rules={"x": Rule(tolerance=value)}),))
+        ),
+    ],
+    ids=["seconds", "cost", "tolerance"],
+)
+def test_numbers_that_are_none_do_not_become_null(sample, value):
+    """NaN and infinities in numbers of the model are written as texts, as everywhere else."""
+    line = row_bytes(sample(value), {"q": Grade(score=1.0)}, "q", passed=True, submissions={})
+    assert (b'"NaN"' if math.isnan(value) else b'"Infinity"') in line

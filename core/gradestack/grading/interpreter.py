@@ -15,7 +15,7 @@ from contextlib import contextmanager
 ROOM = 800
 """Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
 _ALLOCATIONS = 10_000
-"""Objects made and not freed between two looks of the collector: more often, it takes a tenth of a run."""
+"""Objects made and not freed between two looks of the collector: more often, it takes a fifteenth of a run."""
 
 
 def _room(depth: int = 0) -> int:

@@ -167,7 +167,7 @@ _known: dict[Profile, dict[int, _Known]] = {"documented": {}, "upstream": {}}
 
 
 def _look_up(spec: ToolSpec, profile: Profile) -> _Known:
-    """Return what is known of a tool, worked out once per tool object: anew for each sample, it is a third of a run.
+    """Return what is known of a tool, worked out once per tool object and not anew for every sample.
 
     Readers share one object among all samples with the same tool, so that looking it up by identity suffices. The entry
     holds the object, so an identity cannot be taken over by another one.

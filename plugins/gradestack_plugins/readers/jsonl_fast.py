@@ -26,8 +26,7 @@ _NOTHING: dict[str, Any] = {}
 _NO_EXPECTATION = Expectation()
 _OK = Status.OK
 _tools: dict[bytes, ToolSpec] = {}
-"""Tools met before, by their text: records of one benchmark repeat the same few, and decoding them would take as long
-as all else of a record."""
+"""Tools met before, by their text: records repeat the same few, and decoding them adds half to a line."""
 
 
 class Unusual(Exception):

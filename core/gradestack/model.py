@@ -147,13 +147,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):
-    """What one expected argument may be, where it is not simply equal to one value."""
+    """What an argument may be that is not simply compared: ``optional`` may be left out, ``ignore`` takes any value."""
 
     any_of: tuple[JSON, ...] = ()
     """Values of which one must be met, as ``compare`` says."""
     optional: bool = False
     ignore: bool = False
-    """Any value will do."""
     compare: Literal["exact", "text", "number", "set", "schema", "regex"] = "exact"
     tolerance: float | None = None
     """Of numbers: the largest difference that is none."""
@@ -178,6 +177,12 @@ class ExpectedCall(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_u
     group: int | None = None
     """Calls of one group come in any order, groups in theirs."""
     requestor: str | None = None
+
+    @classmethod
+    def of(cls, call: ToolCall) -> ExpectedCall:
+        """Return a call that was made as one that should be."""
+        raw = call.raw_arguments if call.arguments is None else None
+        return cls(name=call.name, arguments=call.arguments, raw_arguments=raw)
 
     @property
     def plain(self) -> bool:
@@ -208,14 +213,8 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_un
     def __post_init__(self) -> None:
         made: tuple[Any, ...] = self.calls or ()
         if made and type(made[0]) is ToolCall:
-            msgspec.structs.force_setattr(self, "calls", tuple(map(_expected, made)))
-
-
-def _expected(call: Any) -> ExpectedCall:
-    if isinstance(call, ExpectedCall):
-        return call
-    raw = call.raw_arguments if call.arguments is None else None
-    return ExpectedCall(name=call.name, arguments=call.arguments, raw_arguments=raw)
+            expected = [ExpectedCall.of(each) if type(each) is ToolCall else each for each in made]
+            msgspec.structs.force_setattr(self, "calls", tuple(expected))
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True, omit_defaults=True):

@@ -18,8 +18,8 @@ from gradestack.grading.progress import ProgressCallback
 from gradestack.model import BadRecord, Grade, Sample
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
+from gradestack.rundir.handed import stream_grades
 from gradestack.runner import grade_suite, run_suite
-from gradestack.streaming import stream_grades
 from gradestack.suites.document import Document, read_yaml
 from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
 from gradestack.suites.in_file import key_of

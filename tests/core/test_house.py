@@ -30,7 +30,6 @@ LAYERS = [
     "api",
     "registry",
     "grading",
-    "streaming",
     "jsonio",
     "records",
     "rows",

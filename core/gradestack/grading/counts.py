@@ -80,7 +80,6 @@ def merge_tallies(left: Tally, right: Tally) -> Tally:
 
 _MOST_DIFFERENT = 4096
 """Different scores counted before they are settled."""
-_GRADED = Outcome.GRADED
 _Told = tuple[str, bool, Outcome, float | None]
 """What the tally wants to know of a grade: model, whether the recorded run did not fail, outcome, score."""
 

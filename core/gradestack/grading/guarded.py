@@ -39,14 +39,13 @@ def guarded_grades(
             finally:
                 if _forked:
                     os._exit(0)
-            sound = isinstance(grade, Grade)
-            problem = check_grade(grade) if sound else f"returned {type(grade).__name__}, not a Grade"
+            flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
             into.append(_raised(stage, sample, error, strict=strict))
             continue
-        into.append(grade if problem is None else _unsound(stage, sample, problem, strict=strict))
+        into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
 
 
 def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:

@@ -27,18 +27,20 @@ def _room(depth: int = 0) -> int:
 
 
 @contextmanager
-def even_depth() -> Iterator[None]:
-    """Leave the code inside the same room for recursion, however deep it is called.
+def for_a_shard() -> Iterator[None]:
+    """Leave the code inside the same room for recursion, however deep it is called, and collect garbage less often.
 
     The limit is the interpreter's, not the thread's: outside the main thread it is left as it was set, because another
     thread may be at a shard of its own, with the same stack below it.
     """
-    before, (often, *others) = sys.getrecursionlimit(), gc.get_threshold()
+    before, collections = sys.getrecursionlimit(), gc.get_threshold()
     sys.setrecursionlimit(before + ROOM - _room())
-    gc.set_threshold(often and max(often, _ALLOCATIONS), *others)  # 0 is off
+    often = 0 < collections[0] < _ALLOCATIONS  # 0 is never
+    gc.set_threshold(_ALLOCATIONS if often else collections[0], *collections[1:])
     try:
         yield
     finally:
-        gc.set_threshold(often, *others)
+        if often:  # otherwise another thread may have set it
+            gc.set_threshold(*collections)
         if threading.current_thread() is threading.main_thread():
             sys.setrecursionlimit(before)

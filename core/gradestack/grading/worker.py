@@ -13,7 +13,7 @@ import attrs
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.guarded import TRACEBACKS
-from gradestack.grading.interpreter import even_depth
+from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.reading import records_of
@@ -71,7 +71,7 @@ class Worker(Assignment):
         with (
             Interruption() as interruption,
             Blocks(self, shard, result, interruption) as blocks,
-            even_depth(),
+            for_a_shard(),
         ):
             reported = 0
             take, noting, progress = blocks.take, self.noting, self.progress

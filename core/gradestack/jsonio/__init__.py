@@ -1,5 +1,6 @@
 """JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
 
+from gradestack.jsonio.lenient import as_count, as_list, as_map, as_number, as_text, is_number, same
 from gradestack.jsonio.lines import SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
 from gradestack.jsonio.lists import Range, iter_list, list_ranges
 from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
@@ -13,9 +14,15 @@ __all__ = [
     "Layout",
     "Line",
     "Range",
+    "as_count",
+    "as_list",
+    "as_map",
+    "as_number",
+    "as_text",
     "compact",
     "dumps",
     "first_records",
+    "is_number",
     "iter_lines",
     "iter_list",
     "iter_records",
@@ -24,4 +31,5 @@ __all__ = [
     "loads",
     "numbered_lines",
     "record_ranges",
+    "same",
 ]

@@ -137,16 +137,16 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
     return text
 
 
+def _short(value: Any) -> str:
+    kind = type(value)
+    return _quoted(value) if kind is str else repr(value) if kind is int else _compact(value)
+
+
 def compact(value: Any) -> str:
     """Return one-line JSON in the value's own key order, for messages."""
-    kind = type(value)
-    if kind is str:
-        return _quoted(value)
-    if kind is int:
-        return repr(value)
     try:
-        if kind is dict and set(map(type, value)) == {str}:  # the encoder takes three times as long
-            return f"{{{', '.join([f'{_quoted(key)}: {compact(item)}' for key, item in value.items()])}}}"
-        return _compact(value)
+        if type(value) is dict and set(map(type, value)) == {str}:  # the encoder takes three times as long
+            return f"{{{', '.join([f'{_quoted(key)}: {_short(item)}' for key, item in value.items()])}}}"
+        return _short(value)
     except (TypeError, ValueError, RecursionError):
         return repr(value)

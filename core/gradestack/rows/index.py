@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from bisect import bisect_right
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
+from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
 from gradestack.jsonio.values import compact
 
 MOST_REASONS = 2000
@@ -204,7 +204,7 @@ class RowIndex:
     def _count(self, key: str, reasons: list[_Reason], fault: Mapping[str, Any] | None) -> None:
         found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}
         if fault:
-            found[key, _as_text(fault.get("code")) or "fault", _as_text(fault.get("type")) or ""] = None
+            found[key, as_text(fault.get("code")) or "fault", as_text(fault.get("type")) or ""] = None
         for _, code, subject in found:
             reason = (key, code[:_LONGEST_REASON], subject[:_LONGEST_REASON])
             if reason in self.reasons or len(self.reasons) < MOST_REASONS:
@@ -237,53 +237,31 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, _Grade]:
     """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
     passed, state = row.get("passed"), row.get("state")
     found = _Row(
-        sample=_Task(_as_name(_as_map(row.get("sample")).get("id"))),
+        sample=_Task(_as_name(as_map(row.get("sample")).get("id"))),
         run=_as_name(row.get("run")),
         model_name=_as_name(row.get("model_name")),
-        state=_as_text(state),
+        state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
     )
     head = row.get("grade")
-    grades = [(key, _odd_grade(_as_map(each)), each == head) for key, each in _as_map(row.get("grades")).items()]
-    return found, grades, _odd_grade(_as_map(head))
+    grades = [(key, _odd_grade(as_map(each)), each == head) for key, each in as_map(row.get("grades")).items()]
+    return found, grades, _odd_grade(as_map(head))
 
 
 def _odd_grade(grade: Mapping[str, Any]) -> _Grade:
     return _Grade(
-        _as_number(grade.get("score")),
-        _as_text(grade.get("state")),
-        dict(_as_map(grade.get("fault"))),
+        as_number(grade.get("score")),
+        as_text(grade.get("state")),
+        dict(as_map(grade.get("fault"))),
         _odd_reasons(grade),
-        [_Item(_odd_reasons(_as_map(item))) for item in _as_list(grade.get("items"))],
+        [_Item(_odd_reasons(as_map(item))) for item in as_list(grade.get("items"))],
     )
 
 
 def _odd_reasons(of: Mapping[str, Any]) -> list[_Reason]:
-    found = map(_as_map, _as_list(of.get("reasons")))
-    return [_Reason(_as_text(each.get("code")), _as_text(each.get("subject"))) for each in found]
-
-
-def _as_map(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _as_text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
+    found = map(as_map, as_list(of.get("reasons")))
+    return [_Reason(as_text(each.get("code")), as_text(each.get("subject"))) for each in found]
 
 
 def _as_name(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else compact(value)
-
-
-def _as_number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        found = float(value)
-    except OverflowError:
-        return None
-    return found if math.isfinite(found) else None

@@ -176,15 +176,18 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
 
 def slim_runs(inputs: Iterable[Input]) -> list[str]:
     """Return a warning for each input that is a run of ours, or its results, whose rows hold no conversation."""
-    found = []
-    for given in inputs:
-        folder = given.path if given.path.is_dir() else given.path.parent
-        if is_run(folder) and loads((folder / HEADER).read_bytes()).get("rows") == "slim":
-            found.append(
-                f"{given.shown}: a run with slim rows, which hold no conversation: graders and extractors that read it "
-                "find none; grade the input of that run instead"
-            )
-    return found
+    folders = {given: given.path if given.path.is_dir() else given.path.parent for given in inputs}
+    slim = {folder for folder in set(folders.values()) if is_run(folder) and _is_slim(folder)}
+    return [
+        f"{given.shown}: a run with slim rows, which hold no conversation: graders and extractors that read it "
+        "find none; grade the input of that run instead"
+        for given, folder in folders.items()
+        if folder in slim
+    ]
+
+
+def _is_slim(run: Path) -> bool:
+    return bool(loads((run / HEADER).read_bytes()).get("rows") == "slim")
 
 
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:

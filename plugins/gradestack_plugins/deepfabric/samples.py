@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, Literal, NamedTuple
 
-from gradestack import ABSENT, JSON, Expectation, Fault, Message, Profile, Sample, Source, Status, ToolSpec
+from gradestack import (
+    ABSENT,
+    JSON,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Message,
+    Profile,
+    Sample,
+    Source,
+    Status,
+    ToolSpec,
+)
 from gradestack_plugins.deepfabric.records import RecordProblem, Truth, lenient_truth, strict_truth
 from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, read_reply
 from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
-from gradestack_plugins.readers.chat import expected_calls
 
 Validation = Literal["strict", "lenient"]
 PROCESSING_ERROR: Final = "processing_error"
@@ -145,7 +156,7 @@ def build(
         calls=reply.calls if reply is not None else None,
         text=reply.content if reply is not None else None,
         tools=converted.specs if converted is not None and known and not converted.problem else None,
-        expected=Expectation(calls=expected_calls(truth.calls), text=truth.answer)
+        expected=Expectation(calls=tuple(map(ExpectedCall.of, truth.calls)), text=truth.answer)
         if truth is not None
         else _NOTHING_EXPECTED,
         status=Status.OK if fault is None else Status.MISSING if answer is ABSENT else Status.FAILED,

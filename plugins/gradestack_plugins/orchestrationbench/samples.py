@@ -11,7 +11,7 @@ from gradestack import JSON, Expectation, ExpectedCall, Fault, Sample, Status, T
 from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, gold_decision, gold_steps, gold_turn
 from gradestack_plugins.orchestrationbench.plans.steps import gold_plans, step_number
 from gradestack_plugins.orchestrationbench.recorded.trial import CALL, Trial
-from gradestack_plugins.readers.chat import expected_calls, messages, text_of, tool_calls
+from gradestack_plugins.readers.chat import messages, text_of, tool_calls
 
 
 @attrs.frozen(kw_only=True)
@@ -114,7 +114,7 @@ def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
 def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:
     """Return the gold calls of a step; none for a rejection or a gold turn that cannot be read."""
     _, calls, _, _ = gold_turn(label, step)
-    return expected_calls(calls)
+    return tuple(map(ExpectedCall.of, calls))
 
 
 def user_turns(label: Any) -> str | tuple[str, ...] | None:

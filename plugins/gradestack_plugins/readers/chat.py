@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gradestack import ExpectedCall, Message, ToolCall, ToolSpec
+from gradestack import Message, ToolCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.parameter_lists import list_schema
 
@@ -61,18 +61,6 @@ def tool_calls(raw: Any) -> tuple[ToolCall, ...]:
     if not isinstance(raw, list | tuple):
         return ()
     return tuple(call for entry in raw if (call := tool_call(entry)) is not None)
-
-
-def expected_calls(calls: Iterable[ToolCall]) -> tuple[ExpectedCall, ...]:
-    """Return calls as a reference."""
-    return tuple(
-        ExpectedCall(
-            name=call.name,
-            arguments=call.arguments,
-            raw_arguments=call.raw_arguments if call.arguments is None else None,
-        )
-        for call in calls
-    )
 
 
 def message(raw: Any) -> Message | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from gradestack import Expectation, ExpectedCall, Message, Sample, Source, Status, ToolCall, ToolSpec, Usage, replace
+from gradestack import Expectation, ExpectedCall, Message, Sample, Source, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
@@ -24,7 +24,6 @@ _MOST_TOOLS = 4096
 _LARGEST_TOOL = 32 * 1024
 _NOTHING: dict[str, Any] = {}
 _NO_EXPECTATION = Expectation()
-_OK = Status.OK
 _tools: dict[bytes, ToolSpec] = {}
 """Tools met before, by their text: records repeat the same few, and decoding them adds half to a line."""
 
@@ -39,7 +38,7 @@ class _Function(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     kwargs: Any = None
 
 
-class CallDetails(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defaults=True, kw_only=True):
+class CallDetails(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     """What the form may say of a call that was made, beyond name, arguments, id and requestor."""
 
     result: Any = None

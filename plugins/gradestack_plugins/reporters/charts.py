@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradestack import ScoreBins
+from gradestack.jsonio import as_map, as_number
 from gradestack_plugins.reporters.blocks import Bar, Figure, Histogram, Point, Series
 from gradestack_plugins.reporters.estimates import amount, interval
 from gradestack_plugins.reporters.index import shade
-from gradestack_plugins.reporters.lenient import as_map, as_number
 from gradestack_plugins.reporters.text import brief, number, percent
 
 _MOST_BARS = 60

@@ -8,9 +8,8 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsonio import compact
+from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.reporters.jsonview import spread
-from gradestack_plugins.reporters.lenient import as_list, as_map, as_text
 from gradestack_plugins.reporters.text import Cut, brief, cut
 
 _MOST_MESSAGES = 200

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.reporters.blocks import Figure
-from gradestack_plugins.reporters.lenient import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number, title
 
 _FIRST = ("value", "mean", "average", "avg", "score", "accuracy", "rate", "total", "n", "count", "min", "max")

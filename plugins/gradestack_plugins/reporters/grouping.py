@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gradestack.jsonio import as_map, is_number
 from gradestack_plugins.reporters.estimates import ERRORS, INTERVALS
-from gradestack_plugins.reporters.lenient import as_map, is_number
 from gradestack_plugins.reporters.text import title
 
 

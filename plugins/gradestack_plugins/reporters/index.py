@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from gradestack import Report, RowEntry, RowIndex
-from gradestack_plugins.reporters.lenient import as_list, as_map, as_number, as_text
+from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.text import brief, number
 
 TENTHS = tuple(step / 10 for step in range(11))

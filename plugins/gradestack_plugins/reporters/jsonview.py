@@ -8,8 +8,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.reporters.lenient import same
+from gradestack.jsonio import JsonProblem, compact, loads, same
 
 Path = tuple[str, ...]
 """Place in a value: the decoded parts of a JSON pointer."""

@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 
 from gradestack import Report, RowIndex
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
 from gradestack_plugins.reporters.estimates import amount, figure, interval
 from gradestack_plugins.reporters.index import Lost, lost
 from gradestack_plugins.reporters.jsonview import Line, lines
-from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.shapes import blocks_of, pull
 from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number, percent, title
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsonio import compact
+from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.reporters.calls import Comparison, compare, reason_text
 from gradestack_plugins.reporters.conversation import Conversation, SharedTexts, conversation
 from gradestack_plugins.reporters.estimates import order
 from gradestack_plugins.reporters.index import Entry, all_reasons, outcome, score, shade
 from gradestack_plugins.reporters.jsonview import Line, lines
-from gradestack_plugins.reporters.lenient import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.text import Cut, brief, cut, number, title, token
 
 _MOST_ITEMS = 200

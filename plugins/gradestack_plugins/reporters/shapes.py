@@ -17,11 +17,11 @@ from typing import Any
 
 import attrs
 
+from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Cell, Figure, Figures, Section, Table, Words
 from gradestack_plugins.reporters.estimates import REASONS, amount, figure, order
 from gradestack_plugins.reporters.grouping import by_label, with_errors
-from gradestack_plugins.reporters.lenient import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.reporters.text import brief, number, title
 
 _BAND_TEXTS = ("band", "label", "name", "meaning", "text", "interpretation", "description")

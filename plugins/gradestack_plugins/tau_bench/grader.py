@@ -149,7 +149,7 @@ class TauPartial(Grader):
 
     def _scored(self, expected: Sequence[Named], made: Sequence[Named], parts: Parts) -> Grade:
         """Grade the calls made by the calls expected, at least one."""
-        budget, lost = Budget(), Losses()
+        budget, listing, lost = Budget(), Budget(), Losses()
         items = []
         total, called = 0.0, 0
         for index, call in enumerate(expected):
@@ -167,7 +167,7 @@ class TauPartial(Grader):
                     gold=gold,
                     label=None if place is None else gold,
                     parts={} if place is None else {"argument_similarity": close},
-                    reasons=() if close == 1.0 else lost.add(_reasons(call, made, place, lost)),
+                    reasons=() if close == 1.0 else lost.add(_reasons(call, made, place, listing)),
                     metadata={"call": place},
                 )
             )

@@ -7,7 +7,6 @@ from typing import Any
 
 from gradestack import ABSENT, Reason
 from gradestack.jsonio import compact
-from gradestack_plugins.tau_bench.similarity import MAX_COMPARISONS, Budget
 
 MAX_REASONS = 50
 """Reasons kept per sample; one more says how many were left out."""
@@ -15,13 +14,12 @@ _SHOWN_REASONS = 3
 _SHOWN_CHARACTERS = 80
 
 
-class Losses(Budget):
-    """The first reasons of a sample, and how many more there were; with comparisons of its own to find them."""
+class Losses:
+    """The first reasons of a sample, and how many more there were."""
 
     __slots__ = ("_kept", "_more")
 
     def __init__(self) -> None:
-        self.left = MAX_COMPARISONS
         self._kept: list[Reason] = []
         self._more = 0
 

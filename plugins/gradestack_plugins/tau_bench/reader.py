@@ -29,7 +29,7 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import Element, Layout, Range, compact
-from gradestack_plugins.readers.chat import expected_calls, messages, text_of, tool_calls
+from gradestack_plugins.readers.chat import messages, text_of, tool_calls
 from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
@@ -182,7 +182,7 @@ def _expected_calls(task: dict[str, Any]) -> tuple[ExpectedCall, ...] | None:
     if not isinstance(actions, list):
         return None
     calls = tool_calls(actions)
-    return expected_calls(calls) if len(calls) == len(actions) else None
+    return tuple(map(ExpectedCall.of, calls)) if len(calls) == len(actions) else None
 
 
 def _recorded(record: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:

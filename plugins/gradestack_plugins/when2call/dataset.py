@@ -9,7 +9,7 @@ import attrs
 
 from gradestack import Expectation, ExpectedCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.readers.chat import expected_calls, tool_call, tool_spec
+from gradestack_plugins.readers.chat import tool_call, tool_spec
 from gradestack_plugins.when2call.labels import LABELS
 
 
@@ -58,7 +58,7 @@ def _calls(gold: str, answers: Mapping[str, Any]) -> tuple[ExpectedCall, ...] | 
     if gold != "tool_call":
         return ()
     call = tool_call(_decoded(answers.get("tool_call")))
-    return expected_calls([call]) if call is not None and call.name else None
+    return (ExpectedCall.of(call),) if call is not None and call.name else None
 
 
 def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:

@@ -3,6 +3,7 @@
 import json
 
 import jsonschema
+import msgspec
 import pytest
 
 from gradestack import (
@@ -19,6 +20,8 @@ from gradestack import (
     Usage,
 )
 from gradestack_plugins.readers.jsonl import JsonLines
+from gradestack_plugins.readers.jsonl_fast import CallDetails
+from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA
 
 VALID = jsonschema.Draft202012Validator(JsonLines.json_schema()).is_valid
 
@@ -238,3 +241,12 @@ def test_the_second_version_is_that_of_the_schema():
     assert not VALID({**line, "version": 3})
     assert not VALID({**line, "predicted": [{"name": "f", "status": "completed"}]})
     assert not VALID({**line, "expected": [{"name": "f", "rules": {"x": {"any": [1]}}}]})
+
+
+def test_the_form_has_every_detail_of_a_call():
+    """What a call of the model can say can be written in the form, in the quick way and in the schema."""
+    details = {field.name: field.type for field in msgspec.structs.fields(ToolCall)}
+    for name in ("name", "arguments", "raw_arguments", "id", "requestor"):
+        del details[name]
+    assert {field.name: field.type for field in msgspec.structs.fields(CallDetails)} == details
+    assert set(details) <= set(SAMPLE_SCHEMA["$defs"]["made"]["anyOf"][0]["properties"])

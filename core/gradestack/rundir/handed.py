@@ -1,4 +1,4 @@
-"""Grades handed to the caller as they are made: one sample after the other, nothing kept."""
+"""The recorder that hands grades to the caller as they are made: one sample after the other, nothing kept."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.dataset import unanswered
-from gradestack.grading.interpreter import even_depth
+from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
 from gradestack.grading.progress import ProgressCount
@@ -80,7 +80,7 @@ def _graded(
     with Blocks(worker, shard, result) as blocks:
         more = True
         while more:
-            with even_depth():
+            with for_a_shard():
                 more = _next_block(records, blocks, handed)
             yield from handed.ready
             yield from handed.bad

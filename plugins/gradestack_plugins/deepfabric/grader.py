@@ -148,7 +148,7 @@ class DeepFabric(Grader):
         wanted = expected[0] if expected else None
         made = calls[0] if calls else None
         if sample.expected.alternatives or sample.expected.forbidden or (wanted is not None and self._open(wanted)):
-            message = "the reference has alternatives, rules or optional calls, which this metric does not know"
+            message = "the reference is more than a list of names and arguments, which this metric does not know"
             return skipped("reference_not_plain", message)
         if made is not None and made.arguments is None:
             return self._error(sample, _undecoded(made))

@@ -35,7 +35,7 @@ Parts = dict[str, float | None]
 
 Named = Call | ExpectedCall | ToolCall
 """What has a name and arguments."""
-_NOT_PLAIN = "the reference has alternatives, rules or optional calls, which partial credit does not know"
+_NOT_PLAIN = "the reference is more than a list of names and arguments, which partial credit does not know"
 
 
 @attrs.frozen(kw_only=True)

@@ -12,10 +12,11 @@ from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
 from gradestack.grading.progress import ProgressCount
-from gradestack.grading.recording import Grades, InProcess
+from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.model import BadRecord, Sample
+from gradestack.rundir.in_process import InProcess
 
 
 class _Handed(InProcess):
@@ -25,7 +26,9 @@ class _Handed(InProcess):
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []
 
-    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+    def row(
+        self, sample: Sample, recorded: None, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
         self.ready.append((sample, grades))
         return sample, grades
 

@@ -16,6 +16,7 @@ _NAMES = {
     "Memory Profile Reader ResultT Shard",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError suggest",
     "grading.progress": "Progress",
+    "intervals": "Estimate Interval interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "plugin_errors": "error_text",
@@ -28,6 +29,7 @@ _NAMES = {
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",
     "suites.local_files": "load_file",
+    "task_cells": "CellsState ExactCell TaskCells counted_cells rounded_cells",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -23,6 +23,11 @@ from gradestack.errors import LostEngineError as LostEngineError
 from gradestack.errors import PluginError as PluginError
 from gradestack.errors import suggest as suggest
 from gradestack.grading.progress import Progress as Progress
+from gradestack.intervals import Estimate as Estimate
+from gradestack.intervals import Interval as Interval
+from gradestack.intervals import interval as interval
+from gradestack.intervals import jackknife as jackknife
+from gradestack.intervals import t_quantile as t_quantile
 from gradestack.model import ABSENT as ABSENT
 from gradestack.model import JSON as JSON
 from gradestack.model import LARGEST_SCORE as LARGEST_SCORE
@@ -71,3 +76,8 @@ from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
 from gradestack.suites.local_files import load_file as load_file
+from gradestack.task_cells import CellsState as CellsState
+from gradestack.task_cells import ExactCell as ExactCell
+from gradestack.task_cells import TaskCells as TaskCells
+from gradestack.task_cells import counted_cells as counted_cells
+from gradestack.task_cells import rounded_cells as rounded_cells

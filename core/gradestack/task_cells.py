@@ -193,6 +193,32 @@ class TaskCells:
             }
         return found
 
+    def ratios(
+        self, state: CellsState, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, share: bool = True
+    ) -> dict[str, JSON]:
+        """Return the intervals of ratios of sums over all models, clustered by task, each under ``NAME_interval``.
+
+        A task that adds nothing to the divisor has no part in the figure. ``n`` is the divisor.
+
+        Args:
+            state: The cells.
+            of: Figure -> what is divided, and by what: names of a cell's numbers.
+            confidence: Of the intervals.
+            share: Whether the figures are bound to [0, 1].
+        """
+        cells = rounded_cells(counted_cells(state)[0])
+        found: dict[str, JSON] = {}
+        for name, (above, below) in of.items():
+            at, by = self.names.index(above), self.names.index(below)
+            parts: Counter[Cell] = Counter()
+            for cell, times in cells.items():
+                if cell[by]:
+                    parts[cell[by], cell[at]] += times
+            n = sum(int(cell[0]) * times for cell, times in parts.items())
+            estimate = jackknife(_ratio, parts, 2)["ratio"]
+            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
+        return found
+
     def _estimated(
         self, cells: Mapping[Cell, int], figures: Callable[..., Figures], confidence: float, *, share: bool
     ) -> dict[str, JSON]:
@@ -202,6 +228,10 @@ class TaskCells:
             found[name] = estimate.value
             found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
         return found
+
+
+def _ratio(below: float, above: float) -> Figures:
+    return {"ratio": above / below if below else None}
 
 
 def counted_cells(

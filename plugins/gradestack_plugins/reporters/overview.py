@@ -12,6 +12,7 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
 from gradestack_plugins.reporters.estimates import amount, figure, interval
+from gradestack_plugins.reporters.grouping import with_errors
 from gradestack_plugins.reporters.index import Lost, lost
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.shapes import blocks_of, pull
@@ -255,7 +256,7 @@ def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[
     if average is None:
         return None, None, ""
     for name in sorted(aggregates):
-        fields = as_map(aggregates[name])
+        fields = with_errors(as_map(aggregates[name]))
         for value in (fields, *(fields[key] for key in sorted(fields))):
             estimate, found = amount(value) if isinstance(value, Mapping) else None, figure("", value)
             if estimate is not None and abs(estimate - average) <= 1e-9 and found and (found.spread or found.interval):

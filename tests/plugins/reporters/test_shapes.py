@@ -58,6 +58,17 @@ def test_estimates_become_one_figure_with_error_bars(fields, spread, between):
     assert (item.value, item.spread, item.interval) == ("0.596", spread, between)
 
 
+def test_what_stands_beside_a_figure_as_its_interval_belongs_to_it():
+    """A figure and its ``_interval`` are one, with the standard error; so is each figure of an object of figures."""
+    ends = {"low": 0.5, "high": 0.7, "confidence": 0.95, "method": "logit_t"}
+    (item,) = only({"mean": 0.596, "stderr": 0.03, "mean_interval": ends}).items
+    assert (item.value, "0.030" in item.spread, "0.500 – 0.700" in item.interval) == ("0.596", True, True)
+    series = only({"pass^k": {"1": 0.5, "2": 0.25}, "pass^k_interval": {"1": ends, "2": {"reason": "one task"}}})
+    assert "0.500 – 0.700" in str(series)
+    assert "reason" not in str(series)
+    assert len(blocks_of({"span_interval": {"a": 1}})) == 1
+
+
 def test_an_undefined_interval_is_no_interval():
     """Null error bars leave the value standing alone."""
     item = figure("Mean", {"mean": 0.5, "stderr": None, "ci95": None, "n": 1})

@@ -28,6 +28,7 @@ _NAMES = {
     "rows.read": "grade_from_json key_from_row",
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",
+    "suites.folding": "figures",
     "suites.local_files": "load_file",
     "task_cells": "CellsState ExactCell TaskCells counted_cells rounded_cells",
 }

@@ -75,6 +75,7 @@ from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
+from gradestack.suites.folding import figures as figures
 from gradestack.suites.local_files import load_file as load_file
 from gradestack.task_cells import CellsState as CellsState
 from gradestack.task_cells import ExactCell as ExactCell

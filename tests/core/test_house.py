@@ -36,6 +36,7 @@ LAYERS = [
     "records",
     "rows",
     "report",
+    "comparison",
     "gates",
     "suites",
     "rundir",

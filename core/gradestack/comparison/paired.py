@@ -94,7 +94,7 @@ def mcnemar(fixed: int, broken: int) -> float | None:
     flips = fixed + broken
     if not flips:
         return None
-    tail = sum(math.comb(flips, k) for k in range(min(fixed, broken) + 1)) / 2**flips
+    tail: float = sum(math.comb(flips, k) for k in range(min(fixed, broken) + 1)) / 2**flips
     return min(1.0, 2 * tail)
 
 

@@ -20,6 +20,8 @@ _NAMES = {
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "plugin_errors": "error_text",
+    "comparison.compared": "Comparison",
+    "python_compare": "compare",
     "python_api": "grade grade_files load_suite run stream",
     "records": "RecordFile RecordReader read_records",
     "registry": "Registry discover hookimpl",

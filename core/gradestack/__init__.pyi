@@ -16,6 +16,7 @@ from gradestack.api import Profile as Profile
 from gradestack.api import Reader as Reader
 from gradestack.api import ResultT as ResultT
 from gradestack.api import Shard as Shard
+from gradestack.comparison.compared import Comparison as Comparison
 from gradestack.errors import ConfigError as ConfigError
 from gradestack.errors import DataError as DataError
 from gradestack.errors import GradestackError as GradestackError
@@ -58,6 +59,7 @@ from gradestack.python_api import grade_files as grade_files
 from gradestack.python_api import load_suite as load_suite
 from gradestack.python_api import run as run
 from gradestack.python_api import stream as stream
+from gradestack.python_compare import compare as compare
 from gradestack.records import RecordFile as RecordFile
 from gradestack.records import RecordReader as RecordReader
 from gradestack.records import read_records as read_records

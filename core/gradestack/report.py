@@ -252,3 +252,11 @@ class Reporter(Contract):
     @abc.abstractmethod
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write into the directory ``out`` and return the files written."""
+
+    def comparison(self, data: Mapping[str, JSON]) -> Mapping[str, str]:
+        """Return the page of a comparison: file name -> text; none where it has no such page.
+
+        Args:
+            data: Content of comparison.json.
+        """
+        return {}

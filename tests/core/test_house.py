@@ -43,6 +43,7 @@ LAYERS = [
     "outcome",
     "runner",
     "python_api",
+    "python_compare",
     "cli",
     "testing",
 ]

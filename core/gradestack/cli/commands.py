@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
+from gradestack.cli.comparing import compare
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, printable
 
 if TYPE_CHECKING:
@@ -256,6 +257,9 @@ def schema(what: str) -> None:
     registry = _registry(no_plugins=False)
     found = suite_schema(registry) if what == "suite" else registry.load("reader", "jsonl").json_schema()
     click.echo(dumps(found, indent=2))
+
+
+cli.add_command(compare)
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

@@ -101,9 +101,15 @@ def _described(side: Side) -> dict[str, JSON]:
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
     metrics = {key: _metric(a, b, key, rules) for key in shared}
-    for key, p in zip(metrics, holm([each["p"] for each in metrics.values()]), strict=True):
+    for key, p in zip(metrics, holm(list(map(_p_of, metrics.values()))), strict=True):
         metrics[key]["p_holm"] = p
     return {"a": a.name, "b": b.name, "metrics": metrics}
+
+
+def _p_of(metric: Mapping[str, Any]) -> float | None:
+    """Return the p of the t test; of the exact one where every task differs by the same, which has no t."""
+    found: float | None = metric["p_exact"] if metric["p"] is None else metric["p"]
+    return found
 
 
 def _differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
@@ -204,7 +210,7 @@ def leaderboard(
     means = {side.name: task_means(side.tasks, key, failed) for side in sides}
     common = set.intersection(*(set(each) for each in means.values()))
     score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in means.items() if common}
-    adjusted = holm([pair["metrics"][key]["p"] for pair in pairs])
+    adjusted = holm([_p_of(pair["metrics"][key]) for pair in pairs])
     ahead: set[tuple[str, str]] = set()
     for pair, p in zip(pairs, adjusted, strict=True):
         gap = pair["metrics"][key]["difference"]
@@ -251,11 +257,14 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
     tasks = f"{metric['tasks']} tasks x {min(a.trials, b.trials)}"
     if gap is None:
         return f"{b.name} cannot be compared with {a.name} on {key}: {metric['interval']['reason']}"
+    word, certain = "better" if gap > 0 else "worse", metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT
+    if ends is None and certain:
+        why = f"{metric['interval']['reason']}: exact p {metric['p_holm']:.2g}"
+        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks})"
     if ends is None:
         return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {metric['interval']['reason']}"
     share = f"{100 * confidence:.6g} % interval"
-    if metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT:
-        word = "better" if gap > 0 else "worse"
+    if certain:
         low, high = ends if gap > 0 else (-ends[1], -ends[0])
         text = f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({share} {low:.3f} to {high:.3f}, {tasks})"
     else:

@@ -18,7 +18,7 @@ _NAMES = {
     "grading.progress": "Progress",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
-    "output.sheet": "csv_cell",
+    "output.sheet": "csv_line",
     "output.terminal": "terminal_line",
     "plugin_errors": "error_text",
     "python_api": "grade grade_files load_suite run stream",

@@ -47,7 +47,7 @@ from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
-from gradestack.output.sheet import csv_cell as csv_cell
+from gradestack.output.sheet import csv_line as csv_line
 from gradestack.output.terminal import terminal_line as terminal_line
 from gradestack.plugin_errors import error_text as error_text
 from gradestack.python_api import grade as grade

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def csv_cell(value: object) -> object:
-    """Return a value for a cell of a CSV file: what a spreadsheet would take for a formula gets a ``'`` before it.
+def csv_line(*values: object, delimiter: str = ",") -> str:
+    """Return values as one line of a CSV file, with its line end; what a spreadsheet would calculate becomes a text.
 
-    That is a text which begins with ``=``, ``+``, ``-``, ``@``, tab or CR. Numbers and None stay what they are; quotes
-    and line ends are the CSV writer's work.
+    A text that begins with ``=``, ``+``, ``-``, ``@``, tab or CR gets a ``'`` before it. Numbers stay, also negative
+    ones; None is an empty cell.
+
+    Args:
+        values: The cells.
+        delimiter: What stands between them: a tab for TSV.
+
+    >>> print(csv_line("=1+1", -0.5, None, "a,b"), end="")
+    '=1+1,-0.5,,"a,b"
     """
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    file = io.StringIO(newline="")
+    cells = [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values]
+    csv.writer(file, delimiter=delimiter).writerow(cells)  # with CR LF: it quotes what stands in its line end only
+    return file.getvalue().removesuffix("\r\n") + "\n"

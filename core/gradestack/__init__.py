@@ -27,6 +27,7 @@ _NAMES = {
     "report": "Report Reporter is_run load_report",
     "rows.index": "RowEntry RowIndex ScoreBins",
     "rows.read": "grade_from_json key_from_row",
+    "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",
     "suites.local_files": "load_file",

@@ -70,6 +70,7 @@ from gradestack.rows.index import RowIndex as RowIndex
 from gradestack.rows.index import ScoreBins as ScoreBins
 from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
+from gradestack.rows.tables import Table as Table
 from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
 from gradestack.suites.local_files import load_file as load_file

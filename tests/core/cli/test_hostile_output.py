@@ -10,6 +10,8 @@ import yaml
 from markdown_it import MarkdownIt
 
 import gradestack
+from gradestack import Registry
+from gradestack.registry import Plugin
 from tests.core.outcomes import files_but_headers
 
 FORGED = "✓ FORGED"
@@ -130,13 +132,25 @@ def test_what_a_command_prints_is_lines_that_do_nothing(place, command, argument
     check_lines(said.err)
 
 
-def test_pages_are_told_from_by_lines_too(place, command):
-    """`report` names its pages, and `plugins list` what broken plugins said, on a line each."""
+def test_names_of_pages_stay_on_their_lines(place, command):
+    """`report` names each page on one line, whatever the directory is called."""
     place(hostile=True)
     command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
     said = command("report", "out", "-o", FILE)
     assert (said.code, said.err, said.out.count("\n")) == (0, "", 2)
     check_lines(said.out)
+
+
+@pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show jsonl", "schema suite"])
+def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
+    """What a broken plugin said stands on its line."""
+    place(hostile=True)
+    sick = Plugin(name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}")
+    command.use(Registry([*registry.plugins, sick]))
+    said = command(*arguments.split())
+    assert (said.code, said.err) == (0, "")
+    check_lines(said.out)
+    assert ("ImportError: m\\n" in said.out) == (arguments == "plugins list")
 
 
 def test_warnings_from_python_are_one_line(place):

@@ -19,6 +19,8 @@ _NAMES = {
     "intervals": "Estimate Interval interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
+    "output.sheet": "csv_line",
+    "output.terminal": "terminal_line",
     "plugin_errors": "error_text",
     "comparison.compared": "Comparison",
     "python_compare": "compare",
@@ -28,6 +30,7 @@ _NAMES = {
     "report": "Report Reporter is_run load_report",
     "rows.index": "RowEntry RowIndex ScoreBins",
     "rows.read": "grade_from_json key_from_row",
+    "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",
     "suites.folding": "figures",

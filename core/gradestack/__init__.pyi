@@ -53,6 +53,8 @@ from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
+from gradestack.output.sheet import csv_line as csv_line
+from gradestack.output.terminal import terminal_line as terminal_line
 from gradestack.plugin_errors import error_text as error_text
 from gradestack.python_api import grade as grade
 from gradestack.python_api import grade_files as grade_files
@@ -75,6 +77,7 @@ from gradestack.rows.index import RowIndex as RowIndex
 from gradestack.rows.index import ScoreBins as ScoreBins
 from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
+from gradestack.rows.tables import Table as Table
 from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
 from gradestack.suites.folding import figures as figures

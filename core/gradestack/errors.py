@@ -6,13 +6,6 @@ import errno
 from collections.abc import Iterable
 
 
-def printable(text: str) -> str:
-    """Return text of other people's files as a terminal can show it: control characters and the like are escaped."""
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
-    )
-
-
 class GradestackError(Exception):
     """Base of every error that is reported without a traceback.
 

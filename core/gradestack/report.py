@@ -16,10 +16,11 @@ from typing import IO, Any, ClassVar, Self
 import attrs
 
 from gradestack.api import Contract, Kind
-from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
+from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.rows.index import RowIndex
+from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -118,6 +119,21 @@ class Report:
         self._check_rows()
         rows = (self._row(number, line) for number, _, line in self._lines())
         return (row for row in rows if isinstance(row, dict))
+
+    def table(self, name: TableName) -> Table:
+        """Return one table of all rows, as columns; a score is None unless graded, where rows say 0.0.
+
+        Args:
+            name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or ``calls``.
+
+        Raises:
+            ConfigError: There is no such table.
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        if name not in COLUMNS:
+            msg = f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}"
+            raise ConfigError(msg)
+        return table_of(name, self.rows())
 
     def rows_at(self, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the rows at these positions, which entries of the index have; no other row is read.

@@ -10,7 +10,8 @@ import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, printable
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
+from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
     from gradestack.report import Report
@@ -70,7 +71,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
         console.say(console.verdict(report.passed))
     if quiet:
         for name, text in sorted(report.summary.get("broken", {}).items()):
-            click.echo(printable(f"error: {name} is broken: {text}"), err=True)
+            _say(f"error: {name} is broken: {text}")
     if "incomplete" in report.summary:
         from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
         from gradestack.rundir.place import can_continue  # noqa: PLC0415
@@ -81,7 +82,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
         else:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
         kept = "results were kept, pages are missing" if graded else "partial results were kept"
-        click.echo(printable(f"interrupted: {kept}{'; ' * bool(rest)}{rest}"), err=True)
+        _say(f"interrupted: {kept}{'; ' * bool(rest)}{rest}")
         _leave_in_peace()
     sys.exit(report.exit_code)
 
@@ -99,12 +100,16 @@ def _registry(*, no_plugins: bool) -> Any:
 
     found = discover(limit="" if no_plugins else None)
     for name in found.unknown:
-        click.echo(printable(f"warning: GRADESTACK_PLUGINS names {name}, no installed plugin is called that"), err=True)
+        _say(f"warning: GRADESTACK_PLUGINS names {name}, no installed plugin is called that")
     return found
 
 
-def _say(text: str) -> None:
-    click.echo(printable(text), err=True)
+def _say(line: str) -> None:
+    click.echo(terminal_line(line), err=True)
+
+
+def _print(line: str) -> None:
+    click.echo(terminal_line(line))
 
 
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
@@ -173,13 +178,13 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
     found = load_suite(suite, overrides=overrides, allow_code=allow_code)
-    click.echo(f"{suite}: valid")
-    click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
-    click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
-    click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    click.echo(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
+    _print(f"{suite}: valid")
+    _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
+    _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
+    _print(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
+    _print(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
     for warning in found.warnings:
-        click.echo(f"  warning: {warning}")
+        _print(f"  warning: {warning}")
 
 
 @cli.command()
@@ -197,7 +202,7 @@ def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> Non
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
     for page in rewrite_pages(found, _registry(no_plugins=False), formats, out, _say):
-        click.echo(f"Report: {page}")
+        _print(f"Report: {page}")
 
 
 @cli.group()
@@ -212,7 +217,7 @@ def plugins_list(*, kind: str | None) -> None:
     from gradestack.cli.listing import component_lines  # noqa: PLC0415
 
     for line in component_lines(_registry(no_plugins=False), kind):
-        click.echo(line)
+        _print(line)
 
 
 @plugins.command("describe")
@@ -222,7 +227,7 @@ def plugins_describe(name: str) -> None:
     from gradestack.cli.listing import describe_lines  # noqa: PLC0415
 
     for line in describe_lines(_registry(no_plugins=False), name):
-        click.echo(line)
+        _print(line)
 
 
 @cli.group()
@@ -235,7 +240,7 @@ def stacks_list() -> None:
     """List the named stacks."""
     found = [pair for pair in _registry(no_plugins=False).components() if pair[0].kind == "stack"]
     for component, plugin in found:
-        click.echo(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
+        _print(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
 
 
 @stacks.command("show")
@@ -265,17 +270,16 @@ cli.add_command(compare)
 def _explain(error: BaseException, *, debug: bool) -> int:
     """Say what went wrong on standard error and return the exit code."""
     if debug:
-        import traceback  # noqa: PLC0415 - only here
-
-        traceback.print_exception(error)
+        click.echo(traceback_text(error, error.__traceback__), err=True)
     if isinstance(error, GradestackError):
-        click.echo(printable(f"error: {error}"), err=True)
+        for line in (f"error: {error.args[0]}", *(f"  - {problem}" for problem in error.problems)):
+            _say(line)
         return error.exit_code
     if isinstance(error, OSError):
-        click.echo(f"error: {error.filename or 'output'}: {error.strerror or error}", err=True)
+        _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         return DataError.exit_code
     advice = "" if debug else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
-    click.echo(printable(f"error: unexpected {type(error).__name__}: {error}{advice}"), err=True)
+    _say(f"error: unexpected {type(error).__name__}: {error}{advice}")
     return PluginError.exit_code
 
 
@@ -290,7 +294,8 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        error.show()
+        message = terminal_line(" ".join(error.format_message().split()))
+        click.UsageError(message, getattr(error, "ctx", None)).show()
         sys.exit(ConfigError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

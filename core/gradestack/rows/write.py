@@ -25,7 +25,6 @@ from gradestack.model import (
     Outcome,
     Reason,
     Sample,
-    Source,
     Status,
     ToolCall,
     Usage,
@@ -116,7 +115,7 @@ class _Row(Struct, gc=False, omit_defaults=True):
     recorded: Any
     run: int | str | None
     sample: Any
-    source: Source | None
+    source: Any
     state: Outcome
     status: Status
     submission: str
@@ -236,6 +235,9 @@ def _row(
     truth = expected.text if expected.text is not None else expected.label
     made = None if calls is None else [_call(call) for call in calls]
     written = {key: _grade(grade) for key, grade in grades.items()}
+    source, place, number = sample.source, None, None
+    if source is not None:
+        place, number = {"file": source.file, "ordinal": source.ordinal, "line": source.line}, source.id
     return _Row(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -249,8 +251,8 @@ def _row(
         _Content(made, sample.label, sample.plan, sample.text, sample.state),
         sample.recorded,
         sample.run,
-        {"ground_truth": truth, "id": sample.id, "input": sample.input},
-        sample.source,
+        {"ground_truth": truth, "id": sample.id if number is None else number, "input": sample.input},
+        place,
         grades[headline].outcome,
         sample.status,
         _submission(sample, submissions, headline),

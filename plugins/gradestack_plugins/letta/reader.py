@@ -116,7 +116,7 @@ class Letta(RecordReader):
                 for found in read_records(_place(given, file.relative), layout=self.layout):
                     result = unwrapped(found.value)
                     if identity(result) is not None:
-                        own.add(hash((identity(result), model_of(result, context), run_of(result, context))))
+                        own.add(hash((str(identity(result)), model_of(result, context), run_of(result, context))))
             if seen & own:
                 return True
             seen |= own

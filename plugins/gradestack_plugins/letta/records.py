@@ -46,17 +46,15 @@ class Context:
     profile: Profile = "documented"
 
 
-def identity(result: Any) -> str | None:
-    """Return a result's sample id as text, ``sample.id`` or else ``sample_id``; None when it has none."""
+def identity(result: Any) -> str | int | None:
+    """Return a result's sample id as recorded, ``sample.id`` or else ``sample_id``; None when it has none."""
     if not isinstance(result, dict):
         return None
     sample = result.get("sample")
     found = sample.get("id") if isinstance(sample, dict) else None
     if found is None:
         found = result.get("sample_id")
-    if isinstance(found, bool) or not isinstance(found, int | str):
-        return None
-    return str(found)
+    return None if isinstance(found, bool) or not isinstance(found, int | str) else found
 
 
 def model_of(result: Mapping[str, Any], context: Context) -> str | None:
@@ -79,12 +77,12 @@ def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
 
 def sample_of(result: Any, source: Source, context: Context) -> Sample | BadRecord:
     """Return the sample of one result, or a bad record when it is no object or has no usable sample id."""
-    identifier = identity(result)
-    if identifier is None:
+    named = identity(result)
+    if named is None:
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
         reason = what if isinstance(result, dict) else f"expected a result (an object), found {compact(result)[:60]}"
         return BadRecord(source=source, reason=reason, native=result)
-    own = own_rows.is_own(result)
+    identifier, own = str(named), own_rows.is_own(result)
     asked = result.get("sample")
     asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
     given = input_of(asked.get("input"))
@@ -110,7 +108,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         agent_id=_text(result.get("agent_id")),
         agent_usage=next((result[name] for name in usage if result.get(name) is not None), None),
         facets=_facets(result, asked, own=own),
-        source=source,
+        source=source if isinstance(named, str) else replace(source, id=named),
     )
     return replace(sample, **rest) if own and (rest := own_rows.rest(result)) else sample
 

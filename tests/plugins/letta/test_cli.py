@@ -101,7 +101,7 @@ def test_a_dataset_gives_the_references(letta, tmp_path, recorded, name):
     assert summary(tmp_path)["metrics"]["states"]["exact"] == {"graded": 4, "skipped": 0, "failed": 2, "missing": 1}
     rows = letta.rows(tmp_path / "out")
     assert [row["grade"]["score"] for row in rows] == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
-    assert (rows[6]["sample"]["id"], rows[6]["status"]) == ("6", "missing")
+    assert (rows[6]["sample"]["id"], rows[6]["status"]) == (6, "missing")
 
 
 def test_a_bad_dataset_row_ends_the_run(letta, tmp_path, recorded):
@@ -250,8 +250,8 @@ def test_the_last_of_several_duplicates_counts(letta, tmp_path):
     letta.write(tmp_path / "recorded" / "results.jsonl", records)
     assert letta.run(["run", suite(tmp_path, GRADERS), "-o", "out"], tmp_path).returncode == 0
     assert [(row["sample"]["id"], row["submission"]) for row in letta.rows(tmp_path / "out")] == [
-        ("1", "Oslo"),
-        ("0", "Oslo"),
+        (1, "Oslo"),
+        (0, "Oslo"),
     ]
 
 

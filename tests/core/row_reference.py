@@ -105,7 +105,11 @@ def reference(sample, grades, headline, passed, submissions):
     place = pure(sample.source)
     number = None if place is None else place.pop("id")
     return {
-        "sample": {"id": sample.id if number is None else number, "input": pure(sample.input), "ground_truth": pure(truth)},
+        "sample": {
+            "id": sample.id if number is None else number,
+            "input": pure(sample.input),
+            "ground_truth": pure(truth),
+        },
         "submission": next(text for text in said if text is not None),
         "submissions": dict(submissions) or None,
         "trajectory": [[message_of(message) for message in turn] for turn in sample.turns],

@@ -236,9 +236,9 @@ def sample_of(data: bytes, source: Source) -> Sample:
         calls, text = _from_messages(turns)
     identifier, asked = line.id, line.input
     if type(identifier) is int:
-        identifier, source = str(identifier), replace(source, id=identifier)
+        source = replace(source, id=identifier)
     sample = Sample(  # with more than 15 keywords, CPython builds a dict first, and this takes six times as long
-        id=identifier,
+        id=str(identifier),
         model=line.model,
         run=line.run,
         input=tuple(asked) if isinstance(asked, list) else asked,

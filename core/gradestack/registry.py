@@ -151,8 +151,8 @@ class Registry:
             raise PluginError(msg)
         return target
 
-    def stack(self, name: str) -> Mapping[str, Any]:
-        """Return the suite mapping of a named stack.
+    def stack(self, name: str, *inputs: Any) -> Mapping[str, Any]:
+        """Return the suite mapping of a named stack; ``inputs`` are the inputs, for a function that takes them.
 
         Raises:
             ConfigError: No such stack.
@@ -160,7 +160,7 @@ class Registry:
         """
         make = self.load("stack", name)
         try:
-            fragment = make()
+            fragment = make(*inputs)
         except Exception as error:
             msg = f"stack {name!r} of plugin {self.find('stack', name)[1]} raised {type(error).__name__}: {error}"
             raise PluginError(msg) from error

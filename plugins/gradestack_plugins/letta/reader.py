@@ -24,7 +24,7 @@ from gradestack import (
     read_records,
 )
 from gradestack.jsonio import Layout
-from gradestack_plugins.letta.layout import ResultFile, result_files, suite_samples, unwrapped
+from gradestack_plugins.letta.layout import ResultFile, place_of, result_files, suite_samples, unwrapped
 from gradestack_plugins.letta.recognition import begins_like, directory_certainty, looks_like
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
 
@@ -113,7 +113,7 @@ class Letta(RecordReader):
             own: set[int] = set()
             for file in _files(given):
                 context = Context(run=file.run, model=file.model)
-                for found in read_records(_place(given, file.relative), layout=self.layout):
+                for found in read_records(place_of(given, file.relative), layout=self.layout):
                     result = unwrapped(found.value)
                     if identity(result) is not None:
                         own.add(hash((str(identity(result)), model_of(result, context), run_of(result, context))))
@@ -131,7 +131,7 @@ class Letta(RecordReader):
         for given in inputs.data:
             for file in _files(given):
                 extra = {"relative": file.relative, "run": file.run, "model": file.model}
-                yield RecordFile(input=given, file=_place(given, file.relative), extra=extra)
+                yield RecordFile(input=given, file=place_of(given, file.relative), extra=extra)
 
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
@@ -154,7 +154,7 @@ class Letta(RecordReader):
             if result is not ABSENT:
                 yield sample_of(result, source, context)
 
-        return self.samples(shard, samples_of, _place(given, extra["relative"]))
+        return self.samples(shard, samples_of, place_of(given, extra["relative"]))
 
 
 def _files(given: Input) -> list[ResultFile]:
@@ -162,9 +162,3 @@ def _files(given: Input) -> list[ResultFile]:
     if not found:
         raise DataError(f"{given.path}: holds neither results.jsonl nor run_N/results.jsonl")
     return found
-
-
-def _place(given: Input, relative: str) -> Input:
-    if not relative:
-        return given
-    return Input(path=given.path / relative, name=given.name, shown=f"{given.shown}/{relative}")

@@ -14,7 +14,7 @@ from gradestack_plugins.letta.messages import Trajectory, read_trajectory
 from gradestack_plugins.letta.references import as_text, expectation, facets_of, input_of, truth_of
 from gradestack_plugins.readers.chat import text_of
 
-_KEPT = (
+KEPT = (
     "cost",
     "prompt_tokens",
     "completion_tokens",
@@ -148,7 +148,7 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     """Return the scores, submissions, costs and times a result carries; null ones are left out."""
     earlier = result.get("recorded")
     found: dict[str, JSON] = dict(earlier) if isinstance(earlier, dict) else {}
-    names = ("grade", "grades", "submission", "submissions", *_KEPT)
+    names = ("grade", "grades", "submission", "submissions", *KEPT)
     found |= {name: result[name] for name in names if result.get(name) is not None}
     if not own_rows.is_own(result) and result.get("error") is not None:
         found["error"] = result["error"]

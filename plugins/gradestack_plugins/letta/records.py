@@ -40,7 +40,9 @@ class Context:
     apart: str | None = None
     """Name of the input, put before the run where several inputs repeat each other's runs."""
     model: str | None = None
-    """Model of lines that name none."""
+    """Model the file is named by."""
+    unnamed: str | None = None
+    """Model of results that name none, nor does their file."""
     samples: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     """Samples by id, for lines that only name theirs."""
     profile: Profile = "documented"
@@ -58,11 +60,13 @@ def identity(result: Any) -> str | int | None:
 
 
 def model_of(result: Mapping[str, Any], context: Context) -> str | None:
-    """Return the model a result names, else its file's."""
-    if own_rows.is_own(result) and isinstance(result.get("model_name"), str):
+    """Return the model a result names, else its file's; gradestack's own rows without one have none."""
+    own = own_rows.is_own(result)
+    if own and isinstance(result.get("model_name"), str):
         return str(result["model_name"])
     named = (result.get(name) for name in ("model_name", "model_handle"))
-    return next((name for name in named if isinstance(name, str) and name), context.model)
+    other = context.model or (None if own else context.unnamed)
+    return next((name for name in named if isinstance(name, str) and name), other)
 
 
 def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:

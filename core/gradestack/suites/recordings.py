@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Inputs, Reader
-from gradestack.errors import ConfigError
+from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.model import Sample
@@ -27,15 +27,23 @@ FIRST = 1000
 """Records of each input that are looked at."""
 
 
-def stack_for(registry: Registry, name: str, inputs: Inputs) -> Mapping[str, Any]:
-    """Return a named stack, made for the inputs where its function takes them.
+def stack_for(registry: Registry, name: str, inputs: Inputs | None = None) -> Mapping[str, Any]:
+    """Return the suite mapping of a named stack, made for the inputs where its function takes them.
 
     Raises:
         ConfigError: No such stack.
         PluginError: It cannot be made.
     """
-    takes = inspect.signature(registry.load("stack", name)).parameters
-    return registry.stack(name, *([inputs] if takes else []))
+    make = registry.load("stack", name)
+    try:
+        fragment = make(inputs) if inputs is not None and inspect.signature(make).parameters else make()
+    except Exception as error:
+        msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
+        raise PluginError(msg) from error
+    if not isinstance(fragment, Mapping):
+        msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
+        raise PluginError(msg)
+    return fragment
 
 
 def first_samples(reader: Reader, inputs: Inputs) -> Iterator[Sample]:

@@ -30,10 +30,9 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import compact
+from gradestack_plugins.letta.faults import error_fault, grade_fault
 from gradestack_plugins.letta.reader import Letta
 from gradestack_plugins.letta.recordings import REWARD, metrics_of, names_graders, recorded_scores
-from gradestack_plugins.letta.records import recorded_fault
-from gradestack_plugins.letta.references import as_text
 
 _SHOWN = 20
 """Metrics named in a message."""
@@ -113,9 +112,10 @@ class Recorded(Grader):
         if isinstance(found, Mapping) and isinstance(found.get("state"), str):
             return _own(found)
         if sample.status is Status.FAILED and (found is None or not self._regraded(recorded, grades)):
-            return failed(sample.error or Fault(category="target", code="target_error", message="the run failed"))
+            fault = sample.error or Fault(category="target", code="target_error", message="the run failed")
+            return _failed(fault, recorded.get("grade") if found is None else found)
         if recorded.get("error") is not None and self.profile == "documented":
-            return failed(recorded_fault(recorded["error"]))
+            return failed(error_fault(recorded["error"]))
         if found is None:
             return self._absent(grades)
         return self._grade(found)
@@ -134,22 +134,31 @@ class Recorded(Grader):
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
             found = {"score": found}
-        rationale, metadata = found.get("rationale"), found.get("metadata")
-        metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
-        if metadata.get("error") and self.profile == "documented":
-            kind = str(metadata.get("error_type") or "")
-            message = as_text(metadata["error"])
-            fault = Fault(category="grading", code="recorded_error", message=message, type=kind)
-            return replace(failed(fault), metadata=metadata)
+        rationale, metadata = _words(found)
+        if metadata.get("error") and self.profile == "documented" and (fault := grade_fault(found)) is not None:
+            return _failed(replace(fault, category="grading", code="recorded_error"), found)
         score = found.get("score")
         if not _sound(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
         return Grade(
             score=float(score),
-            rationale=rationale if isinstance(rationale, str) else "",
+            rationale=rationale,
             items=_turns(found.get("per_turn_grades")),
             metadata=metadata,
         )
+
+
+def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
+    """Return a recorded grade's rationale and metadata."""
+    rationale, metadata = found.get("rationale"), found.get("metadata")
+    return rationale if isinstance(rationale, str) else "", dict(metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _failed(fault: Fault, found: JSON) -> Grade:
+    """Return a failed grade with the metadata recorded beside the reason; of a judge's, with the recorded words too."""
+    rationale, metadata = _words(found) if isinstance(found, Mapping) else ("", {})
+    grade = replace(failed(fault), metadata=metadata)
+    return replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
 
 
 def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:

@@ -10,8 +10,9 @@ import attrs
 from gradestack import JSON, BadRecord, Fault, Message, Profile, Sample, Source, Status, replace
 from gradestack.jsonio import compact
 from gradestack_plugins.letta import own_rows
+from gradestack_plugins.letta.faults import error_fault, result_fault
 from gradestack_plugins.letta.messages import Trajectory, read_trajectory
-from gradestack_plugins.letta.references import as_text, expectation, facets_of, input_of, truth_of
+from gradestack_plugins.letta.references import expectation, facets_of, input_of, truth_of
 from gradestack_plugins.readers.chat import text_of
 
 KEPT = (
@@ -26,7 +27,6 @@ KEPT = (
     "timing_metrics",
 )
 """Figures later versions record with a result, kept as they stand."""
-_ERROR = "Error: "
 _SELF = ("extraction", "grading", "reward")
 """Error categories in which the recorded conversation itself is whole."""
 
@@ -171,27 +171,26 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
 
     A structured ``error`` is one, unless (``documented``) it arose after the conversation, which is then whole and can
     be graded. Without it: nothing was said (``documented``: and nothing was submitted either; ``upstream``: there is no
-    turn at all, be it an empty one), or no agent is named; the reason then is the rationale behind "Error: ".
+    turn at all, be it an empty one), or no agent is named; the reason then is what the grades say.
     """
     error = result.get("error")
     if error is not None:
-        fault = recorded_fault(error)
+        fault = error_fault(error)
         whole = profile == "documented" and fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
-    grade = result.get("grade")
-    rationale = _text(grade.get("rationale")) if isinstance(grade, dict) else None
-    told = rationale.removeprefix(_ERROR) if rationale and rationale.startswith(_ERROR) else ""
+    reason = result_fault(result)
     if profile == "upstream":
         something = bool(trajectory.turns)
     else:
-        something = trajectory.said or (bool(_text(result.get("submission"))) and not told)
+        broken = reason is not None and reason.category == "target"
+        something = trajectory.said or (bool(_text(result.get("submission"))) and not broken)
     if not something:
         what = "the recorded trajectory is empty"
     elif not _has_agent(result, profile):
         what = "the recording names no agent"
     else:
         return Status.OK, None
-    return Status.FAILED, Fault(category="target", code="target_error", message=told or what)
+    return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
 
 
 def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
@@ -203,11 +202,3 @@ def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
     if "agent_id" in result:
         return result["agent_id"] is not None
     return profile == "documented" or "sample" not in result
-
-
-def recorded_fault(error: JSON) -> Fault:
-    """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
-    if not isinstance(error, dict):
-        return Fault(category="target", code="recorded_error", message=as_text(error))
-    category, kind, message = (_text(error.get(name)) for name in ("category", "exception_type", "message"))
-    return Fault(category=category or "target", code="recorded_error", message=message or "", type=kind or "")

@@ -76,10 +76,10 @@ def test_a_silent_agent_is_a_failed_extraction(letta, tmp_path, recorded):
 
 
 def test_recorded_grades_without_any_grader(letta, tmp_path, recorded):
-    """`gradestack grade DIR` uses the gate's recorded grades: five of 1.0, one failed run."""
+    """`gradestack grade DIR` uses the recorded grades, by their name: five of 1.0, one failed run."""
     done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
     assert done.returncode == 0, done.stderr
-    figures = summary(tmp_path)["metrics"]["by_metric"]["recorded"]
+    figures = summary(tmp_path)["metrics"]["by_metric"]["quality"]
     assert (figures["avg_score_attempted"], figures["avg_score_total"]) == (1.0, 5 / 6)
     text = "graders:\n  quality: {kind: recorded, metric: quality}\n  other: {kind: recorded, metric: style}\n"
     done = letta.run(["run", suite(tmp_path, text), "-o", "two"], tmp_path)
@@ -163,7 +163,10 @@ def test_upstream_grades_an_empty_trajectory_as_silence(letta, tmp_path):
 
 def test_upstream_averages_every_recorded_grade(letta, tmp_path):
     """A failed run with a grade counts in the averages, not among the attempted: (1.0 + 0.5) / 2, one attempted."""
-    records = [letta.result(0, trajectory=[]), letta.result(1, grade=letta.grade(0.5), grades={"q": letta.grade(0.5)})]
+    records = [
+        letta.result(0, trajectory=[]),
+        letta.result(1, grade=letta.grade(0.5), grades={"quality": letta.grade(0.5)}),
+    ]
     letta.write(tmp_path / "kept" / "results.jsonl", [*records, letta.failure(2)])
     for profile, attempted, total in (("upstream", 0.75, 0.5), ("documented", 0.75, 0.5)):
         done = letta.run(["grade", "kept", "--profile", profile, "-o", profile], tmp_path)

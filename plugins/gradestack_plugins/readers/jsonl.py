@@ -135,6 +135,7 @@ class JsonLines(RecordReader):
     printed by ``gradestack schema sample``.
     """
 
+    version = "2"
     provides = frozenset(
         {
             "model",

@@ -54,7 +54,7 @@ class TauBench(RecordReader):
         model: Model name given to all samples. When several files are read and it is unset, each file's name is used.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
             "run",

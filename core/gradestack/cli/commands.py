@@ -249,7 +249,9 @@ def stacks_show(name: str) -> None:
     """Print the stack NAME as YAML, ready to paste into a suite."""
     import yaml  # noqa: PLC0415
 
-    click.echo(yaml.safe_dump(dict(_registry(no_plugins=False).stack(name)), sort_keys=False), nl=False)
+    from gradestack.suites.recordings import stack_for  # noqa: PLC0415
+
+    click.echo(yaml.safe_dump(dict(stack_for(_registry(no_plugins=False), name)), sort_keys=False), nl=False)
 
 
 @cli.command()

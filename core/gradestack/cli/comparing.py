@@ -29,9 +29,10 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     """
     from gradestack.cli import console  # noqa: PLC0415 - not needed for --help
     from gradestack.comparison.lines import lines  # noqa: PLC0415
+    from gradestack.output.terminal import terminal_line  # noqa: PLC0415
     from gradestack.python_compare import compare as compared  # noqa: PLC0415
 
     found = compared(*runs, **given)
-    console.say("\n".join(lines(found.data)))
+    console.say("\n".join(map(terminal_line, lines(found.data))))
     if given["output"] is not None:
-        console.say(f"\nComparison: {given['output']}")
+        console.say(f"\nComparison: {terminal_line(given['output'])}")

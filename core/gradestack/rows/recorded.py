@@ -21,7 +21,6 @@ from gradestack.model import (
     Fault,
     Message,
     Sample,
-    Source,
     Status,
     ToolCall,
     Usage,
@@ -92,7 +91,7 @@ class _Recorded(Struct, gc=False, omit_defaults=True):
     recorded: Any
     run: int | str | None
     sample: Any
-    source: Source | None
+    source: Any
     status: Status
     tools: Any
     trajectory: Any = ABSENT
@@ -161,6 +160,9 @@ def _recorded(sample: Sample) -> _Recorded:
     expected, calls, tools = sample.expected, sample.calls, sample.tools
     truth = expected.text if expected.text is not None else expected.label
     made = None if calls is None else [_call(call) for call in calls]
+    source, place, number = sample.source, None, None
+    if source is not None:
+        place, number = {"file": source.file, "ordinal": source.ordinal, "line": source.line}, source.id
     return _Recorded(  # by position: with so many keywords, CPython builds a dict first
         sample.agent_id,
         sample.agent_usage,
@@ -171,8 +173,8 @@ def _recorded(sample: Sample) -> _Recorded:
         _Content(made, sample.label, sample.plan, sample.text, sample.state),
         sample.recorded,
         sample.run,
-        {"ground_truth": truth, "id": sample.id, "input": sample.input},
-        sample.source,
+        {"ground_truth": truth, "id": sample.id if number is None else number, "input": sample.input},
+        place,
         sample.status,
         None if tools is None else [tool.name for tool in tools],
         trajectory_of(sample),

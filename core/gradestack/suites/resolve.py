@@ -7,23 +7,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import Grader, Input, Inputs, Reader
+from gradestack.api import Grader, Input, Inputs
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
+from gradestack.suites.given import MemoryReader
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
+from gradestack.suites.recordings import graders_for, graders_for_samples, stack_for
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
-    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind."""
+    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind.
+
+    A suite with gates of its own takes none of a stack's.
+    """
     for section in ("graders", "metrics"):
         merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
         own = data.get(section) or {}
@@ -35,8 +40,9 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             merged[key] = {**base, **entry} if extends else entry  # type: ignore[dict-item]
         if merged:
             data[section] = merged
-    for name in ("gate", "reports"):
-        if name in stack and name not in data:
+    gated = "gate" in data or "gates" in data
+    for name in ("gate", "gates", "reports"):
+        if name in stack and name not in data and not (gated and name != "reports"):
             data[name] = copy.deepcopy(stack[name])
 
 
@@ -74,7 +80,7 @@ def resolve(
     reference, reader_place = _reader_reference(document.data)
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
     sniffed, late = _recognised(resolver, named, reader_place)
-    _lay_stack(resolver, sniffed.reader if sniffed is not None else named)
+    _lay_stack(resolver, sniffed.reader if sniffed is not None else named, sniffed)
     _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
@@ -96,6 +102,9 @@ def resolve(
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
     resolver.warnings += slim_runs(inputs.data)
+    graders, remarks = graders_for(resolver, graders, reader.component, inputs)
+    resolver.warnings += remarks
+    parts = parts._replace(graders=tuple(graders.values()))
     return _suite(
         resolver,
         spec,
@@ -114,7 +123,7 @@ def resolve(
 def resolve_samples(
     document: Document,
     options: RunOptions,
-    samples: Reader,
+    samples: MemoryReader,
     graders: Mapping[str, Grader | str | Mapping[str, Any]],
 ) -> Suite:
     """Return a suite over samples in memory.
@@ -140,6 +149,8 @@ def resolve_samples(
         resolver.say(("graders",), "at least one grader is needed")
     parts = _parts(resolver, spec, stages, options.workers)
     resolver.finish()
+    stages, samples = graders_for_samples(resolver, stages, samples)
+    parts = parts._replace(graders=tuple(stages.values()))
     config = {key: value for key, value in document.data.items() if key != "engine"}
     config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
     return _suite(
@@ -260,7 +271,7 @@ def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogn
         return None, error
 
 
-def _lay_stack(resolver: Resolver, reader: object) -> None:
+def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
     if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
@@ -271,8 +282,11 @@ def _lay_stack(resolver: Resolver, reader: object) -> None:
             known = ", ".join(registry.names("stack")) or "none"
             resolver.say(("stack",), f"the format {reader!r} has no default stack; name graders or a stack ({known})")
     if isinstance(data.get("stack"), str):
+        inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
         try:
-            _merge_stack(data, registry.stack(data["stack"]))
+            stack = stack_for(registry, data["stack"], inputs)
+            _merge_stack(data, stack)
+            resolver.warnings += stack.get("warnings", ())
         except ConfigError as error:
             resolver.say(("stack",), str(error))
 

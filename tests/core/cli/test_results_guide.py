@@ -146,7 +146,7 @@ def test_failures_by_metric_are_found_with_a_few_lines(recorded):
             for metric, grade in result["grades"].items():
                 if grade["score"] < 0.5:
                     failures[metric].append(result["sample"]["id"])
-    assert failures == {"accuracy": ["0", "2"], "quality": ["1", "2"]}
+    assert failures == {"accuracy": [0, 2], "quality": [1, 2]}
 
 
 def test_aggregate_statistics_over_runs(recorded):

@@ -38,7 +38,8 @@ def told(gate, profile="documented", series=SERIES):
 
 def figure(scores, how, threshold=1.0):
     gate = SimpleGate(metric_key="q", op="gte", value=0, aggregation=how, pass_threshold=threshold)
-    return series_of(q=scores).figure(gate, "q", "documented")
+    value = series_of(q=scores).figure(gate, "q", "documented").value
+    return None if value is None else float(value)
 
 
 @pytest.mark.parametrize(

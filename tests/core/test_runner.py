@@ -63,7 +63,7 @@ def test_the_summary_spells_out_every_figure(run_lines, record):
     ]
     assert summary["gates_passed"] is True
     assert (summary["suite"], summary["bad_records"]) == ("toys", {"count": 0, "listed": []})
-    assert summary["warnings"] == ["grader 'quality': 1 of 4 samples (25.0%) failed or missing"]
+    assert summary["warnings"] == ["1 of 4 samples (25.0%) failed or missing for 'quality'"]
     assert summary["duplicates"] == {"policy": "keep", "count": 0, "listed": []}
     assert report.exit_code == 0
 

@@ -14,7 +14,8 @@ from gradestack.model import JSON, Outcome
 Limit = int | float
 """A number of samples, or as a float a share of them, 0 to 1."""
 SHARE = "failed_share"
-_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,15})?) ?%", re.ASCII)
+PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"
+"""A share as a percentage, as a pattern."""
 
 
 def as_limit(written: float | str) -> Limit:
@@ -25,7 +26,7 @@ def as_limit(written: float | str) -> Limit:
     """
     found: Limit | None = None
     if isinstance(written, str):
-        percent = _PERCENT.fullmatch(written)
+        percent = re.fullmatch(PERCENT_TEXT, written)
         found = float(Fraction(percent[1]) / 100) if percent else None
     else:
         found = written

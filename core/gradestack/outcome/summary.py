@@ -124,6 +124,7 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
         what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
         found.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
+    without: dict[tuple[int, int], list[str]] = {}
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
         states = count["states"]
         lost = ungraded(states)
@@ -131,7 +132,8 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
             others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
             found.append(f"grader {key!r} graded no sample ({others}); the rows say why")
         elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
-            found.append(f"grader {key!r}: {_share(lost, of)} failed or missing")
+            without.setdefault((lost, of), []).append(repr(key))
+    found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
     found += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
     return found

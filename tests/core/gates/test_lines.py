@@ -13,7 +13,7 @@ from gradestack.gates.lines import gate_line
         (0.9001, 0.9, "0.9001"),
         (0.9, 0.9, "0.90"),
         (0.8333, 0.75, "0.83"),
-        (0.99949, 0.9995, "0.99949"),
+        (0.99949, 0.9995, "0.999"),
         (1 / 3, 1 / 3, "0.3333333333333333"),
         (0.125, 0.125, "0.125"),
         (0.0, 0.0, "0.00"),
@@ -53,12 +53,12 @@ def line(**gate):
             "Gate (q >= 0.5): PASSED (actual: 0.75; 10 of 20 failed or missing)",
         ),
         (
-            {"text": "average >= 0.5", "value": 0.5, "actual": 0.75, "passed": True}
+            {"text": "average", "value": 0.5, "actual": 0.75, "passed": True}
             | {"counted": {"q": 4, "r": 2, "s": 4}, "of": {"q": 5, "r": 4, "s": 4}},
-            "Gate (average >= 0.5): PASSED (actual: 0.75; 1 of 5 failed or missing for q; 2 of 4 failed or missing for r)",
+            "Gate (average): PASSED (actual: 0.75; 1 of 5 failed or missing for q; 2 of 4 failed or missing for r)",
         ),
         (
-            {"text": "(q >= 0.5) or (r >= 0.9)", "operator": "or", "actual": None, "passed": True}
+            {"text": "q or r", "operator": "or", "actual": None, "passed": True}
             | {
                 "conditions": [
                     {"value": 0.5, "actual": 0.5, "metric_key": "q", "counted": 3, "of": 4},
@@ -68,17 +68,17 @@ def line(**gate):
                     },
                 ]
             },
-            "Gate ((q >= 0.5) or (r >= 0.9)): PASSED (actual: 0.50 or (n/a and 0.8999); 1 of 4 failed or missing for q)",
+            "Gate (q or r): PASSED (actual: 0.50 or (n/a and 0.8999); 1 of 4 failed or missing for q)",
         ),
         (
-            {"text": "q >= 0.5 per model", "value": 0.5, "actual": 0.75}
+            {"text": "q per model", "value": 0.5, "actual": 0.75}
             | {
                 "groups": {
                     "a": {"passed": True, "value": 0.5, "actual": 0.9},
                     **{f"b\n{n}": {"passed": False, "value": 0.5, "actual": 0.4999 if n else None} for n in range(4)},
                 }
             },
-            r"Gate (q >= 0.5 per model): FAILED (actual: 0.75; not in b\n0 (n/a), b\n1 (0.4999), b\n2 (0.4999) and 1 more)",
+            r"Gate (q per model): FAILED (actual: 0.75; not in b\n0 (n/a), b\n1 (0.4999), b\n2 (0.4999) and 1 more)",
         ),
         (
             {"text": "failed or missing <= 29%", "kind": "max_failed", "metric": "failed_share", "value": 0.29}

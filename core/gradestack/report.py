@@ -92,12 +92,22 @@ class Report:
         return self.summary["gates_passed"]  # type: ignore[no-any-return]
 
     @property
+    def all_failed(self) -> str | None:
+        """That every grade failed, with the first reason, in one sentence; None where something was graded."""
+        return self.summary.get("all_failed")
+
+    @property
     def exit_code(self) -> int:
-        """What the command line exits with: 0, 1 gate failed, 4 a plugin broke on the way, 130 interrupted."""
+        """What the command line exits with.
+
+        0; 1 a gate failed; 3 every grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest.
+        """
         if self.summary.get("incomplete"):
             return EXIT_INTERRUPTED
         if self.summary.get("broken"):
             return PluginError.exit_code
+        if self.all_failed:
+            return DataError.exit_code
         return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
 
     @property

@@ -42,6 +42,7 @@ def _run_options(command: Command) -> Command:
             click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
             click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
             click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
+            click.option("--allow-all-failed", is_flag=True, help="Exit as the gates say even if every grade failed."),
             click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
             click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
             debug_option,
@@ -57,8 +58,8 @@ def _run_options(command: Command) -> Command:
 def cli() -> None:
     """Grade recorded runs of tool-calling LLM agents.
 
-    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable, 4 a plugin is broken,
-    130 interrupted.
+    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or every grade failed,
+    4 a plugin is broken, 130 interrupted.
     """
 
 
@@ -68,7 +69,9 @@ def _finish(report: Report, *, quiet: bool) -> None:
     if not quiet:
         console.say(f"{console.results(report)}\n\n{console.files(report)}")
     if report.passed is not None:
-        console.say(console.verdict(report.passed))
+        console.say(console.verdict(report.passed and not report.all_failed))
+    if report.all_failed:
+        _say(f"error: {report.all_failed}")
     if quiet:
         for name, text in sorted(report.summary.get("broken", {}).items()):
             _say(f"error: {name} is broken: {text}")
@@ -125,6 +128,8 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
     if runs is not None:
         shared["overrides"] += (f"num_runs={runs}",)
+    if shared.pop("allow_all_failed"):
+        shared["overrides"] += ("allow_all_failed=true",)
     registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
     options = RunOptions(**shared, registry=registry, say=_say, debug=debug)

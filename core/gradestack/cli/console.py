@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradestack.cli.progress_line import shown
+from gradestack.gates.lines import gate_line
 from gradestack.grading.progress import ProgressCallback
 from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
@@ -98,10 +99,7 @@ def results(report: Report) -> str:
     if report.gates or report.summary.get("runs"):
         lines.append("")
     lines += _runs(report.summary.get("runs"))
-    for gate in report.gates:
-        outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]
-        note = "" if gate["outcome"] == "passed" else f" (actual: {_number(gate['actual'])})"
-        lines.append(f"Gate ({gate['text']}): {outcome}{note}")
+    lines += map(gate_line, report.gates)
     bad = report.summary["bad_records"]
     if bad["count"]:
         lines.append(f"{bad['count']} bad record{'s' if bad['count'] > 1 else ''} left out:")

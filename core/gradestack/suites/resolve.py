@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Input, Inputs
 from gradestack.errors import ConfigError, GradestackError
+from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
-from gradestack.suites.gates import resolve_gates
+from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.given import MemoryReader
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
@@ -185,6 +186,7 @@ class _Parts(NamedTuple):
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
     gates: tuple[Gate, ...]
+    max_failed: Limit | None
     headline: str
     reports: tuple[Stage, ...]
     engine: Stage | None
@@ -192,12 +194,13 @@ class _Parts(NamedTuple):
 
 def _parts(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], workers: int | None) -> _Parts:
     metrics = metric_stages(resolver, spec, graders)
-    gates, headline = resolve_gates(resolver, spec, graders)
+    gates, headline = resolve_gates(resolver, spec, graders, metrics)
+    limit = resolve_limit(resolver, spec)
     _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     engine = engine_stage(resolver, spec.engine, workers)
     made = tuple(stage for stage in reports if stage is not None)
-    return _Parts(tuple(graders.values()), tuple(metrics), gates, headline, made, engine)
+    return _Parts(tuple(graders.values()), tuple(metrics), gates, limit, headline, made, engine)
 
 
 def _suite(
@@ -228,6 +231,8 @@ def _suite(
         metrics=parts.metrics,
         exporters=exporters,
         gates=parts.gates,
+        max_failed=parts.max_failed,
+        allow_all_failed=spec.allow_all_failed,
         rule=parts.gates[0] if parts.gates else None,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),

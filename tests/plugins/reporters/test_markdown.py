@@ -23,7 +23,7 @@ def test_the_page_shows_a_whole_run(fake, markdown):
     assert page.startswith("# rail: ✗ FAILED\n")
     assert "| `partial >= 0.9` |" in page
     assert "| Task | `north-1 0` |" in page
-    assert "not defined (no call was expected)" in page
+    assert "n/a (no call was expected)" in page
     assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
     html = rendered(page)
     assert html.count("<h2>") == 6

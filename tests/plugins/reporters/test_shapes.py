@@ -32,9 +32,9 @@ def test_plain_figures_stand_together_in_order():
     ],
 )
 def test_undefined_is_said_with_its_reason(metrics):
-    """A null figure reads "not defined" with the reason given beside it, and never as zero."""
+    """A null figure reads "n/a" with the reason given beside it, and never as zero."""
     (item,) = only(metrics).items
-    assert (item.value, item.note, item.defined) == ("not defined", "no case", False)
+    assert (item.value, item.note, item.defined) == ("n/a", "no case", False)
 
 
 def test_reasons_reach_nested_figures():
@@ -95,8 +95,8 @@ def test_named_bins_are_read_too():
     """Bins that only have a name are labelled and shaded by the numbers in it."""
     block = only({"histogram": [{"bin": "[0.2-0.4)", "count": 0}, {"bin": "[1.0]", "count": 0}]})
     assert [(bar.label, bar.share, bar.height, bar.shade) for bar in block.bars] == [
-        ("[0.2,\u00a00.4)", "not defined", 0.0, "q2"),
-        ("1", "not defined", 0.0, "q10"),
+        ("[0.2,\u00a00.4)", "n/a", 0.0, "q2"),
+        ("1", "n/a", 0.0, "q10"),
     ]
 
 
@@ -140,7 +140,7 @@ def test_series_carry_error_bars_and_gaps():
     block = only({"by_k": {"k=1": {"value": 0.4, "ci95": [0.3, 0.5]}, "k=2": {"value": None, "reason": "one trial"}}})
     first, second = block.points
     assert (first.interval, first.low, first.high) == ("0.300 – 0.500", 40.0, 0.0)
-    assert (second.value, second.y) == ("not defined", None)
+    assert (second.value, second.y) == ("n/a", None)
 
 
 def test_counts_over_a_number_depend_on_what_they_share_out():
@@ -164,7 +164,7 @@ def test_figures_per_class_become_one_table():
     """Objects of figures with common keys share a table; a missing cell is empty, a null one undefined."""
     block = only({"per_class": {"a": {"f1": 0.95, "support": 3}, "b": {"f1": None, "support": 0, "extra": 1}}})
     assert block.columns == ("Extra", "F1", "Support")
-    assert [[cell.text for cell in cells] for _, cells in block.rows] == [["", "0.950", "3"], ["1", "not defined", "0"]]
+    assert [[cell.text for cell in cells] for _, cells in block.rows] == [["", "0.950", "3"], ["1", "n/a", "0"]]
     assert block.wordy == (False, False, False)
 
 
@@ -207,7 +207,7 @@ def test_errors_kept_apart_join_their_values():
     block = only({"a": 0.5, "b": None, "c": 2, "stderr": {"a": 0.125, "b": None}, "b_reason": "no case"})
     assert [(item.label, item.value, item.spread, item.note) for item in block.items] == [
         ("A", "0.500", "± 0.125", ""),
-        ("B", "not defined", "", "no case"),
+        ("B", "n/a", "", "no case"),
         ("C", "2", "", ""),
     ]
     kept = blocks_of({"a": 0.5, "stderr": {"z": 1.0}})
@@ -227,6 +227,4 @@ def test_figures_per_label_become_rows():
     figures, table = blocks_of(metrics)
     assert [item.label for item in figures.items] == ["Entropy", "Only yes"]
     assert (table.title, table.columns) == ("By label", ("yes", "no"))
-    assert [(name, [cell.text for cell in cells]) for name, cells in table.rows] == [
-        ("Entropy", ["0.250", "not defined"])
-    ]
+    assert [(name, [cell.text for cell in cells]) for name, cells in table.rows] == [("Entropy", ["0.250", "n/a"])]

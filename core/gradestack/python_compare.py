@@ -60,7 +60,7 @@ def compare(
         msg = "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal"
         raise ConfigError(msg, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
     registry = registry or discover()
-    groups = [_sides(run, match, registry) for run in runs]
+    groups = [_sides(run, name, match, registry) for run, name in zip(runs, _names(runs), strict=True)]
     rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
     sides = _ordered(groups, baseline)
     found = compared(sides, rules, _by_model(groups))
@@ -89,16 +89,29 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     return written
 
 
-def _sides(run: str | Path | Report, match: Match, registry: Registry) -> list[Side]:
-    if isinstance(run, Report):
-        return sides_of(run, run.path.name if run.path is not None else run.name, match=match)
+def _place(run: str | Path) -> tuple[str, str | None]:
+    """Return the path and the model of what is to be compared; a path that exists is one whatever it holds."""
     text = str(run)
-    place, model = (text, None) if Path(text).exists() else split_name(text)
+    return (text, None) if Path(text).exists() else split_name(text)
+
+
+def _names(runs: Sequence[str | Path | Report]) -> list[str]:
+    """Return what runs are called: the last part of their path where that tells them apart, else the whole."""
+    whole = [(str(run.path or run.name) if isinstance(run, Report) else _place(run)[0]) for run in runs]
+    short = {each: Path(each).resolve().name for each in whole}
+    plain = len(set(short.values())) == len(short)
+    return [short[each] if plain else each for each in whole]
+
+
+def _sides(run: str | Path | Report, name: str, match: Match, registry: Registry) -> list[Side]:
+    if isinstance(run, Report):
+        return sides_of(run, name, match=match)
+    place, model = _place(run)
     path = Path(place)
     if path.is_dir() and is_run(path):
-        return sides_of(load_report(path), place, model, match)
+        return sides_of(load_report(path), name, model, match)
     options = RunOptions(registry=registry, overrides=("reports=[]",))
-    return sides_of(grade_suite(files_suite(path, options), options), place, model, match)
+    return sides_of(grade_suite(files_suite(path, options), options), name, model, match)
 
 
 def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:

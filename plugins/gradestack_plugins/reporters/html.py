@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -15,6 +15,7 @@ from markupsafe import Markup, escape
 from typing_extensions import override
 
 from gradestack import Report, Reporter, RowEntry, RowIndex
+from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
 from gradestack_plugins.reporters.index import Entry, index_of, shade_of, shown_as, verdict, worst
@@ -72,6 +73,11 @@ class HtmlReporter(Reporter):
             drilldowns.render(report, index)
             write_stream(env.get_template(PAGE), path, self._context(env, report, index, drilldowns))
         return (path,)
+
+    @override
+    def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the page of a comparison, ``comparison.html``."""
+        return {"comparison.html": html_page(data)}
 
     def _context(
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns

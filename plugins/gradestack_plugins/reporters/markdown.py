@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 from typing_extensions import override
 
 from gradestack import Report, Reporter, RowEntry
+from gradestack_plugins.reporters.comparison import markdown_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import check_limits, environment, write_stream
 from gradestack_plugins.reporters.index import Entry, index_of, shown_as, verdict, worst
@@ -67,6 +69,11 @@ class MarkdownReporter(Reporter):
         path = out / PAGE
         write_stream(env.get_template(PAGE), path, context)
         return (path,)
+
+    @override
+    def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the page of a comparison, ``comparison.md``."""
+        return {"comparison.md": markdown_page(data)}
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:
         """Yield the views of samples, without their conversations."""

@@ -19,7 +19,7 @@ def test_a_run_that_is_better_is_said_to_be(made):
     assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
     assert metric["p_holm"] == metric["p"] < 0.001
     assert metric["ci95"] == metric["interval"]["ends"]
-    assert "b is better than" in found.sentence.replace(str(found.sides[1].name), "b")
+    assert found.sentence.startswith("b is better than a on g by 0.375 (95 % interval ")
     assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
     assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
 
@@ -192,3 +192,26 @@ def test_the_command_writes_what_it_prints(made, command, tmp_path):
     assert said.out.splitlines()[0] == data["sentence"]
     assert data == compare(a, b).data
     assert command("compare", str(a), str(made("c", {"77": [1]}))).code == 3
+
+
+def test_pages_say_what_the_data_say(made, tmp_path):
+    """Markdown of a few lines with details folded, HTML that stands alone, and nothing forged by names from data."""
+    hostile = "m<script>alert(1)</script>\n::error::x|@you"
+    run = made("r", None, models={hostile: BEFORE, "n": AFTER})
+    found = compare(run, output=tmp_path / "out")
+    page, text = ((tmp_path / "out" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
+    assert "<script>" not in page
+    assert "<script>" not in text
+    assert "\n::error" not in text
+    assert "0.375" in page
+    assert "0.375" in text
+    assert len(text.partition("<details>")[0].splitlines()) <= 30
+    assert found.sides[0].name.startswith("r::m")
+
+
+def test_runs_are_called_by_the_last_part_of_their_place(made):
+    """As long as that tells them apart."""
+    a, b = made("a", BEFORE), made("b", AFTER)
+    assert [side.name for side in compare(a, b).sides] == ["a", "b"]
+    again = made("other/a", BEFORE)
+    assert [side.name for side in compare(a, again).sides] == [str(a), str(again)]

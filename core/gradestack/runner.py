@@ -14,7 +14,9 @@ from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.grading.progress import ProgressCount
+from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
+from gradestack.outcome.failures import first_failures
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
@@ -60,10 +62,11 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
     started, begun = datetime.now(UTC), time.perf_counter()
     held = HeldRows(suite, strict=options.strict)
     try:
-        loop = Loop(suite, held, ProgressCount(None, suite.headline), strict=options.strict)
+        loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
+        figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, started.isoformat(timespec="seconds"), timings)
     except BaseException:
@@ -91,7 +94,7 @@ class _Run:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         self.suite, self.options, self.say = suite, options, options.say
-        self.progress = ProgressCount(options.progress, suite.headline)
+        self.progress = ProgressCount(options.progress, suite.main)
         self.started, self.clock = datetime.now(UTC), time.perf_counter()
         self.timings: dict[str, Any] = {}
 
@@ -186,6 +189,8 @@ class _Run:
         suite, loop, staging = self.suite, self.loop, self.staging
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
         figures = summary(suite, loop.merging, loop.merged, series)
+        lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
+        figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
         head = header(suite, self.recorder.started, self.timings)
         if loop.resumed:

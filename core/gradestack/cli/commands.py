@@ -176,9 +176,15 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
     click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
     click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    click.echo(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
+    click.echo(f"  gates:   {len(found.gates) or 'none'}; main grader {found.main}")
+    click.echo(f"  outcome: {_outcome_of(found)}")
     for warning in found.warnings:
         click.echo(f"  warning: {warning}")
+
+
+def _outcome_of(suite: Suite) -> str:
+    words = suite.headline
+    return "none" if suite.success is None else f"{words.passed} or {words.failed}, by {suite.success.grader}"
 
 
 @cli.command()

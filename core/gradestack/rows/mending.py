@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from gradestack.errors import PluginError
-from gradestack.grading.counts import SampleRule, passes
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
 from gradestack.rows.encoding import encode
+from gradestack.rows.success import Success
 from gradestack.rows.write import check_grade, grade_to_json, row_bytes
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
@@ -20,8 +20,8 @@ def row_line(
     grades: Mapping[str, Grade],
     submissions: Mapping[str, str],
     *,
-    headline: str,
-    rule: SampleRule | None,
+    main: str,
+    success: Success | None,
     signatures: Mapping[str, str],
     strict: bool,
     slim: bool = False,
@@ -35,8 +35,8 @@ def row_line(
         sample: The recorded run.
         grades: Its grades by grader key.
         submissions: What each text grader judged, by grader key.
-        headline: Key of the grader shown as ``grade``.
-        rule: Per-sample rule of the gate; None: score >= 1.0.
+        main: Key of the grader shown as ``grade``.
+        success: What makes a sample a success; None: nothing does.
         signatures: Name and version of each grader, by its key.
         strict: Refuse a grade that is not JSON.
         slim: Leave the trajectory out.
@@ -46,9 +46,8 @@ def row_line(
     """
 
     def line(sample: Sample, grades: Mapping[str, Grade], submissions: Mapping[str, str]) -> bytes:
-        score = grades[headline].score
-        passed = None if score is None else passes(rule, score)
-        return row_bytes(sample, grades, headline, passed=passed, submissions=submissions, slim=slim)
+        passed = None if success is None else success.passed(grades[success.grader])
+        return row_bytes(sample, grades, main, passed=passed, submissions=submissions, slim=slim)
 
     try:
         return line(sample, grades, submissions), sample, grades

@@ -217,8 +217,8 @@ def trajectory_of(sample: Sample) -> Any:
     return [[_message(message) for message in turn] for turn in sample.turns] if sample.turns else ()
 
 
-def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
-    for text in (submissions.get(headline), sample.text, sample.label):
+def _submission(sample: Sample, submissions: Mapping[str, str], main: str) -> str:
+    for text in (submissions.get(main), sample.text, sample.label):
         if text is not None:
             return text
     return ""
@@ -227,7 +227,7 @@ def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -
 def _row(
     sample: Sample,
     grades: Mapping[str, Grade],
-    headline: str,
+    main: str,
     *,
     passed: bool | None,
     submissions: Mapping[str, str],
@@ -242,7 +242,7 @@ def _row(
         sample.error,
         _expected(expected),
         sample.facets,
-        written[headline],
+        written[main],
         written,
         sample.model,
         passed,
@@ -251,9 +251,9 @@ def _row(
         sample.run,
         {"ground_truth": truth, "id": sample.id, "input": sample.input},
         sample.source,
-        grades[headline].outcome,
+        grades[main].outcome,
         sample.status,
-        _submission(sample, submissions, headline),
+        _submission(sample, submissions, main),
         submissions or None,
         None if tools is None else [tool.name for tool in tools],
         trajectory_of(sample),
@@ -268,7 +268,7 @@ def _row(
 def sample_row(
     sample: Sample,
     grades: Mapping[str, Grade],
-    headline: str,
+    main: str,
     *,
     passed: bool | None,
     submissions: Mapping[str, str] | None = None,
@@ -278,18 +278,18 @@ def sample_row(
     Args:
         sample: The recorded run.
         grades: Its grades by grader key.
-        headline: Key of the grader shown as ``grade``.
-        passed: Whether the headline score passes the per-sample rule; None when there is no score.
+        main: Key of the grader shown as ``grade``.
+        passed: Whether the sample passes by the run's outcome grader; None where that says nothing.
         submissions: What each text grader judged, by grader key.
     """
-    row: Row = json_data(_row(sample, grades, headline, passed=passed, submissions=submissions or {}))
+    row: Row = json_data(_row(sample, grades, main, passed=passed, submissions=submissions or {}))
     return row
 
 
 def row_bytes(
     sample: Sample,
     grades: Mapping[str, Grade],
-    headline: str,
+    main: str,
     *,
     passed: bool | None,
     submissions: Mapping[str, str],
@@ -306,14 +306,14 @@ def row_bytes(
         _check_sample(sample)
         for grade in grades.values():
             check_grade(grade)
-        row = _row(sample, grades, headline, passed=passed, submissions=submissions)
+        row = _row(sample, grades, main, passed=passed, submissions=submissions)
         if slim:
             write(row.trajectory)  # what fails in a full row fails here, too: grades do not depend on what is kept
             row.trajectory = ABSENT
         return write(row) + b"\n"
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
-    data = sample_row(sample, grades, headline, passed=passed, submissions=submissions)
+    data = sample_row(sample, grades, main, passed=passed, submissions=submissions)
     if slim:
         dumps(data.pop("trajectory"))
     return dumps(data).encode() + b"\n"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gradestack.api import Shard
 from gradestack.grading.duplicates import Span
-from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades, InProcess
 from gradestack.grading.result import ShardResult
 from gradestack.model import Sample
 from gradestack.rundir.pieces import RowWriter
 from gradestack.rundir.recorder import places_in_rows
+from gradestack.suites.spec import Suite
 
 LARGEST_IN_MEMORY = 64 << 20
 """Bytes of rows that are kept in memory."""
@@ -25,8 +25,8 @@ class HeldRows(InProcess):
         file: The rows so far, as they would stand in results.jsonl.
     """
 
-    def __init__(self, plan: Plan, *, strict: bool) -> None:
-        self._line = RowWriter.of(plan, strict=strict).line
+    def __init__(self, suite: Suite, *, strict: bool) -> None:
+        self._line = RowWriter.of(suite, suite.success, strict=strict).line
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
         self._offset = 0
 
@@ -35,6 +35,11 @@ class HeldRows(InProcess):
         line, sample, grades = self._line(sample, grades, submissions)
         self.file.write(line)
         return sample, grades
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows of a run that has ended."""
+        self.file.seek(0)
+        return iter(self.file)
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         """Return where the rows of the shard start."""

@@ -11,15 +11,17 @@ from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
+from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
+from gradestack.suites.headline import count_of, resolve_headline
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Suite, SuiteSpec
+from gradestack.suites.spec import Headline, Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -86,7 +88,7 @@ def resolve(
     graders = grader_stages(resolver, spec, made or {})
     if not spec.graders and not document.data.get("graders"):
         resolver.say(("graders",), "at least one grader is needed, or a stack")
-    parts = _parts(resolver, spec, graders, options.workers)
+    parts = _parts(resolver, spec, graders, options.workers, reader)
     dataset, dataset_reader = _dataset(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
     resolver.finish()
@@ -174,19 +176,28 @@ class _Parts(NamedTuple):
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
     gates: tuple[Gate, ...]
-    headline: str
+    main: str
+    success: Success | None
+    headline: Headline
     reports: tuple[Stage, ...]
     engine: Stage | None
 
 
-def _parts(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], workers: int | None) -> _Parts:
+def _parts(
+    resolver: Resolver,
+    spec: SuiteSpec,
+    graders: Mapping[str, Stage],
+    workers: int | None,
+    reader: Stage | None = None,
+) -> _Parts:
     metrics = metric_stages(resolver, spec, graders)
-    gates, headline = resolve_gates(resolver, spec, graders)
+    gates, main = resolve_gates(resolver, spec, graders)
+    success, headline = resolve_headline(resolver, spec, graders, metrics, gates, reader)
     _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     engine = engine_stage(resolver, spec.engine, workers)
     made = tuple(stage for stage in reports if stage is not None)
-    return _Parts(tuple(graders.values()), tuple(metrics), gates, headline, made, engine)
+    return _Parts(tuple(graders.values()), tuple(metrics), gates, main, success, headline, made, engine)
 
 
 def _suite(
@@ -214,7 +225,7 @@ def _suite(
         reader=reader,
         dataset_reader=dataset_reader,
         graders=parts.graders,
-        metrics=parts.metrics,
+        metrics=(*parts.metrics, *([count_of(parts.success)] if parts.success is not None else [])),
         exporters=exporters,
         gates=parts.gates,
         rule=parts.gates[0] if parts.gates else None,
@@ -222,6 +233,8 @@ def _suite(
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,
         sample_tags=frozenset(spec.sample_tags),
+        main=parts.main,
+        success=parts.success,
         headline=parts.headline,
         rows=rows or spec.rows,
         reports=parts.reports,

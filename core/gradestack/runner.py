@@ -29,6 +29,7 @@ from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
+from gradestack.suites.headline import counting
 from gradestack.suites.options import RunOptions
 from gradestack.suites.spec import Suite
 
@@ -48,7 +49,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
         keep_inputs(options.output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
     if suite.rows == "none":
         check_without_rows(suite)
-    with _Run(suite, options).staged() as run:
+    with _Run(counting(suite), options).staged() as run:
         return run.whole()
 
 
@@ -60,6 +61,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         PluginError: A grader raised under ``strict``.
     """
     started, begun = datetime.now(UTC), time.perf_counter()
+    suite = counting(suite)
     held = HeldRows(suite, strict=options.strict)
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)

@@ -31,12 +31,12 @@ def block(report: Report) -> Iterator[str]:
     Suites of letta-evals, and the profile ``upstream``, have the block of its guide; all others what their headline
     declares. Summaries of earlier versions have none.
     """
-    found = report.summary.get("headline") or {"letta": True, "figures": []}
-    letta = found["letta"] or report.header.get("profile") == "upstream"
+    found = report.summary.get("headline")
+    letta = found is None or found["letta"]
     yield "Results:"
-    if letta:
-        yield from _letta(report, bands=found["letta"])
-    if not found["letta"]:
+    if letta or report.header.get("profile") == "upstream":
+        yield from _letta(report, bands=letta and found is not None)
+    if found is not None and not letta:
         yield from _outcome(report.summary["outcome"])
         yield from _figures(found["figures"])
 

@@ -14,7 +14,7 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
 from gradestack.suites.components import made_stage
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Figure, Headline, HeadlineSpec, SuiteSpec
+from gradestack.suites.spec import Figure, Headline, HeadlineSpec, Suite, SuiteSpec
 from gradestack.suites.strict import Problems, structure
 
 NONE = "none"
@@ -67,10 +67,13 @@ def resolve_headline(
     )
 
 
-def count_of(success: Success) -> Metric:
-    """Return the aggregator that counts a run's successes."""
-    stage = made_stage("aggregator", SUCCESSES, SuccessCount(success=success), "documented")
-    return Metric(of=success.grader, stage=stage)
+def counting(suite: Suite) -> Suite:
+    """Return a suite that also counts its successes."""
+    success = suite.success
+    if success is None:
+        return suite
+    stage = made_stage("aggregator", SUCCESSES, SuccessCount(success=success), suite.profile)
+    return attrs.evolve(suite, metrics=(*suite.metrics, Metric(of=success.grader, stage=stage)))
 
 
 def _letta_gate(spec: SuiteSpec, gates: Sequence[Gate]) -> GateSpec | None:

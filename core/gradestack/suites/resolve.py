@@ -15,7 +15,7 @@ from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
-from gradestack.suites.headline import count_of, resolve_headline
+from gradestack.suites.headline import resolve_headline
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
@@ -225,7 +225,7 @@ def _suite(
         reader=reader,
         dataset_reader=dataset_reader,
         graders=parts.graders,
-        metrics=(*parts.metrics, *([count_of(parts.success)] if parts.success is not None else [])),
+        metrics=parts.metrics,
         exporters=exporters,
         gates=parts.gates,
         rule=parts.gates[0] if parts.gates else None,

@@ -69,7 +69,7 @@ class HtmlReporter(Reporter):
         index = index_of(report)
         words = words_of(report.summary)
         env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
-        env.globals["words"] = words
+        env.globals["sample_words"] = words
         path = out / PAGE
         with _Drilldowns(env, self) as drilldowns:
             drilldowns.render(report, index)

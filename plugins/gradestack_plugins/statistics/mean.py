@@ -120,12 +120,15 @@ class Mean(Aggregator[MeanState]):
         count, mean = alike.total(), total / (n * unit) if n else None
         found: dict[str, JSON] = {"n": n, "total": state["total"], "clusters": count, "mean": mean}
         if mean is None or count < 2:
-            return {**found, "stderr": None, "ci95" if self.confidence == 0.95 else "ci": None}
+            return {**found, "stderr": None, **self._interval(None)}
         spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
         stderr = math.sqrt(spread * count / ((count - 1) * (n * unit) ** 2)) / n
         half = t_quantile(self.confidence, count - 1) * stderr
-        interval: list[JSON] = [mean - half, mean + half]
-        return {**found, "stderr": stderr, "ci95" if self.confidence == 0.95 else "ci": interval}
+        return {**found, "stderr": stderr, **self._interval([mean - half, mean + half])}
+
+    def _interval(self, ends: list[JSON] | None) -> dict[str, JSON]:
+        """Return an interval under a key that names its confidence, or with the confidence beside it."""
+        return {"ci95": ends} if self.confidence == 0.95 else {"ci": ends, "confidence": self.confidence}
 
 
 def _parts(cluster: float | tuple[float, ...]) -> tuple[float, ...]:

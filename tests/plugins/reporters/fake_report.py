@@ -222,19 +222,16 @@ def _model(rows: list[Row], name: str, threshold: float) -> Row:
 
 def _outcome(rows: list[Row], models: list[str]) -> Row:
     def counts(own: list[Row]) -> Row:
-        return {
-            word: sum(row["passed"] is right for row in own) for word, right in (("passed", True), ("failed", False))
-        }
+        verdicts = [row["passed"] for row in own]
+        return {"passed": verdicts.count(True), "failed": verdicts.count(False)}
 
+    found = [{"model_name": name, **counts([row for row in rows if row["model_name"] == name])} for name in models]
     return {
         "grader": "partial",
         "rule": "verdict of partial",
         "words": {"passed": "solved", "failed": "not solved"},
         **counts(rows),
-        "per_model": [
-            {"model_name": name, **counts([row for row in rows if row["model_name"] == name])} for name in models
-        ]
-        or None,
+        "per_model": found or None,
     }
 
 

@@ -3,6 +3,8 @@ import pytest
 from gradestack_plugins.reporters.estimates import amount, figure, interval
 from gradestack_plugins.reporters.shapes import blocks_of
 
+SPREAD = "± 0.030 (standard error)"
+
 
 def only(metrics):
     (block,) = blocks_of(metrics)
@@ -48,10 +50,10 @@ def test_reasons_reach_nested_figures():
     [
         (
             {"mean": 0.596, "stderr": 0.03, "ci95": [0.54, 0.65]},
-            "± 0.030 (standard error)",
+            SPREAD,
             "95% interval 0.540 – 0.650",
         ),
-        ({"value": 0.596, "se": 0.03}, "± 0.030 (standard error)", ""),
+        ({"value": 0.596, "se": 0.03}, SPREAD, ""),
         ({"estimate": 0.596, "ci_low": 0.5, "ci_high": 0.7}, "", "interval, confidence not given: 0.500 – 0.700"),
         ({"rate": 0.596, "ci": {"low": 0.5, "high": 0.7}, "confidence": 0.9}, "", "90% interval 0.500 – 0.700"),
         (

@@ -136,9 +136,10 @@ def test_equal_scores_have_no_spread():
 
 
 def test_the_confidence_can_be_chosen():
-    """Another one is called ci, so that nobody takes it for 95 %."""
+    """Another one is called ci, so that nobody takes it for 95 %, and stands beside it, an undefined interval's too."""
     found = finished(*scores(0.0, 1.0), confidence=0.5)
     assert found["ci"] == pytest.approx([0.0, 1.0], abs=1e-12)
+    assert found["confidence"] == finished(*scores(0.0), confidence=0.5)["confidence"] == 0.5
     assert "ci95" not in found
     for wrong in (0.0, 1.0, 95.0, -1.0):
         with pytest.raises(ValueError, match="confidence must be between 0 and 1"):

@@ -70,11 +70,11 @@ def share(passed: int, of: int) -> str:
 
 def _figures(figures: list[Mapping[str, Any]]) -> Iterator[str]:
     for figure in figures:
-        models = figure.get("models")
+        models = {name or "unnamed": each for name, each in figure.get("models", {}).items()}
         if models:
             yield f"  {figure['label']}:"
             width = max(map(len, models))
-            yield from (f"    {name or 'unnamed':<{width}}  {_estimate(each)}" for name, each in models.items())
+            yield from (f"    {name:<{width}}  {_estimate(each)}" for name, each in models.items())
         else:
             yield f"  {figure['label']}: {_estimate(figure)}"
 

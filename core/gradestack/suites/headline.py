@@ -169,4 +169,4 @@ def _average(success: Success | None, graders: Mapping[str, Stage], metrics: Seq
     """Return the average score of the outcome grader, else of the first, where it is computed."""
     key = success.grader if success is not None else next(iter(graders), "")
     means = [each.stage.key for each in metrics if each.of == key and each.stage.name == "mean"]
-    return tuple(Figure(label="Average score", grader=key, metric=each) for each in means[:1])
+    return tuple(Figure(label="Average score", grader=key, metric=each, name="mean") for each in means[:1])

@@ -259,7 +259,7 @@ def grade(
         samples: :class:`~gradestack.Sample` objects, or mappings in the form of the ``jsonl`` format
             (``{"id": ..., "expected": ..., "predicted": ...}``).
         graders: Names, objects, classes without options, functions of a sample, or ``FILE.py:NAME``; in a list, the key
-            of each is its name. The first is the headline.
+            of each is its name. The first is the main one, whose grade stands as the row's own.
         name: Name of the run.
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.

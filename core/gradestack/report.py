@@ -17,6 +17,7 @@ import attrs
 
 from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
+from gradestack.jsonio.lenient import as_map
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.rows.index import RowIndex
@@ -172,7 +173,8 @@ class Report:
             DataError: No rows were kept, or the file cannot be read.
         """
         self._check_rows()
-        return RowIndex.of(self._lines(), self._row)
+        outcome = as_map(self.summary.get("outcome")).get("grader")
+        return RowIndex.of(self._lines(), self._row, outcome)
 
     def _check_rows(self) -> None:
         if not self.has_rows:

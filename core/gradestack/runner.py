@@ -14,7 +14,9 @@ from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.grading.progress import ProgressCount
+from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
+from gradestack.outcome.failures import first_failures
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
@@ -27,6 +29,7 @@ from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
+from gradestack.suites.headline import counting
 from gradestack.suites.options import RunOptions
 from gradestack.suites.spec import Suite
 
@@ -46,7 +49,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
         keep_inputs(options.output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
     if suite.rows == "none":
         check_without_rows(suite)
-    with _Run(suite, options).staged() as run:
+    with _Run(counting(suite), options).staged() as run:
         return run.whole()
 
 
@@ -58,12 +61,14 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         PluginError: A grader raised under ``strict``.
     """
     started, begun = datetime.now(UTC), time.perf_counter()
+    suite = counting(suite)
     held = HeldRows(suite, strict=options.strict)
     try:
-        loop = Loop(suite, held, ProgressCount(None, suite.headline), strict=options.strict)
+        loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
+        figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, started.isoformat(timespec="seconds"), timings)
     except BaseException:
@@ -91,7 +96,7 @@ class _Run:
 
     def __init__(self, suite: Suite, options: RunOptions) -> None:
         self.suite, self.options, self.say = suite, options, options.say
-        self.progress = ProgressCount(options.progress, suite.headline)
+        self.progress = ProgressCount(options.progress, suite.main)
         self.started, self.clock = datetime.now(UTC), time.perf_counter()
         self.timings: dict[str, Any] = {}
 
@@ -187,6 +192,8 @@ class _Run:
         suite, loop, staging = self.suite, self.loop, self.staging
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
         figures = summary(suite, loop.merging, loop.merged, series)
+        lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
+        figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
         head = header(suite, self.recorder.started, self.timings)
         if loop.resumed:

@@ -42,7 +42,7 @@
       form.querySelectorAll("input[name=verdict]").forEach(function (box) { wanted[box.value] = box.checked; });
       samples.forEach(function (sample) {
         var data = sample.dataset;
-        var good = wanted[data.v] &&
+        var good = wanted[data.v] !== false &&
           (!model || !model.value || data.m === model.value) &&
           (!code || !code.value || (" " + data.k + " ").indexOf(" " + code.value + " ") >= 0) &&
           (!words || sample.textContent.toLowerCase().indexOf(words) >= 0);

@@ -69,7 +69,7 @@ def worker_maker(folder):
             ),
             "exporters": (("log", Log()),),
             "gate": GateSpec(op="gte", value=0.3),
-            "headline": "quality",
+            "main": "quality",
         }
         made.append(worker(parts, toys.Numbers(), **{**usual, **fields}))
         return made[-1]

@@ -5,9 +5,10 @@ import attrs
 from gradestack import Inputs
 from gradestack.grading.plan import Metric, Plan, Stage
 from gradestack.grading.worker import Worker
+from gradestack.rows.success import Success
 from gradestack.rundir.pieces import FilePieces, RowWriter
 
-USUAL = {"exporters": (), "gate": None, "headline": "quality", "rows": True, "strict": False, "by_run": False}
+USUAL = {"exporters": (), "gate": None, "main": "quality", "rows": True, "strict": False, "by_run": False}
 
 
 def stage(kind, key, name, component, **fields):
@@ -40,13 +41,14 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
         graders=graders,
         metrics=metrics,
         exporters=tuple(stage("exporter", name, name, exporter) for name, exporter in known.pop("exporters")),
-        headline=known.pop("headline"),
+        main=known.pop("main"),
         rule=known.pop("gate"),
         num_runs=2 if known.pop("by_run") else None,
         same_inputs=known.pop("same_inputs", False),
     )
     strict = known.pop("strict")
-    pieces = FilePieces(folder=folder, rows=known.pop("rows"), writer=RowWriter.of(plan, strict=strict))
+    writer = RowWriter.of(plan, Success(plan.main, plan.rule), strict=strict)
+    pieces = FilePieces(folder=folder, rows=known.pop("rows"), writer=writer)
     return Worker(plan=plan, index=None, pieces=pieces, strict=strict, **known)
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from gradestack.cli.headline import block, number, share
 from gradestack.cli.progress_line import shown
 from gradestack.gates.lines import gate_line
 from gradestack.grading.progress import ProgressCallback
@@ -15,10 +16,6 @@ from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
 
 _BAR = 40
-
-
-def _number(value: Any) -> str:
-    return "n/a" if value is None else f"{value:.2f}"
 
 
 def verdict(passed: bool) -> str:
@@ -45,69 +42,103 @@ def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
         yield watcher
 
 
-def _models(rows: list[Mapping[str, Any]]) -> list[str]:
+def _graders(report: Report) -> list[str]:
+    """Return the block "By grader": averages and states of each, then the first reason of each that failed."""
+    metrics, failures = report.metrics, report.summary.get("failures", {})
+    lines = []
+    width = max(map(len, metrics["by_metric"]))
+    for key, figures in metrics["by_metric"].items():
+        states = metrics["states"][key]
+        other = ", ".join(f"{n} {state}" for state, n in states.items() if n and state != "graded")
+        average = number(figures["avg_score_attempted"])
+        lines.append(f"  {key:<{width}}  avg {average}  graded {states['graded']}{f', {other}' if other else ''}")
+    for key, failure in sorted(failures.items()):
+        first = failure.get("first")
+        told = f", first: {first['reason']} at {first['at']}" if first else ""
+        lines.append(f"  {key}: {failure['count']} failed{told}")
+    shown = len(metrics["by_metric"]) > 1 or failures or not report.summary.get("headline", {"letta": True})["letta"]
+    return ["", "By grader:", *lines] if shown else []
+
+
+def _models(report: Report) -> list[str]:
     """Return the block "Results by model"; nothing for a single unnamed one."""
+    rows = report.metrics["per_model"] or []
     if not rows:
         return []
     lines = ["", "Results by model:"]
     width = max(len(str(row["model_name"])) for row in rows)
+    successes = _successes(report)
     for row in rows:
         attempted = row["total_attempted"]
-        share = f" ({100 * row['passed_samples'] / attempted:.1f}%)" if attempted else ""
-        lines.append(
-            f"  {row['model_name'] or 'unnamed':<{width}}  attempted {attempted}/{row['total']}  "
-            f"avg {_number(row['avg_score_attempted'])}  passed {row['passed_samples']}{share}"
-        )
+        average, name = number(row["avg_score_attempted"]), row["model_name"] or "unnamed"
+        lines.append(f"  {name:<{width}}  attempted {attempted}/{row['total']}  avg {average}{successes(row)}")
     return lines
+
+
+def _successes(report: Report) -> Callable[[Mapping[str, Any]], str]:
+    """Return what says how many samples of a model are a success; of letta-evals' suites, how many passed."""
+    headline, outcome = report.summary.get("headline"), report.summary.get("outcome")
+    if headline is None or headline["letta"] or report.header.get("profile") == "upstream":
+        return _passed
+    if outcome is None:
+        return lambda _: ""
+    counts = {each["model_name"]: each for each in outcome["per_model"] or ()}
+
+    def successes(row: Mapping[str, Any]) -> str:
+        count = counts[row["model_name"]]
+        return f"  {outcome['words']['passed']} {share(count['passed'], count['passed'] + count['failed'])}"
+
+    return successes
+
+
+def _passed(row: Mapping[str, Any]) -> str:
+    passed, attempted = row["passed_samples"], row["total_attempted"]
+    return f"  passed {passed}{f' ({100 * passed / attempted:.1f}%)' if attempted else ''}"
 
 
 def _runs(runs: Mapping[str, Any] | None) -> list[str]:
     """Return the block over several runs."""
     if not runs:
         return []
-    number, block = len(runs["runs"]), runs["avg_score_attempted"]
-    lines = [f"Runs: {number}", f"  Avg score: mean {_number(block['mean'])}, std {_number(block['std'])}"]
+    of, average = len(runs["runs"]), runs["avg_score_attempted"]
+    lines = [f"Runs: {of}", f"  Avg score: mean {number(average['mean'])}, std {number(average['std'])}"]
     if "passed" in runs:
-        share = 100 * runs["passed"] / number
-        lines.append(f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({share:.1f}%); rule: {runs['rule']}")
+        rate = 100 * runs["passed"] / of
+        lines.append(f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({rate:.1f}%); rule: {runs['rule']}")
     return [*lines, ""]
 
 
+def _gate(gate: Mapping[str, Any]) -> str:
+    outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]
+    note = "" if gate["outcome"] == "passed" else f" (actual: {number(gate['actual'])})"
+    return f"Gate ({gate['text']}): {outcome}{note}"
+
+
+def _bad_records(bad: Mapping[str, Any]) -> list[str]:
+    if not bad["count"]:
+        return []
+    lines = [f"{bad['count']} bad record{'s' if bad['count'] > 1 else ''} left out:"]
+    for entry in bad["listed"][:3]:
+        place = entry["line"] if entry["line"] is not None else f"record {entry['ordinal']}"
+        lines.append(f"  {entry['file']}:{place}: {entry['reason']}")
+    return [*lines, f"  and {bad['count'] - 3} more, in summary.json"] if bad["count"] > 3 else lines
+
+
 def results(report: Report) -> str:
-    """Return the results block: totals, average over attempted and total, passes, gates, and what needs attention."""
-    metrics = report.metrics
-    total, attempted = metrics["total"], metrics["total_attempted"]
-    share = f" ({100 * metrics['passed_attempts'] / attempted:.1f}%)" if attempted else ""
+    """Return the results block: headline, states by grader, models, gates, and what needs attention."""
+    total = report.metrics["total"]
     lines = [
         f"{'━' * _BAR} {total}/{total} 100%" if "incomplete" not in report.summary else f"{total} samples, interrupted",
         "",
-        "Results:",
-        f"  Total samples: {total}",
-        f"  Attempted: {attempted}",
-        f"  Avg score: {_number(metrics['avg_score_total'])} (attempted: {_number(metrics['avg_score_attempted'])})",
-        f"  Passed: {metrics['passed_attempts']}{share}",
+        *block(report),
+        *_graders(report),
+        *_models(report),
     ]
-    if len(metrics["by_metric"]) > 1:
-        lines += ["", "By grader:"]
-        width = max(map(len, metrics["by_metric"]))
-        for key, figures in metrics["by_metric"].items():
-            states = metrics["states"][key]
-            other = ", ".join(f"{n} {state}" for state, n in states.items() if n and state != "graded")
-            average = _number(figures["avg_score_attempted"])
-            lines.append(f"  {key:<{width}}  avg {average}  graded {states['graded']}{f', {other}' if other else ''}")
-    lines += _models(metrics["per_model"] or [])
     if report.gates or report.summary.get("runs"):
         lines.append("")
     lines += _runs(report.summary.get("runs"))
     lines += map(gate_line, report.gates)
-    bad = report.summary["bad_records"]
-    if bad["count"]:
-        lines.append(f"{bad['count']} bad record{'s' if bad['count'] > 1 else ''} left out:")
-        for entry in bad["listed"][:3]:
-            place = entry["line"] if entry["line"] is not None else f"record {entry['ordinal']}"
-            lines.append(f"  {entry['file']}:{place}: {entry['reason']}")
-        if bad["count"] > 3:
-            lines.append(f"  and {bad['count'] - 3} more, in summary.json")
+    lines += _bad_records(report.summary["bad_records"])
     lines += [f"Warning: {text}" for text in report.summary["warnings"]]
     if "incomplete" in report.summary:
         lines.append(f"Incomplete: {report.summary['incomplete']}")

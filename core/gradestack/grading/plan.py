@@ -66,7 +66,7 @@ class Plan:
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...] = ()
     exporters: tuple[Stage, ...] = ()
-    headline: str
+    main: str
     """Key of the grader whose state and score stand for the sample."""
     rule: SampleRule | None = None
     """What decides whether one score passes; None: score >= 1.0."""

@@ -23,7 +23,7 @@ class Progress:
     resumed: int = 0
     """Those of them an earlier attempt had graded."""
     states: dict[str, int] = attrs.field(factory=dict)
-    """State of the headline grade -> samples, over finished ranges."""
+    """State of the main grade -> samples, over finished ranges."""
     bad: int = 0
     """Records that could not be read, over finished ranges."""
     share: float | None = None
@@ -38,11 +38,11 @@ class ProgressCount:
 
     Args:
         callback: Who wants to know; None for nobody.
-        headline: Key of the grader whose states are counted.
+        main: Key of the grader whose states are counted.
     """
 
-    def __init__(self, callback: ProgressCallback | None, headline: str) -> None:
-        self._callback, self._headline = callback, headline
+    def __init__(self, callback: ProgressCallback | None, main: str) -> None:
+        self._callback, self._main = callback, main
         self._under_way = 0
         self._done, self._all = 0, 1
         self.state = Progress()
@@ -67,7 +67,7 @@ class ProgressCount:
         self._under_way = max(self._under_way, merged.samples)
         states: dict[str, int] = {}
         for counts in merged.tally.values():
-            for state, number in counts[self._headline]["states"].items():
+            for state, number in counts[self._main]["states"].items():
                 states[str(state)] = states.get(str(state), 0) + number
         share = self._done / self._all
         before = merged.samples if resumed else self.state.resumed

@@ -11,6 +11,7 @@ from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import storage_failed
 from gradestack.gates.figures import overall
 from gradestack.grading.merging import Merging
+from gradestack.outcome.headline import finished
 from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite
 
@@ -48,7 +49,7 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
 
 def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Exporter, given: Input, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    aggregates = run.finish_states(run.merged.by_input[given.name])
+    aggregates, _ = finished(suite, run, run.merged.by_input[given.name])
     counts = overall(run.merged.tally_by_input[given.name], [stage.key for stage in suite.graders])
     summary = ExportSummary(
         input=given,

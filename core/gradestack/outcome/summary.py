@@ -12,11 +12,13 @@ from gradestack.gates.lines import left_out
 from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import needs_scores
 from gradestack.gates.scores import Counted, RowSeries
+from gradestack.gates.success import rule_text
 from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
+from gradestack.outcome.headline import finished, headline_figures, outcome
 from gradestack.suites.spec import Suite
 
 
@@ -66,8 +68,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
     keys = [stage.key for stage in suite.graders]
     counts = overall(merged.tally, keys)
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
-    head = figures[suite.headline]
-    aggregates = merging.finish_states(merged.states)
+    head = figures[suite.main]
+    aggregates, successes = finished(suite, merging, merged.states)
     gates = _gates(suite, counts, series, aggregates)
     lost = all_failed(suite, merged, series.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
@@ -83,6 +85,9 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
             "states": {key: counts[key]["states"] for key in keys},
             "aggregates": aggregates,
         },
+        "pass_rule": rule_text(suite.main, suite.rule),
+        "outcome": outcome(suite, successes, list(merged.tally) if named else []),
+        "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},
@@ -105,7 +110,7 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
 
 def _model_row(suite: Suite, model: str, merged: Merged) -> dict[str, Any]:
     profile, counts = suite.profile, merged.tally[model]
-    head = grader_figures(counts[suite.headline], profile)
+    head = grader_figures(counts[suite.main], profile)
     return {
         "model_name": model or None,
         "total": head["total"],

@@ -28,9 +28,10 @@ class RowEntry(Struct, frozen=True, gc=False):
         id: Its id as text, at most 800 characters, as of model and run; "" when the row names none.
         model: The model's name.
         run: The run's name or number.
-        state: ``graded``, ``skipped``, ``failed`` or ``missing``, of the headline grade.
-        passed: The row's verdict; where it has none, whether the score is at least 1; None unless graded.
-        score: Headline score; None unless graded.
+        state: ``graded``, ``skipped``, ``failed`` or ``missing``: of the outcome grader's grade; of a run without an
+            outcome, of the main grade.
+        passed: Whether it is a success; None where the outcome grader did not grade it, or there is no outcome.
+        score: Score of the main grade; None unless graded.
     """
 
     position: int
@@ -116,7 +117,7 @@ _row = msgspec.json.Decoder(_Row).decode
 _grade = msgspec.json.Decoder(_Grade).decode
 
 Grades = list[tuple[str, _Grade, bool]]
-"""Key and grade of each grader, and whether it is the headline grade."""
+"""Key and grade of each grader, and whether it is the main grade."""
 
 
 class _Names(dict[str | int | None, str]):
@@ -139,28 +140,35 @@ class RowIndex:
         reasons: (grader key, code, subject) -> number of samples that lost points for it; a fault counts by its code
             and type. At most 2,000 are told apart.
         other_reasons: How often a reason was given that is not among these.
-        headline: Grader key -> in how many samples its grade is the headline grade.
+        main: Grader key -> in how many samples its grade is the main grade, the row's own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, outcome: str | None = None) -> None:
+        self._outcome = outcome
         self.entries: list[RowEntry] = []
         self.scores: dict[str, ScoreBins] = {}
         self.reasons: Counter[tuple[str, str, str]] = Counter()
         self.other_reasons = 0
-        self.headline: Counter[str] = Counter()
+        self.main: Counter[str] = Counter()
         self._places = array("q")
         self._names = _Names()
 
     @classmethod
-    def of(cls, lines: Iterable[tuple[int, int, bytes]], loads: Callable[[int, bytes], Any]) -> RowIndex:
+    def of(
+        cls,
+        lines: Iterable[tuple[int, int, bytes]],
+        loads: Callable[[int, bytes], Any],
+        outcome: str | None = None,
+    ) -> RowIndex:
         """Return the index of rows.
 
         Args:
             lines: Number, first byte and bytes of each line.
             loads: Returns the value of a line that is not as rows are written today, given its number and bytes. What
                 is not an object is no row.
+            outcome: Key of the outcome grader, if the run has one.
         """
-        index = cls()
+        index = cls(outcome)
         for number, place, line in lines:
             try:
                 found = _usual(line)
@@ -180,15 +188,16 @@ class RowIndex:
     def _add(self, row: _Row, grades: Grades, head: _Grade) -> None:
         state = row.state or head.outcome
         score = head.score if state == head.outcome == "graded" else None
-        passed = None
-        if state == "graded":
-            passed = row.passed if row.passed is not None else score is not None and score >= 1
+        for key, grade, _ in grades:
+            if key == self._outcome:
+                state = grade.outcome
+        passed = row.passed if state == "graded" else None
         names, entries = self._names, self.entries
         id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
         entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
         for key, grade, same in grades:
             if same:
-                self.headline[key] += 1
+                self.main[key] += 1
             if grade.score is not None and grade.outcome == "graded":
                 bins = self.scores.get(key)
                 if bins is None:

@@ -7,10 +7,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from gradestack.errors import PluginError
-from gradestack.grading.counts import SampleRule, passes
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
 from gradestack.rows.encoding import encode
 from gradestack.rows.recorded import recorded_bytes
+from gradestack.rows.success import Success
 from gradestack.rows.write import check_grade, grade_to_json, graded_bytes, joined_line
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
@@ -50,8 +50,8 @@ def row_line(
     grades: Mapping[str, Grade],
     submissions: Mapping[str, str],
     *,
-    headline: str,
-    rule: SampleRule | None,
+    main: str,
+    success: Success | None,
     signatures: Mapping[str, str],
     strict: bool,
 ) -> tuple[bytes, Mapping[str, Grade]]:
@@ -63,8 +63,8 @@ def row_line(
         recorded: The recorded run, written before it was graded.
         grades: Its grades by grader key.
         submissions: What each text grader judged, by grader key.
-        headline: Key of the grader shown as ``grade``.
-        rule: Per-sample rule of the gate; None: score >= 1.0.
+        main: Key of the grader shown as ``grade``.
+        success: What makes a sample a success; None: nothing does.
         signatures: Name and version of each grader, by its key.
         strict: Refuse a grade that is not JSON.
 
@@ -76,9 +76,8 @@ def row_line(
         grades, submissions = {key: failed(recorded.fault) for key in grades}, {}
 
     def line(grades: Mapping[str, Grade]) -> bytes:
-        score = grades[headline].score
-        passed = None if score is None else passes(rule, score)
-        graded = graded_bytes(sample, grades, headline, passed=passed, submissions=submissions)
+        passed = None if success is None else success.passed(grades[success.grader])
+        graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions)
         return joined_line(graded, recorded.data)
 
     try:

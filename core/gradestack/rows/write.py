@@ -71,25 +71,25 @@ def grade_to_json(grade: Grade) -> Row:
     return row
 
 
-def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
-    for text in (submissions.get(headline), sample.text, sample.label):
+def _submission(sample: Sample, submissions: Mapping[str, str], main: str) -> str:
+    for text in (submissions.get(main), sample.text, sample.label):
         if text is not None:
             return text
     return ""
 
 
 def _graded(
-    sample: Sample, grades: Mapping[str, Grade], headline: str, passed: bool | None, submissions: Mapping[str, str]
+    sample: Sample, grades: Mapping[str, Grade], main: str, passed: bool | None, submissions: Mapping[str, str]
 ) -> _Graded:
     written = {key: _grade(grade) for key, grade in grades.items()}
-    submission = _submission(sample, submissions, headline)
-    return _Graded(written[headline], written, passed, grades[headline].outcome, submission, submissions or None)
+    submission = _submission(sample, submissions, main)
+    return _Graded(written[main], written, passed, grades[main].outcome, submission, submissions or None)
 
 
 def sample_row(
     sample: Sample,
     grades: Mapping[str, Grade],
-    headline: str,
+    main: str,
     *,
     passed: bool | None,
     submissions: Mapping[str, str] | None = None,
@@ -99,18 +99,18 @@ def sample_row(
     Args:
         sample: The recorded run.
         grades: Its grades by grader key.
-        headline: Key of the grader shown as ``grade``.
-        passed: Whether the headline score passes the per-sample rule; None when there is no score.
+        main: Key of the grader shown as ``grade``.
+        passed: Whether the sample passes by the run's outcome grader; None where that says nothing.
         submissions: What each text grader judged, by grader key.
     """
-    row: Row = json_data(_graded(sample, grades, headline, passed, submissions or {}))
+    row: Row = json_data(_graded(sample, grades, main, passed, submissions or {}))
     return {**row, **recorded_row(sample)}
 
 
 def graded_bytes(
     sample: Sample,
     grades: Mapping[str, Grade],
-    headline: str,
+    main: str,
     *,
     passed: bool | None,
     submissions: Mapping[str, str],
@@ -122,7 +122,7 @@ def graded_bytes(
         TypeError: Something is not JSON.
         ValueError: The same.
     """
-    row = _graded(sample, grades, headline, passed, submissions)
+    row = _graded(sample, grades, main, passed, submissions)
     try:
         for grade in grades.values():
             check_grade(grade)
@@ -134,7 +134,7 @@ def graded_bytes(
 def row_bytes(
     sample: Sample,
     grades: Mapping[str, Grade],
-    headline: str,
+    main: str,
     *,
     passed: bool | None,
     submissions: Mapping[str, str],
@@ -146,7 +146,7 @@ def row_bytes(
         TypeError: Something is not JSON.
         ValueError: The same.
     """
-    graded = graded_bytes(sample, grades, headline, passed=passed, submissions=submissions)
+    graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions)
     return joined_line(graded, recorded_bytes(sample))
 
 

@@ -76,7 +76,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
         "python": ".".join(map(str, sys.version_info[:3])),
         "suite": {key: value for key, value in suite.config.items() if key not in ("engine", "reports")},
         "suite's name": suite.name,
-        "options": {**more, "headline": suite.headline, "same_inputs": suite.same_inputs},
+        "options": {**more, "main": suite.main, "same_inputs": suite.same_inputs},
         **{name: _component(stage) for name, stage in stages.items()},
         **{f"code {file}": [checksum] for file, checksum in suite.files.digests.items()},
         **{f"input {each.shown}": _stamps(each.path) for each in given},

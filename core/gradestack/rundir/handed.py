@@ -50,7 +50,7 @@ def stream_grades(
         PluginError: A component is broken.
     """
     handed = _Handed()
-    loop = Loop(plan, handed, ProgressCount(None, plan.headline), strict=strict)
+    loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
     worker = loop.open()
     identities, seen = loop.merging.identities, set[tuple[str, str, str]]()
     anything = False

@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from gradestack._version import __version__
+from gradestack.gates.success import SUCCESSES
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
 from gradestack.report import GENERATOR
@@ -62,7 +63,11 @@ def peak_memory() -> dict[str, int]:
 
 def header(suite: Suite, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
-    stages: list[Stage] = [suite.reader, *suite.graders, *(metric.stage for metric in suite.metrics)]
+    stages: list[Stage] = [
+        suite.reader,
+        *suite.graders,
+        *(metric.stage for metric in suite.metrics if metric.stage.key != SUCCESSES),
+    ]
     stages += [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
     files = [file for path in given for file in (files_below(path) if path.is_dir() else [path])]

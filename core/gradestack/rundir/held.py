@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gradestack.api import Shard
 from gradestack.grading.duplicates import Span
-from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.model import Sample
@@ -15,6 +14,7 @@ from gradestack.rows.mending import Recorded
 from gradestack.rundir.in_process import InProcess
 from gradestack.rundir.pieces import RowWriter
 from gradestack.rundir.recorder import places_in_rows
+from gradestack.suites.spec import Suite
 
 LARGEST_IN_MEMORY = 64 << 20
 """Bytes of rows that are kept in memory."""
@@ -27,8 +27,8 @@ class HeldRows(InProcess):
         file: The rows so far, as they would stand in results.jsonl.
     """
 
-    def __init__(self, plan: Plan, *, strict: bool) -> None:
-        self._writer = RowWriter.of(plan, strict=strict)
+    def __init__(self, suite: Suite, *, strict: bool) -> None:
+        self._writer = RowWriter.of(suite, suite.success, strict=strict)
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
         self._offset = 0
 
@@ -43,6 +43,11 @@ class HeldRows(InProcess):
         line, grades = self._writer.line(sample, recorded, grades, submissions)
         self.file.write(line)
         return recorded.sample, grades
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows of a run that has ended."""
+        self.file.seek(0)
+        return iter(self.file)
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         """Return where the rows of the shard start."""

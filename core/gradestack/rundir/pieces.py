@@ -11,19 +11,19 @@ import attrs
 
 from gradestack.api import Shard
 from gradestack.errors import PluginError
-from gradestack.grading.counts import SampleRule
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades
 from gradestack.model import Sample
 from gradestack.rows.mending import Recorded, recorded_part, row_line
+from gradestack.rows.success import Success
 
 
 @attrs.frozen(kw_only=True)
 class RowWriter:
     """Writes the row of a sample as one line."""
 
-    headline: str
-    rule: SampleRule | None
+    main: str
+    success: Success | None
     signatures: Mapping[str, str]
     """Grader key -> name and version."""
     strict: bool = False
@@ -31,10 +31,10 @@ class RowWriter:
     """Leave trajectories out."""
 
     @classmethod
-    def of(cls, plan: Plan, *, strict: bool, slim: bool = False) -> RowWriter:
+    def of(cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False) -> RowWriter:
         """Return the writer of a plan's rows."""
         signatures = {stage.key: stage.signature for stage in plan.graders}
-        return cls(headline=plan.headline, rule=plan.rule, signatures=signatures, strict=strict, slim=slim)
+        return cls(main=plan.main, success=success, signatures=signatures, strict=strict, slim=slim)
 
     def recorded(self, sample: Sample) -> Recorded:
         """Return a sample's part of its line, written before graders see it."""
@@ -55,8 +55,8 @@ class RowWriter:
             recorded,
             grades,
             submissions,
-            headline=self.headline,
-            rule=self.rule,
+            main=self.main,
+            success=self.success,
             signatures=self.signatures,
             strict=self.strict,
         )

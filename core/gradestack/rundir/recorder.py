@@ -36,7 +36,7 @@ class DirectoryRecorder:
     def __init__(self, suite: Suite, staging: Staging, started: str, *, strict: bool, resume: bool) -> None:
         self._suite, self._staging, self.started = suite, staging, started
         self._strict, self._keep_rows, self._resume = strict, suite.rows != "none", resume
-        writer = RowWriter.of(suite, strict=strict, slim=suite.rows == "slim")
+        writer = RowWriter.of(suite, suite.success, strict=strict, slim=suite.rows == "slim")
         self.pieces = FilePieces(folder=staging.parts, rows=self._keep_rows, writer=writer)
         self.native: dict[tuple[str, str], list[Path]] = {}
         self.damaged = False

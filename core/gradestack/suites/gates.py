@@ -142,7 +142,7 @@ def resolve_limit(resolver: Resolver, spec: SuiteSpec) -> Limit | None:
 def resolve_gates(
     resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]
 ) -> tuple[tuple[Gate, ...], str]:
-    """Return the gates and the key of the headline grader: the first gate's, else the first grader."""
+    """Return the gates and the key of the main grader: the first gate's, else the first grader."""
     written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(spec.gates)]
     if spec.gate is not None:
         written.insert(0, (("gate",), spec.gate))
@@ -163,12 +163,12 @@ def resolve_gates(
     first = found[0] if found else None
     named = first.metric_key if isinstance(first, GateSpec | SimpleGate) else None
     named = first.path[0] if isinstance(first, FigureGate) else named
-    headline = named or next(iter(graders), next(iter(spec.graders), ""))
-    return tuple(_about(gate, headline) for gate in found), headline
+    main = named or next(iter(graders), next(iter(spec.graders), ""))
+    return tuple(_about(gate, main) for gate in found), main
 
 
-def _about(gate: Gate, headline: str) -> Gate:
-    """Return a gate that names its grader: a flat one without ``metric_key`` is about the headline's."""
+def _about(gate: Gate, main: str) -> Gate:
+    """Return a gate that names its grader: a flat one without ``metric_key`` is about the main one."""
     if isinstance(gate, GateSpec) and not gate.metric_key:
-        return attrs.evolve(gate, metric_key=headline)
+        return attrs.evolve(gate, metric_key=main)
     return gate

@@ -12,17 +12,19 @@ from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
+from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.given import MemoryReader
+from gradestack.suites.headline import resolve_headline
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
 from gradestack.suites.recordings import graders_for, graders_for_samples, stack_for
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Suite, SuiteSpec
+from gradestack.suites.spec import Headline, Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
@@ -93,7 +95,7 @@ def resolve(
     graders = grader_stages(resolver, spec, made or {})
     if not spec.graders and not document.data.get("graders"):
         resolver.say(("graders",), "at least one grader is needed, or a stack")
-    parts = _parts(resolver, spec, graders, options.workers)
+    parts = _parts(resolver, spec, graders, options.workers, reader)
     dataset, dataset_reader = _dataset(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
     resolver.finish()
@@ -187,20 +189,29 @@ class _Parts(NamedTuple):
     metrics: tuple[Metric, ...]
     gates: tuple[Gate, ...]
     max_failed: Limit | None
-    headline: str
+    main: str
+    success: Success | None
+    headline: Headline
     reports: tuple[Stage, ...]
     engine: Stage | None
 
 
-def _parts(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], workers: int | None) -> _Parts:
+def _parts(
+    resolver: Resolver,
+    spec: SuiteSpec,
+    graders: Mapping[str, Stage],
+    workers: int | None,
+    reader: Stage | None = None,
+) -> _Parts:
     metrics = metric_stages(resolver, spec, graders)
-    gates, headline = resolve_gates(resolver, spec, graders, metrics)
+    gates, main = resolve_gates(resolver, spec, graders, metrics)
     limit = resolve_limit(resolver, spec)
+    success, headline = resolve_headline(resolver, spec, graders, metrics, gates, reader)
     _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     engine = engine_stage(resolver, spec.engine, workers)
     made = tuple(stage for stage in reports if stage is not None)
-    return _Parts(tuple(graders.values()), tuple(metrics), gates, limit, headline, made, engine)
+    return _Parts(tuple(graders.values()), tuple(metrics), gates, limit, main, success, headline, made, engine)
 
 
 def _suite(
@@ -238,6 +249,8 @@ def _suite(
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,
         sample_tags=frozenset(spec.sample_tags),
+        main=parts.main,
+        success=parts.success,
         headline=parts.headline,
         rows=rows or spec.rows,
         reports=parts.reports,

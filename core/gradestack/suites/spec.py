@@ -12,6 +12,7 @@ from gradestack.api import Profile
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Duplicates, Plan, Stage
+from gradestack.rows.success import Success
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows
 
@@ -25,6 +26,46 @@ class TargetSpec:
     """Files, directories or glob patterns, relative to the suite file."""
     reader: str | dict[str, Any] | None = None
     """Format of the files, with its options; sniffed when absent."""
+
+
+@attrs.frozen(kw_only=True)
+class HeadlineSpec:
+    """What a run is summed up by: a few figures, and words for success; of a stack, or of a suite that overrides it."""
+
+    figures: dict[str, str] | None = None
+    """Label -> path of a figure: ``GRADER.AGGREGATOR[.FIGURE]``; default: the stack's."""
+    passed: str | None = None
+    """Word for a sample that is a success; default: the stack's, else ``passed``."""
+    failed: str | None = None
+    """Word for one that is not; default: the stack's, else ``not passed``."""
+    letta: bool = False
+    """Print the results block of letta-evals' guide instead of the share of successes."""
+
+
+@attrs.frozen(kw_only=True)
+class Figure:
+    """One figure of a headline: where it stands among what the aggregators found."""
+
+    label: str
+    grader: str
+    metric: str
+    name: str = ""
+    """Its dotted path below the aggregator; "" for the aggregator's main figure."""
+
+    @property
+    def path(self) -> str:
+        """The whole path, dotted."""
+        return ".".join(filter(None, (self.grader, self.metric, self.name)))
+
+
+@attrs.frozen(kw_only=True)
+class Headline:
+    """What a run is summed up by, resolved."""
+
+    figures: tuple[Figure, ...] = ()
+    passed: str = "passed"
+    failed: str = "not passed"
+    letta: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -56,6 +97,9 @@ class SuiteSpec:
     """How many samples may have failed or be missing for any grader: a number, or a share such as ``5%`` or 0.05."""
     allow_all_failed: bool = False
     """Whether a run of which every grade failed is judged by its gates alone, instead of ending with exit code 3."""
+    outcome: str | None = None
+    """Key of the grader whose verdict says whether a sample is a success; ``none``: no grader's does."""
+    headline: HeadlineSpec = attrs.field(factory=HeadlineSpec)
     num_runs: int | None = None
     """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
     runs_must_pass: Literal["any", "all", "majority"] | int | None = None
@@ -84,9 +128,12 @@ class Suite(Plan):
     description: str = ""
     profile: Profile = "documented"
     gates: tuple[Gate, ...] = ()
-    """The per-sample rule of the first decides which samples pass."""
+    """The per-sample rule of the first decides which samples count as passed in letta-evals' figures."""
     max_failed: Limit | None = None
     allow_all_failed: bool = False
+    success: Success | None = None
+    """What makes a sample a success; None: nothing does."""
+    headline: Headline = attrs.field(factory=Headline)
     rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
     engine: Stage

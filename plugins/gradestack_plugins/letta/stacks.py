@@ -11,7 +11,8 @@ from gradestack_plugins.letta.recordings import gates_of, metrics_of
 def letta(inputs: Inputs | None = None) -> dict[str, Any]:
     """Return the stack: a grader for each recorded metric, by its name, and the gate the recording went by.
 
-    A recording that names no metric has one grade, ``recorded``.
+    A recording that names no metric has one grade, ``recorded``. The console prints the results block of letta-evals'
+    guide.
 
     Args:
         inputs: The recordings.
@@ -21,7 +22,7 @@ def letta(inputs: Inputs | None = None) -> dict[str, Any]:
     except DataError:  # the reader will say so
         metrics = []
     if inputs is None or not metrics:
-        return {"graders": {"recorded": {"kind": "recorded"}}}
+        return {"graders": {"recorded": {"kind": "recorded"}}, "outcome": "recorded", "headline": {"letta": True}}
     gates, warnings = gates_of(inputs, metrics)
     graders = {name: {"kind": "recorded", **({"metric": name} if len(metrics) > 1 else {})} for name in metrics}
-    return {"graders": graders, **gates, "warnings": warnings}
+    return {"graders": graders, **gates, "headline": {"letta": True}, "warnings": warnings}

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import abc
+from collections.abc import Container, Mapping
 from typing import ClassVar
 
 import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile
-from gradestack_plugins.orchestrationbench.results.figures import Figures, decision_matrix, file_figures, overall
+from gradestack_plugins.orchestrationbench.results.figures import (
+    AVERAGE_PARTS,
+    FC_PARTS,
+    Figures,
+    decision_matrix,
+    file_figures,
+    overall,
+)
 from gradestack_plugins.orchestrationbench.results.native import overall_statistics
 from gradestack_plugins.orchestrationbench.results.state import State, add_grade, merge_states
 
@@ -18,10 +26,15 @@ _FILE = ("file", "scenario", "trials", "error")
 
 @attrs.frozen(kw_only=True)
 class _PerFile(Aggregator[State]):
-    """Keeps trials by file (facet ``file``, else the task id); a file's few trials are kept one by one."""
+    """Keeps trials by model and file (facet ``file``, else the task id); a file's few trials are kept one by one.
 
-    version: ClassVar[str] = "1"
+    Figures of several models are never pooled: they stand under ``models``, and beside it null with that reason.
+    """
+
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "per_sample"
+    main: ClassVar[tuple[str, ...]] = ()
+    """The figures it is about."""
 
     profile: Profile = "documented"
 
@@ -37,8 +50,20 @@ class _PerFile(Aggregator[State]):
     def merge(self, left: State, right: State) -> State:
         return merge_states(left, right)
 
-    def _files(self, state: State) -> list[Figures]:
-        return [file_figures(file, held, self.profile) for file, held in sorted(state.items())]
+    @override
+    def finish(self, state: State) -> Mapping[str, JSON]:
+        found = {
+            model: self._figures([file_figures(file, held, self.profile) for file, held in sorted(files.items())])
+            for model, files in state.items()
+        }
+        if len(found) > 1:
+            why = dict.fromkeys(self.main, "several models, each has its own under `models`")
+            return {**dict.fromkeys(self.main), "undefined": why, "models": found}
+        return next(iter(found.values()), self._figures([]))
+
+    @abc.abstractmethod
+    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
+        """Return the figures of one model's files."""
 
 
 @attrs.frozen(kw_only=True)
@@ -47,14 +72,15 @@ class OrchestrationDecisions(_PerFile):
 
     Precision, recall, F1 and accuracy from both perspectives; overaction = called wrongly / errors, underaction =
     rejected wrongly / errors, type mismatch rate = mismatches / errors, errors = all three together;
-    ``call_rejection_accuracy`` = mean of the two F1s, rounded to 4 digits (an undefined one counts as 0).
+    ``call_rejection_accuracy`` = mean of the two F1s, rounded to 4 digits; undefined when one of them is (upstream: 0).
 
     In upstream mismatches and failed generations are 0 here, as the original loses them between file and directory.
     """
 
+    main: ClassVar[tuple[str, ...]] = ("call_rejection_accuracy",)
+
     @override
-    def finish(self, state: State) -> Mapping[str, JSON]:
-        files = self._files(state)
+    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
         totals = overall(files, self.profile)
         names = (
             "call_rejection_accuracy",
@@ -75,6 +101,7 @@ class OrchestrationDecisions(_PerFile):
             **{name: totals[name] for name in names},
             "decision_matrix": decision_matrix(totals),
             "scenarios": [{name: figures[name] for name in rows} for figures in files],
+            "undefined": _undefined(totals, names),
         }
 
 
@@ -85,14 +112,15 @@ _COLUMNS = tuple(f"{gold}_{predicted}" for gold in ("fc", "reject") for predicte
 class OrchestrationCalls(_PerFile):
     """Function name, key and value F1: trial -> file (rounded to 4 digits) -> plain mean over files.
 
-    ``fc`` = (name + key + value) / 3, rounded to 4 digits, an undefined one counting as 0; ``fc_upper_bound`` with
-    the best a judge could make of undecided values. documented averages over the files that have a graded pair,
-    upstream over all.
+    ``fc`` = (name + key + value) / 3, rounded to 4 digits, undefined when one of them is (upstream: 0);
+    ``fc_upper_bound`` with the best a judge could make of undecided values. documented averages over the files that
+    have a graded pair, upstream over all.
     """
 
+    main: ClassVar[tuple[str, ...]] = ("fc",)
+
     @override
-    def finish(self, state: State) -> Mapping[str, JSON]:
-        files = self._files(state)
+    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
         totals = overall(files, self.profile)
         names = (
             "function_name_accuracy",
@@ -108,6 +136,7 @@ class OrchestrationCalls(_PerFile):
             "files": totals["successful_files"],
             "files_with_pairs": with_pairs,
             "scenarios": [{name: figures[name] for name in (*_FILE, *names, "perfect_calls")} for figures in files],
+            "undefined": _undefined(totals, ("fc", *names)),
         }
 
 
@@ -119,9 +148,10 @@ class OrchestrationPlans(_PerFile):
     plans + failures) and sum / gold plans. ``plan`` is the mean with failures rounded to 4 digits.
     """
 
+    main: ClassVar[tuple[str, ...]] = ("plan",)
+
     @override
-    def finish(self, state: State) -> Mapping[str, JSON]:
-        files = self._files(state)
+    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
         totals = overall(files, self.profile)
         names = (
             "workflow_evaluation_with_failure",
@@ -135,6 +165,7 @@ class OrchestrationPlans(_PerFile):
         return {
             **{name: totals[name] for name in ("plan", "plan_upper_bound", *names)},
             "scenarios": [{name: figures[name] for name in (*_FILE, *names)} for figures in files],
+            "undefined": _undefined(totals, ("plan", *names)),
         }
 
 
@@ -143,12 +174,14 @@ class OrchestrationBenchFigures(_PerFile):
     """The four key metrics and all ``overall_statistics`` of the original's result file (spec sections 2.8 and 2.9).
 
     ``average`` = mean of ``call_rejection_accuracy``, ``fc`` and ``plan`` after each was rounded to 4 digits, rounded
-    again. The first is computed over all steps (micro), the other two are means over files (macro).
+    again; undefined when one of them is, which ``undefined`` names. The first is computed over all steps (micro), the
+    other two are means over files (macro).
     """
 
+    main: ClassVar[tuple[str, ...]] = ("average", "call_rejection_accuracy", "fc", "plan")
+
     @override
-    def finish(self, state: State) -> Mapping[str, JSON]:
-        files = self._files(state)
+    def _figures(self, files: list[Figures]) -> dict[str, JSON]:
         totals = overall(files, self.profile)
         names = ("average", "call_rejection_accuracy", "fc", "plan", "fc_upper_bound", "plan_upper_bound", "trials")
         return {
@@ -157,19 +190,33 @@ class OrchestrationBenchFigures(_PerFile):
             "decision_matrix": decision_matrix(totals),
             "overall_statistics": overall_statistics(files, self.profile),
             "scenarios": files,
-            "undefined": _undefined(totals),
+            "undefined": _undefined(totals, totals),
         }
 
 
-def _undefined(totals: Mapping[str, JSON]) -> dict[str, str]:
-    """Return why a figure is None, for every figure that is."""
-    reasons = {
-        "function_name_accuracy": "no step where both gold and prediction call",
-        "arguments_key_score": "no step where both gold and prediction call",
-        "arguments_value_score_not_count_rejection": "no graded call has arguments",
-        "workflow_evaluation_with_failure": "no gold plan",
-        "workflow_evaluation_without_failure": "no gold plan, or no prediction of one that could be read",
-        "rejection_type_accuracy": "no rejection met a rejection",
-        "overall_function_call_failed_rate": "the labels expect no call",
+_REASONS = {
+    "function_name_accuracy": "no step where both gold and prediction call",
+    "arguments_key_score": "no step where both gold and prediction call",
+    "arguments_value_score_not_count_rejection": "no graded call has arguments",
+    "workflow_evaluation_with_failure": "no gold plan",
+    "workflow_evaluation_without_failure": "no gold plan, or no prediction of one that could be read",
+    "rejection_type_accuracy": "no rejection met a rejection",
+    "overall_function_call_failed_rate": "the labels expect no call",
+    "plan": "no gold plan",
+}
+
+
+def _undefined(totals: Mapping[str, JSON], names: Container[str]) -> dict[str, str]:
+    """Return why a figure is None, for every one of these that is; a composite says which part it lacks."""
+    found = {name: reason for name, reason in _REASONS.items() if totals[name] is None}
+    views = ("reject_decision_performance", "fc_decision_performance")
+    parts = {
+        "call_rejection_accuracy": {f"{view}.f1": totals[view]["f1"] for view in views},
+        "fc": {name: totals[name] for name in FC_PARTS},
+        "average": {name: totals[name] for name in AVERAGE_PARTS},
     }
-    return {name: reason for name, reason in reasons.items() if totals[name] is None}
+    for name, known in parts.items():
+        lacking = [part for part, value in known.items() if value is None]
+        if lacking:
+            found[name] = f"{', '.join(lacking)} not defined"
+    return {name: reason for name, reason in found.items() if name in names}

@@ -54,15 +54,17 @@ class Index:
 class OrchestrationBenchReader(Reader):
     """One sample per trial: id = scenario, run = number of the trial; or one per step, id = ``scenario/step``.
 
+    A directory holds the output of one model and its name is the model's; files given one by one have none.
     A file that cannot be read, and one without any run, is one failed sample. Facets: ``file`` (path as shown, which
     the family's figures are grouped by) and ``trial`` (name of the run), with ``unit: step`` also ``step``.
 
     In ``upstream`` a file must be UTF-8 without byte-order mark, as for the original.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
+            "model",
             "run",
             "input",
             "turns",
@@ -157,11 +159,12 @@ class OrchestrationBenchReader(Reader):
         relative = str(shard.extra or "")
         path = shard.input.path / relative if relative else shard.input.path
         shown = f"{shard.input.shown.rstrip('/')}/{relative}" if relative else shard.input.shown
+        model = shard.input.name if relative else None
         data, problem = self._load(path)
         scenario = _scenario(data, path)
         history = data.get("history") if isinstance(data, dict) else None
         if problem or not isinstance(history, dict) or not history:
-            yield _broken(scenario, shown, problem, index.setting)
+            yield replace(_broken(scenario, shown, problem, index.setting), model=model)
             return
         expected = {f"{RUN_PREFIX}{number}" for number in range(1, len(history) + 1)}
         ordinal = 0
@@ -177,6 +180,7 @@ class OrchestrationBenchReader(Reader):
             number = _RUN_NUMBER.fullmatch(name)
             common = Common(
                 id=scenario,
+                model=model,
                 run=int(number.group(1)) if number else name,
                 tools=index.tools,
                 usage=data.get("usage"),

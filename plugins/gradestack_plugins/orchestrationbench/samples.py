@@ -19,6 +19,7 @@ class Common:
     """What all samples of one trial share."""
 
     id: str
+    model: str | None = None
     run: int | str | None = None
     tools: tuple[ToolSpec, ...] | None = None
     usage: JSON = None
@@ -33,6 +34,7 @@ def trial_sample(common: Common, trial: Trial) -> Sample:
     texts = [text for turn in turns if (text := text_of(turn.content))]
     return Sample(
         id=common.id,
+        model=common.model,
         run=common.run,
         input=user_turns(label),
         turns=(turns,) if turns else (),
@@ -108,7 +110,8 @@ def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
 
 def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
     facets = {**common.facets, "step": step}
-    return Sample(id=f"{common.id}/{step}", run=common.run, tools=common.tools, facets=facets, **fields)
+    identity: dict[str, Any] = {"id": f"{common.id}/{step}", "model": common.model, "run": common.run}
+    return Sample(**identity, tools=common.tools, facets=facets, **fields)
 
 
 def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:

@@ -13,7 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from gradestack_plugins.reporters.index import shade
-from gradestack_plugins.reporters.text import clean, number, title, token
+from gradestack_plugins.reporters.text import capital, clean, number, title, token
 
 _BUFFERED = 500
 
@@ -45,7 +45,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    env.filters.update(num=number, shade=shade, title_of=title, token=token)
+    env.filters.update(capital=capital, num=number, shade=shade, title_of=title, token=token)
     return env
 
 

@@ -31,11 +31,11 @@ def figure(label: str, value: Any, reason: str = "") -> Figure | None:
     name = _value_name(fields)
     if name is None or any(isinstance(item, Mapping) for key, item in fields.items() if key not in INTERVALS):
         return None
-    low, high = interval(fields)
+    shown = interval_text(fields)
     error = next((as_number(fields[key]) for key in ERRORS if as_number(fields.get(key)) is not None), None)
     why = next((as_text(fields[key]) for key in REASONS if as_text(fields.get(key))), reason)
-    known = {name, *ERRORS, *INTERVALS, *REASONS, "ci_low", "ci_high", "low", "high", "lower", "upper"}
-    uncertain = low is not None or any(key in fields for key in (*ERRORS, *INTERVALS))
+    known = {name, *ERRORS, *INTERVALS, *REASONS, "ci_low", "ci_high", "low", "high", "lower", "upper", "confidence"}
+    uncertain = bool(shown) or any(key in fields for key in (*ERRORS, *INTERVALS))
     if not uncertain and not (fields[name] is None and why):
         return None
     others = [key for key in order(fields.keys() - known) if _scalar(fields[key])]
@@ -44,8 +44,8 @@ def figure(label: str, value: Any, reason: str = "") -> Figure | None:
     return Figure(
         label,
         UNDEFINED if amount is None else number(fields[name]),
-        spread="" if error is None or amount is None else f"± {number(error)}",
-        interval="" if low is None or high is None else f"{number(low)} – {number(high)}",
+        spread="" if error is None or amount is None else f"± {number(error)} (standard error)",
+        interval=shown,
         note=brief(why) if amount is None else ", ".join(rest),
         defined=amount is not None,
     )
@@ -65,6 +65,22 @@ def interval(fields: Mapping[str, Any]) -> tuple[float | None, float | None]:
         if None not in ends:
             return ends[0], ends[1]
     return None, None
+
+
+def interval_text(fields: Mapping[str, Any]) -> str:
+    """Return the interval an estimate comes with and its confidence, "" without one: ``95% interval 0.54 – 0.65``."""
+    low, high = interval(fields)
+    if low is None or high is None:
+        return ""
+    return f"{_confidence(fields)} {number(low)} – {number(high)}"
+
+
+def _confidence(fields: Mapping[str, Any]) -> str:
+    if any(key in fields for key in ("ci95", "ci_95")):
+        return "95% interval"
+    held = [as_map(fields.get(key)).get("confidence") for key in INTERVALS]
+    known = [found for each in (fields.get("confidence"), *held) if (found := as_number(each)) is not None]
+    return f"{100 * known[0]:.6g}% interval" if known else "interval, confidence not given:"
 
 
 def _scalar(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -18,6 +19,7 @@ from gradestack import Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
+from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, index_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import overview
 from gradestack_plugins.reporters.samples import sample
@@ -29,7 +31,6 @@ _IN_MEMORY = 8_000_000
 _MOST_CODES = 40
 _LONG_ID = 16
 _NO_CELL = Markup('<span class="cell none">·</span>')
-_RESULTS = {"passed": ", passed", "lost": ", not passed"}
 
 
 @attrs.frozen(kw_only=True)
@@ -66,8 +67,10 @@ class HtmlReporter(Reporter):
             out: An existing directory.
         """
         env = environment()
-        env.filters.update(cell=cell, cells=cells)
         index = index_of(report)
+        words = words_of(report.summary)
+        env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
+        env.globals["sample_words"] = words
         path = out / PAGE
         with _Drilldowns(env, self) as drilldowns:
             drilldowns.render(report, index)
@@ -88,7 +91,7 @@ class HtmlReporter(Reporter):
         return {
             "view": view,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
-            "tasks": table(index, self.max_tasks),
+            "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "shown": frozenset(drilldowns.shown),
@@ -105,21 +108,22 @@ class HtmlReporter(Reporter):
         }
 
 
-def cells(task: Task, tasks: Tasks, shown: Container[int]) -> Markup:
+def cells(task: Task, tasks: Tasks, shown: Container[int], *, words: Mapping[str, str]) -> Markup:
     """Return the cells of a task's line. Not a template's work: a page has tens of thousands of them."""
     found: list[str] = []
     for column, entries in zip(tasks.columns, task.cells, strict=True):
         found.append("<td>")
-        found += [cell(entry, task, shown, column.run) for entry in entries] or [_NO_CELL]
+        found += [cell(entry, task, shown, column.run, words=words) for entry in entries] or [_NO_CELL]
         found.append("</td>")
     return Markup("".join(found))  # noqa: S704 - made of escaped parts
 
 
-def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "") -> Markup:
+def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "", *, words: Mapping[str, str]) -> Markup:
     """Return one cell: a link where the sample has a drill-down."""
     score, found = shown_as(entry), verdict(entry)
     about = f"task {task.id}, run {run}" if run else f"task {task.id}"
-    label = escape(clean(f"{about}: {score}{_RESULTS.get(found, '')}"))
+    told = f", {words[found]}" if found in {"passed", "lost"} else ""
+    label = escape(clean(f"{about}: {score}{told}"))
     look, text = f'class="cell {shade_of(entry)}"', f"✓ {score}" if found == "passed" else score
     if entry.position in shown:
         link = f'href="#s{entry.position + 1}" aria-label="{label}"'

@@ -17,7 +17,7 @@ from gradestack_plugins.reporters.text import brief, number
 TENTHS = tuple(step / 10 for step in range(11))
 _SHADES = ("q0", *(f"q{step}" for step in range(11)))
 
-_RANK = {"error": 0, "lost": 1, "missing": 2, "skipped": 3, "passed": 4}
+_RANK = {"error": 0, "lost": 1, "graded": 2, "missing": 3, "skipped": 4, "passed": 5}
 _VERDICTS = {"failed": "error", "missing": "missing"}
 _LONGEST_NAME, _LONGEST_REASON = 200, 60
 
@@ -34,7 +34,7 @@ class Entry:
     model: str
     verdict: str
     score: float | None
-    """Headline score; None unless graded."""
+    """Score of the main grade; None unless graded."""
     shown: str
     shade: str
 
@@ -68,14 +68,18 @@ def shade(fraction: float) -> str:
 
 
 def verdict(entry: RowEntry) -> str:
-    """Return ``passed``, ``lost`` (graded, not passed), ``error`` (something broke), ``skipped`` or ``missing``."""
+    """Return what became of a sample, by the run's outcome.
+
+    ``passed``, ``lost`` (graded, no success), ``graded`` (in a run without an outcome), ``error`` (something broke),
+    ``skipped`` or ``missing``.
+    """
     if entry.state == "graded":
-        return "passed" if entry.passed else "lost"
+        return "graded" if entry.passed is None else "passed" if entry.passed else "lost"
     return _VERDICTS.get(entry.state, "skipped")
 
 
 def severity(entry: RowEntry) -> tuple[int, float, int]:
-    """Return a sort key that puts failures first: broken, then by lost score, missing, skipped, passed."""
+    """Return a sort key that puts failures first: broken, then by lost score, missing, skipped, success."""
     return (_RANK[verdict(entry)], entry.score if entry.score is not None else 0.0, entry.position)
 
 
@@ -127,10 +131,10 @@ def all_reasons(grade: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def index_of(report: Report) -> RowIndex:
-    """Return the index of a report; where no rows were kept, the header tells which grader is the headline."""
+    """Return the index of a report; where no rows were kept, the header tells which grader is the main one."""
     if report.has_rows:
         return report.index
     index = RowIndex()
     components = map(as_map, as_list(report.header.get("components")))
-    index.headline.update([as_text(each.get("key")) for each in components if each.get("kind") == "grader"][:1])
+    index.main.update([as_text(each.get("key")) for each in components if each.get("kind") == "grader"][:1])
     return index

@@ -57,10 +57,11 @@ class MarkdownReporter(Reporter):
         env = environment()
         env.filters.update(md=prose, code=code, bar=bar, counts=counts, result=result)
         index = index_of(report)
-        lost = [entry for entry in index.entries if verdict(entry) not in {"passed", "skipped"}]
+        lost = [entry for entry in index.entries if _lost(entry)]
+        view = overview(report, index)
         context = {
-            "view": overview(report, index),
-            "tasks": table(index, self.max_tasks),
+            "view": view,
+            "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
@@ -82,13 +83,19 @@ class MarkdownReporter(Reporter):
             yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
 
 
+def _lost(entry: RowEntry) -> bool:
+    """Return whether a sample is listed among those that lost points; without an outcome, by its score."""
+    found = verdict(entry)
+    return (entry.score or 0.0) < 1 if found == "graded" else found not in {"passed", "skipped"}
+
+
 def bar(share: float) -> str:
     """Return a bar of block characters for a percentage."""
     return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""
 
 
 def result(entry: RowEntry) -> str:
-    """Return what a cell of the table of tasks says; a pass is marked."""
+    """Return what a cell of the table of tasks says; a success is marked."""
     return f"✓ {shown_as(entry)}" if verdict(entry) == "passed" else shown_as(entry)
 
 

@@ -11,13 +11,14 @@ from gradestack import Report, RowIndex
 from gradestack.exact import visible
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters import charts
-from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
+from gradestack_plugins.reporters.blocks import Block, Figure, Figures, Histogram, Table
 from gradestack_plugins.reporters.estimates import amount, figure, interval
 from gradestack_plugins.reporters.grouping import with_errors
+from gradestack_plugins.reporters.headline import Success, figures_of, success_of, words_of
 from gradestack_plugins.reporters.index import Lost, lost
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.shapes import blocks_of, pull
-from gradestack_plugins.reporters.text import UNDEFINED, brief, natural, number, percent, title
+from gradestack_plugins.reporters.text import brief, natural, number, percent, title
 
 STATES = ("graded", "skipped", "failed", "missing")
 MOST_PROBLEMS = 200
@@ -58,7 +59,8 @@ class GraderView:
     """All figures of one grader."""
 
     key: str
-    headline: bool
+    main: bool
+    """Whether its grade stands as the rows' own."""
     attempted: str
     """Average score over graded samples."""
     total: str
@@ -69,9 +71,6 @@ class GraderView:
     high: float | None
     at: float | None
     """Average in percent of the scale."""
-    pass_rate: str
-    passed: int
-    failed: int
     states: tuple[State, ...]
     scores: Block | None
     """Histogram of its scores: an aggregator's own, else one over six bins; None for scores of 0 and 1 only."""
@@ -108,6 +107,12 @@ class Overview:
     total: int
     attempted: int
     gates: tuple[Gate, ...]
+    success: Success | None
+    """How many samples are a success; None where the run has no outcome."""
+    words: Mapping[str, str]
+    """What may become of a sample -> the word for it."""
+    headline: tuple[Figure, ...]
+    """The figures the run is summed up by."""
     graders: tuple[GraderView, ...]
     models: tuple[Model, ...]
     bad_count: int
@@ -127,7 +132,7 @@ class Overview:
 
     @property
     def head(self) -> GraderView | None:
-        """The grader of the headline figures."""
+        """The main grader, whose grades stand as the rows' own."""
         return self.graders[0] if self.graders else None
 
 
@@ -140,7 +145,7 @@ def overview(report: Report, index: RowIndex) -> Overview:
     """
     summary, header = as_map(report.summary), as_map(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
-    duplicates = as_map(summary.get("duplicates"))
+    duplicates, success = as_map(summary.get("duplicates")), success_of(summary)
     return Overview(
         name=brief(report.name, 200),
         verdict="none" if report.passed is None else "passed" if report.passed and not report.all_failed else "failed",
@@ -148,8 +153,11 @@ def overview(report: Report, index: RowIndex) -> Overview:
         total=as_count(metrics.get("total")),
         attempted=as_count(metrics.get("total_attempted")),
         gates=tuple(_gate(as_map(gate)) for gate in as_list(summary.get("gates"))),
+        success=success,
+        words=words_of(summary),
+        headline=figures_of(summary),
         graders=_graders(summary, index),
-        models=_models(metrics),
+        models=_models(metrics, success),
         bad_count=as_count(bad.get("count")),
         bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
         warnings=tuple(brief(warning, 1000) for warning in as_list(summary.get("warnings"))[:MOST_PROBLEMS]),
@@ -164,14 +172,14 @@ def overview(report: Report, index: RowIndex) -> Overview:
     )
 
 
-def headline_key(summary: Mapping[str, Any], index: RowIndex) -> str | None:
-    """Return the key of the grader behind the headline figures: the gate's, else the one the rows' grades come from."""
+def main_key(summary: Mapping[str, Any], index: RowIndex) -> str | None:
+    """Return the key of the main grader: the gate's, else the one the rows' own grades come from."""
     keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
     gate = next((as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))), "")
     gate = gate or as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key"))
     if gate in keys:
         return gate
-    return max(keys, key=lambda key: index.headline[key], default=None)
+    return max(keys, key=lambda key: index.main[key], default=None)
 
 
 def _gate(gate: Mapping[str, Any]) -> Gate:
@@ -225,7 +233,7 @@ def _percent_of(value: float | None, scale: float = 1.0) -> float | None:
 
 def _graders(summary: Mapping[str, Any], index: RowIndex) -> tuple[GraderView, ...]:
     metrics = as_map(summary.get("metrics"))
-    by_metric, head = as_map(metrics.get("by_metric")), headline_key(summary, index)
+    by_metric, head = as_map(metrics.get("by_metric")), main_key(summary, index)
     keys = {str(key) for part in ("by_metric", "states", "aggregates") for key in as_map(metrics.get(part))}
     return tuple(
         _grader(key, key == head, as_map(by_metric.get(key)), metrics, index)
@@ -241,24 +249,20 @@ def _grader(
     histogram = _hoist(shown, SCORES, lambda block: isinstance(block, Histogram) and block.scores)
     bands = _hoist(shown, "Interpretation", lambda block: isinstance(block, Table) and block.bands)
     average = figures.get("avg_score_attempted")
-    low, high, spread = _uncertainty(aggregates, as_number(average))
-    rate = as_number(figures.get("pass_rate"))
+    low, high, spread, told = _uncertainty(aggregates, as_number(average))
     scores = index.scores.get(key)
     if histogram is None and scores is not None and scores.fractional:
         histogram = charts.distribution(SCORES, scores)
     return GraderView(
         key=brief(key, 80),
-        headline=head,
+        main=head,
         attempted=number(average),
         total=number(figures.get("avg_score_total")),
         spread=spread,
-        interval="" if low is None or high is None else f"{number(low)} – {number(high)}",
+        interval=told,
         low=_percent_of(low),
         high=_percent_of(high),
         at=_percent_of(as_number(average)),
-        pass_rate=UNDEFINED if rate is None else f"{rate:.1f}%",
-        passed=as_count(figures.get("passed_attempts")),
-        failed=as_count(figures.get("failed_attempts")),
         states=_states(as_map(as_map(metrics.get("states")).get(key))),
         scores=histogram,
         bands=bands,
@@ -285,17 +289,17 @@ def _hoist(shown: dict[str, tuple[Block, ...]], heading: str, wanted: Callable[[
     return None
 
 
-def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[float | None, float | None, str]:
-    """Return interval and ``± standard error`` of the aggregate that estimates this average, if one does."""
+def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[float | None, float | None, str, str]:
+    """Return interval, ``± standard error`` and the interval's text of the aggregate that estimates this average."""
     if average is None:
-        return None, None, ""
+        return None, None, "", ""
     for name in sorted(aggregates):
         fields = with_errors(as_map(aggregates[name]))
         for value in (fields, *(fields[key] for key in sorted(fields))):
             estimate, found = amount(value) if isinstance(value, Mapping) else None, figure("", value)
             if estimate is not None and abs(estimate - average) <= 1e-9 and found and (found.spread or found.interval):
-                return (*interval(as_map(value)), found.spread)
-    return None, None, ""
+                return (*interval(as_map(value)), found.spread, found.interval)
+    return None, None, "", ""
 
 
 def _states(counts: Mapping[str, Any]) -> tuple[State, ...]:
@@ -316,18 +320,17 @@ _MODEL_FIELDS = (
     "total_attempted",
     "avg_score_attempted",
     "avg_score_total",
-    "passed_samples",
-    "failed_samples",
 )
 
 
-def _models(metrics: Mapping[str, Any]) -> tuple[Model, ...]:
+def _models(metrics: Mapping[str, Any], success: Success | None) -> tuple[Model, ...]:
     found = []
     for model in map(as_map, as_list(metrics.get("per_model"))):
-        passed, attempted = as_number(model.get("passed_samples")), as_number(model.get("total_attempted"))
-        rate = percent(passed, attempted) if passed is not None and attempted is not None else UNDEFINED
-        cells = tuple(number(model.get(field)) for field in _MODEL_FIELDS)
-        found.append(Model(brief(model.get("model_name") or "(no name)", 120), (*cells, rate)))
+        cells = [number(model.get(field)) for field in _MODEL_FIELDS]
+        if success is not None:
+            passed, failed = success.models.get(as_text(model.get("model_name")), (0, 0))
+            cells += [number(passed), number(failed), percent(passed, passed + failed)]
+        found.append(Model(brief(model.get("model_name") or "(no name)", 120), tuple(cells)))
     return tuple(found)
 
 

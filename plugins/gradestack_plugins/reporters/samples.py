@@ -181,7 +181,7 @@ def _row_codes(row: Mapping[str, Any]) -> set[str]:
 
 
 def _gist(row: Mapping[str, Any]) -> str:
-    """Return why the headline grade is what it is: its fault, first reason, labels or rationale, else another's."""
+    """Return why the main grade is what it is: its fault, first reason, labels or rationale, else another's."""
     grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
     text = _fault(as_map(grade.get("fault"))) or _fault(as_map(row.get("error"))) or _why(grade)
     text = text or as_text(grade.get("rationale"))

@@ -64,7 +64,8 @@ class Tasks:
     means: tuple[tuple[str, str], ...]
     """Per column the mean score of its graded trials, over all tasks, and its shade."""
     passes: Histogram | None
-    """Tasks by how many of their trials passed; None when tasks have different numbers of trials, or one."""
+    """Tasks by how many of their trials are a success; None when tasks have different numbers of trials, or one, or
+    the run has no outcome."""
     left_out: int
     """Tasks not in the table."""
     columns_left_out: int
@@ -91,11 +92,17 @@ class _Trials:
 _known: WeakKeyDictionary[RowIndex, _Trials] = WeakKeyDictionary()
 
 
-def table(index: RowIndex, most: int) -> Tasks:
-    """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen."""
+def table(index: RowIndex, most: int, word: str) -> Tasks:
+    """Return the table of the first ``most`` tasks; tasks and trials in natural order, models as first seen.
+
+    Args:
+        index: The index of a run's rows.
+        most: Tasks in the table.
+        word: The run's word for success, "" where it has no outcome.
+    """
     found = _known.get(index)
     if found is None:
-        found = _known[index] = _trials(index.entries)
+        found = _known[index] = _trials(index.entries, word)
     return Tasks(
         columns=found.columns,
         rows=tuple(_task(name, found.tasks[name], found.columns) for name in found.order[:most]),
@@ -107,7 +114,7 @@ def table(index: RowIndex, most: int) -> Tasks:
     )
 
 
-def _trials(entries: Sequence[RowEntry]) -> _Trials:
+def _trials(entries: Sequence[RowEntry], word: str) -> _Trials:
     models, tasks = _grouped(entries)
     order = {model: place for place, model in enumerate(models)}
     columns = sorted(
@@ -122,7 +129,7 @@ def _trials(entries: Sequence[RowEntry]) -> _Trials:
         columns_left_out=len(columns) - len(shown),
         models=_spans(shown) if len(models) > 1 else (),
         means=tuple(_mean(cells.get(column, ()) for cells in tasks.values()) for column in shown),
-        passes=_passes(tasks.values()),
+        passes=_passes(tasks.values(), word) if word else None,
     )
 
 
@@ -168,7 +175,7 @@ def _mean(cells: Iterable[Iterable[RowEntry]]) -> tuple[str, str]:
     return number(mean), shade(mean)
 
 
-def _passes(tasks: Collection[Cells]) -> Histogram | None:
+def _passes(tasks: Collection[Cells], word: str) -> Histogram | None:
     trials = {sum(map(len, cells.values())) for cells in tasks}
     if len(trials) != 1 or trials == {1}:
         return None
@@ -176,9 +183,8 @@ def _passes(tasks: Collection[Cells]) -> Histogram | None:
     found = Counter(_passed(itertools.chain.from_iterable(cells.values())) for cells in tasks)
     counts = [found[passed] for passed in range(most + 1)]
     labels = [str(passed) for passed in range(most + 1)]
-    return bars(
-        f"Tasks by number of trials passed, of {most}", labels, counts, [passed / most for passed in range(most + 1)]
-    )
+    heading = f"Tasks by number of trials {word}, of {most}"
+    return bars(heading, labels, counts, [passed / most for passed in range(most + 1)])
 
 
 def _spans(columns: Sequence[Column]) -> tuple[tuple[str, int], ...]:

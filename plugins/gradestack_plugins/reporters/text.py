@@ -94,6 +94,11 @@ def percent(part: float, whole: float) -> str:
     return f"{100 * part / whole:.1f}%" if whole else UNDEFINED
 
 
+def capital(text: str) -> str:
+    """Return a text that begins with a capital letter; the rest of it stays as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 _TOKEN = re.compile(r"[^\w.-]+", re.ASCII)
 
 

@@ -64,7 +64,7 @@ class Stability(Aggregator[StabilityState]):
     the multiplicity of the most frequent value (the mode; on a tie the value seen first):
 
     - consistency = m / k; stable: m = k; mode correct: mode = gold
-    - mean accuracy across runs = #(y_r = gold) / runs
+    - mean accuracy across runs = #(y_r = gold) / k
     - entropy H = -sum p log2 p over the values present; normalised H / log2 |Y|
     - flip rate = #(y_r != y_(r-1)) / (runs - 1)
 
@@ -80,7 +80,7 @@ class Stability(Aggregator[StabilityState]):
     - |Y|: ``documented`` the label set, one more for a task that holds a value outside it (all such values count as
       ``invalid``), so at most 1; ``upstream`` the label set, so ``invalid`` can take it above 1
     - k: ``documented`` the runs asked for, at least those recorded or lost; ``upstream`` the record's ``n_runs`` even
-      when more runs are there, so m / k can pass 1
+      when more runs are there, so m / k can pass 1, and for the accuracy the runs recorded
     - flip rate of a single run: ``documented`` undefined (null, outside the mean); ``upstream`` 0.0
     - derived fields of a record: ``documented`` computes all anew; ``upstream`` trusts what is there
     - nothing to average: ``documented`` null; ``upstream`` 0.0 per gold label, and no metrics at all without any task
@@ -89,6 +89,7 @@ class Stability(Aggregator[StabilityState]):
     stable.
     """
 
+    version = "2"
     memory = "per_sample"
 
     profile: Profile = "documented"
@@ -239,7 +240,8 @@ class Stability(Aggregator[StabilityState]):
         return max(task["k"], self.runs or 0, len(task["runs"]) + sum(task["lost"].values()))
 
     def _measure(self, task: Task, labels: tuple[str, ...]) -> Measures:
-        values: list[Hashable] = [value if value in labels else INVALID for value in labels_in_order(task)]
+        # None, not INVALID: a class may have that name
+        values: list[Hashable] = [value if value in labels else None for value in labels_in_order(task)]
         size = len(labels) + any(value not in labels for value in values)
         return documented(values, task["gold"], self._asked(task), size)
 

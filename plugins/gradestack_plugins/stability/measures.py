@@ -57,8 +57,9 @@ def flips(labels: Sequence[Hashable]) -> int:
 def documented(labels: Sequence[Hashable], gold: Hashable, k: int, n_labels: int) -> Measures:
     """Return the measures of at least one recorded run, as the document defines them.
 
-    With m the multiplicity of the mode: ``consistency = m / k``, stable when ``m = k``; accuracy, entropy and flips
-    over the runs recorded; ``normalized_entropy = entropy / log2(n_labels)``; ``flip_rate = changes / (recorded - 1)``.
+    With m the multiplicity of the mode: ``consistency = m / k``, stable when ``m = k``; accuracy is the number of runs
+    with the gold label / k; entropy and flips are over the runs recorded,
+    ``normalized_entropy = entropy / log2(n_labels)``, ``flip_rate = changes / (recorded - 1)``.
 
     Args:
         labels: Labels of the recorded runs in order.
@@ -75,7 +76,7 @@ def documented(labels: Sequence[Hashable], gold: Hashable, k: int, n_labels: int
         is_mode_correct=right,
         is_stable_and_correct=stable and right,
         is_stable_but_wrong=stable and not right,
-        mean_accuracy_across_runs=sum(each == gold for each in labels) / len(labels),
+        mean_accuracy_across_runs=sum(each == gold for each in labels) / k,
         entropy=h,
         normalized_entropy=min(1.0, h / math.log2(n_labels)) if n_labels > 1 else None,
         flip_rate=flips(labels) / (len(labels) - 1) if len(labels) > 1 else None,

@@ -21,6 +21,8 @@ class SetState(TypedDict):
     """One prediction set: its matrix and its counts by outcome."""
 
     matrix: Matrix
+    unlabelled: dict[str, int]
+    """Gold label -> predictions without a label."""
     counts: dict[str, int]
 
 
@@ -34,12 +36,13 @@ class ClassificationState(TypedDict):
 
 
 def _new_set() -> SetState:
-    return {"matrix": {}, "counts": {}}
+    return {"matrix": {}, "unlabelled": {}, "counts": {}}
 
 
 def _merge_set(left: SetState, right: SetState) -> None:
     for gold, row in right["matrix"].items():
         count_into(left["matrix"].setdefault(gold, {}), row)
+    count_into(left["unlabelled"], right["unlabelled"])
     count_into(left["counts"], right["counts"])
 
 
@@ -106,13 +109,16 @@ class Classification(Aggregator[ClassificationState]):
     counts it as a coerced prediction in ``upstream``).
 
     The label set is, in this order: the option ``labels``; what the grades declare (``metadata.label_set.labels``);
-    else every label seen, sorted. A prediction outside it is counted in a predicted-only column named ``invalid`` and
-    is wrong everywhere; a gold label outside it is left out of the matrix and counted in ``n_unknown_gold``.
+    else every label seen, sorted. A prediction outside it, or without a label, is counted in a predicted-only column
+    named ``invalid`` and is wrong everywhere; a gold label outside it is left out of the matrix and counted in
+    ``n_unknown_gold``. A class that is itself called ``invalid`` (in the label set given, or among the gold labels) is
+    a class like any other, and the column is then ``(invalid)``.
 
     Differences between the profiles, for empty denominators only: ``documented`` gives null and names the reason under
     ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
     """
 
+    version = "2"
     memory = "per_key"
 
     profile: Profile = "documented"
@@ -189,7 +195,10 @@ class Classification(Aggregator[ClassificationState]):
             counts["no_gold"] = counts.get("no_gold", 0) + 1
             return
         row = state["matrix"].setdefault(graded.gold, {})
-        label = self.invalid if graded.label is None else graded.label
+        if graded.label is None:
+            row, label = state["unlabelled"], graded.gold
+        else:
+            label = graded.label
         row[label] = row.get(label, 0) + 1
 
     def _label_set(self, state: ClassificationState) -> tuple[str, ...]:
@@ -197,28 +206,29 @@ class Classification(Aggregator[ClassificationState]):
             return self.labels
         if state["labels"]:
             return tuple(state["labels"])
-        seen: set[str] = set()
+        gold: set[str] = set()
+        predicted: set[str] = set()
         for counted in (state["main"], *state["sets"].values()):
-            seen.update(counted["matrix"])
-            for row in counted["matrix"].values():
-                seen.update(row)
-        return tuple(sorted(seen - {self.invalid}))
+            gold.update(counted["matrix"])
+            predicted.update(*counted["matrix"].values())
+        return tuple(sorted(gold | (predicted - {self.invalid})))
 
     def _matrix(self, counted: SetState, labels: tuple[str, ...]) -> tuple[Matrix, int]:
         """Return the matrix over the label set (all cells present) and the number of predictions outside it."""
         matrix: Matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
-        outside = 0
+        outside = dict.fromkeys(labels, 0)
         for gold in labels:
             for predicted, number in counted["matrix"].get(gold, {}).items():
                 if predicted in matrix:
                     matrix[gold][predicted] = number
                 else:
-                    matrix[gold][self.invalid] = matrix[gold].get(self.invalid, 0) + number
-                    outside += number
-        if outside or self.profile == "documented":
-            for row in matrix.values():
-                row.setdefault(self.invalid, 0)
-        return matrix, outside
+                    outside[gold] += number
+            outside[gold] += counted["unlabelled"].get(gold, 0)
+        column = f"({self.invalid})" if self.invalid in matrix else self.invalid
+        if any(outside.values()) or self.profile == "documented":
+            for gold, row in matrix.items():
+                row[column] = outside[gold]
+        return matrix, sum(outside.values())
 
     def _metrics(self, state: ClassificationState, counted: SetState) -> dict[str, JSON]:
         labels = self._label_set(state)
@@ -260,7 +270,10 @@ class Classification(Aggregator[ClassificationState]):
     def _states(counted: SetState, matrix: Matrix, outside: int) -> dict[str, JSON]:
         counts = counted["counts"]
         converted = counts.get("counted_converted", 0)
-        unknown = sum(sum(row.values()) for gold, row in counted["matrix"].items() if gold not in matrix)
+        unlabelled = counted["unlabelled"]
+        unknown = sum(
+            sum(row.values()) + unlabelled.get(gold, 0) for gold, row in counted["matrix"].items() if gold not in matrix
+        )
         return {
             "n_invalid": outside + converted + counts.get("counted_dropped", 0),
             "n_converted": converted,

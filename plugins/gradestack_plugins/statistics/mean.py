@@ -110,7 +110,8 @@ class Mean(Aggregator[MeanState]):
         if self.profile == "upstream":
             half = None if stderr is None else t_quantile((1 + self.confidence) / 2, clusters - 1) * stderr
             ends: JSON = None if mean is None or half is None else [mean - half, mean + half]
-            return {**found, "ci95" if self.confidence == 0.95 else "ci": ends}
+            named: dict[str, JSON] = {"ci": ends, "confidence": self.confidence}
+            return found | ({"ci95": ends} if self.confidence == 0.95 else named)
         estimate = attrs.evolve(jackknife(_mean, rounded_cells(cells), 2)["mean"], value=mean)
         found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share)}
         return found

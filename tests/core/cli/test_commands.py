@@ -80,7 +80,7 @@ def test_usage_mistakes(command, arguments, message):
 
 
 def test_a_run_prints_the_results_block(command, here):
-    """The letta document's block, then where the files are, then the verdict; bad records are told."""
+    """Successes, figures and states, then where the files are, then the verdict; bad records are told."""
     said = command("run", "suite.yaml", "-o", "out")
     assert said.err == ""
     lines = said.out.splitlines()
@@ -89,10 +89,10 @@ def test_a_run_prints_the_results_block(command, here):
         "━" * 40 + " 2/2 100%",
         "",
         "Results:",
-        "  Total samples: 2",
-        "  Attempted: 2",
-        "  Avg score: 0.75 (attempted: 0.75)",
-        "  Passed: 1 (50.0%)",
+        "  Passed: 1 of 2 (50.0%); rule: quality score >= 1",
+        "",
+        "By grader:",
+        "  quality  avg 0.75  graded 2",
         "",
         "Gate (quality >= 0.75): PASSED (actual: 0.75)",
         "1 bad record left out:",

@@ -7,6 +7,7 @@ import pytest
 from gradestack import Expectation, Fault, Grade, Message, PluginError, Sample, Source, ToolCall, failed, replace
 from gradestack.gates.rules import GateSpec
 from gradestack.rows.mending import recorded_part, row_line
+from gradestack.rows.success import Success
 from gradestack.rows.write import row_bytes
 
 
@@ -29,14 +30,14 @@ SAMPLE = Sample(
     source=Source(file="in.jsonl", ordinal=0, line=1),
 )
 GRADES = {"quality": Grade(score=0.5), "other": Grade(score=1.0)}
-SIGNATURES = {"quality": "toy 7", "other": "other 1"}
+SIGNATURES = {"quality": "toy 7", "other": "other 1", "own": "own 1"}
 
 
-def line(sample, grades, *, rule=None, strict=False, submissions=None):
+def line(sample, grades, *, success=None, strict=False, submissions=None):
     """Return the row read back from the line, and the sample and grades that were written."""
     recorded = recorded_part(sample)
     data, kept = row_line(
-        recorded, grades, submissions or {}, headline="quality", rule=rule, signatures=SIGNATURES, strict=strict
+        recorded, grades, submissions or {}, main="quality", success=success, signatures=SIGNATURES, strict=strict
     )
     assert data.endswith(b"\n")
     return json.loads(data), recorded.sample, kept
@@ -46,19 +47,31 @@ def test_what_can_be_written_is_written_as_it_is():
     """The line is the row's, sample and grades are the very ones given."""
     recorded = recorded_part(SAMPLE)
     data, grades = row_line(
-        recorded, GRADES, {"quality": "said"}, headline="quality", rule=None, signatures=SIGNATURES, strict=True
+        recorded, GRADES, {"quality": "said"}, main="quality", success=None, signatures=SIGNATURES, strict=True
     )
-    assert data == row_bytes(SAMPLE, GRADES, "quality", passed=False, submissions={"quality": "said"})
+    assert data == row_bytes(SAMPLE, GRADES, "quality", passed=None, submissions={"quality": "said"})
     assert recorded.sample is SAMPLE
     assert grades is GRADES
 
 
-@pytest.mark.parametrize(("rule", "passed"), [(None, False), (GateSpec(op="gte", value=0.5), True)])
-def test_the_rule_decides_whether_a_row_passed(rule, passed):
-    """Without one, only a full score passes; without a score, the row does not say."""
-    assert line(SAMPLE, GRADES, rule=rule)[0]["passed"] is passed
-    ungraded = {**GRADES, "quality": Grade(score=0.5, metadata={"x": {1}})}
-    assert line(SAMPLE, ungraded, rule=rule)[0]["passed"] is None
+@pytest.mark.parametrize(
+    ("success", "passed"),
+    [
+        (None, None),
+        (Success("quality"), False),
+        (Success("quality", GateSpec(op="gte", value=0.5)), True),
+        (Success("other"), True),
+        (Success("own"), True),
+        (Success("own", GateSpec(op="gte", value=0.5)), False),
+    ],
+)
+def test_success_decides_whether_a_row_passed(success, passed):
+    """The outcome grader's own verdict, else a full score; a gate's rule only where it is the rule of success."""
+    grades = {**GRADES, "own": Grade(score=0.25, passed=True)}
+    assert line(SAMPLE, grades, success=success)[0]["passed"] is passed
+    if success is not None:
+        ungraded = {**grades, success.grader: Grade(score=0.5, metadata={"x": {1}})}
+        assert line(SAMPLE, ungraded, success=success)[0]["passed"] is None
 
 
 BAD_GRADE = Fault(
@@ -143,8 +156,8 @@ def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
         recorded_part(SAMPLE),
         {"good": Grade(score=1.0), "odd": Grade(score=1.0, **fields)},
         {},
-        headline="good",
-        rule=None,
+        main="good",
+        success=None,
         signatures={"good": "good 1", "odd": "odd 1"},
         strict=False,
     )

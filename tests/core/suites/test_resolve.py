@@ -12,7 +12,7 @@ from tests.core.toy_components import BASE
 def test_a_small_suite(load, toys, tmp_path):
     """Sniffed format, default aggregators, default pages, no gate."""
     suite = load(BASE)
-    assert (suite.name, suite.profile, suite.headline, suite.gates) == ("x", "documented", "quality", ())
+    assert (suite.name, suite.profile, suite.main, suite.gates) == ("x", "documented", "quality", ())
     assert suite.reader.name == "jsonl"
     assert [(stage.key, stage.name, stage.component) for stage in suite.graders] == [("quality", "toy", toys.Toy())]
     assert [(metric.of, metric.stage.key) for metric in suite.metrics] == [("quality", "toy_count")]

@@ -51,6 +51,37 @@ def test_worked_example_upstream(page_example, tmp_path):
 
 
 @pytest.mark.parametrize("profile", ["documented", "upstream"])
+def test_a_directory_is_a_model_and_several_are_never_pooled(page_example, tmp_path, profile):
+    """Each has its own row, its own figures and its own native file, which are those it has alone."""
+    places = []
+    for name, text in (("strong", page_example.read_text()), ("weak", page_example.read_text().replace("Brekke", "X"))):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ferry_out.json").write_text(text)
+        places.append(tmp_path / name)
+    one = gradestack.grade_files(places[:1], output=tmp_path / "one", profile=profile)
+    two = gradestack.grade_files(places, output=tmp_path / "two", profile=profile)
+    assert [row["model_name"] for row in two.rows()] == ["strong", "weak"]
+    assert [row["model_name"] for row in two.metrics["per_model"]] == ["strong", "weak"]
+    assert two.summary["duplicates"]["count"] == 0
+    found = figures(two)
+    assert (found["average"], found["plan"]) == (None, None)
+    assert "under `models`" in found["undefined"]["average"]
+    assert found["models"]["strong"]["average"] == figures(one)["average"] is not None
+    assert [entry["models"]["weak"]["value"] for entry in two.summary["headline"]["figures"]] == [
+        found["models"]["weak"][name] for name in ("average", "call_rejection_accuracy", "fc", "plan")
+    ]
+    for grader, name in (("call", "fc"), ("decision", "call_rejection_accuracy"), ("plan", "plan")):
+        (aggregate,) = (each for key, each in two.aggregates[grader].items() if key != "mean")
+        assert (aggregate[name], set(aggregate["models"])) == (None, {"strong", "weak"})
+    alone, beside = (run / "native" for run in (tmp_path / "one", tmp_path / "two"))
+    key_metrics = [
+        json.loads(path.read_text())["overall_statistics"]["key_metrics"]
+        for path in (alone / "orchestrationbench.json", beside / "strong" / "orchestrationbench.json")
+    ]
+    assert key_metrics[0] == key_metrics[1]
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
 def test_the_example_suite_runs(tmp_path, profile):
     """The shipped example is graded by all four graders and writes the native file."""
     report = gradestack.run(EXAMPLE / "suite.yaml", output=tmp_path / "run", overrides=[f"profile={profile}"])

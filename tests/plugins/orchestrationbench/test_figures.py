@@ -76,7 +76,7 @@ def test_rates_in_each_profile(bench, write):
 
 
 def test_undefined_rates(bench, write):
-    """0/0 is None in documented, counted as 0 in composites, and 0 in upstream."""
+    """0/0 is None in documented, and so is what is composed of it, with the part it lacks; in upstream it is 0."""
     write("one", ("f", "f"))
     documented, upstream = (bench.figures("decision", profile) for profile in PROFILES)
     assert documented["reject_decision_performance"] == {"precision": None, "recall": None, "f1": None, "accuracy": 1.0}
@@ -84,10 +84,29 @@ def test_undefined_rates(bench, write):
     assert documented["error_patterns"]["overaction_rate"] is None
     assert upstream["error_patterns"]["overaction_rate"] == 0
     assert (documented["rejection_type_accuracy"], upstream["rejection_type_accuracy"]) == (None, 0.0)
-    assert documented["call_rejection_accuracy"] == upstream["call_rejection_accuracy"] == 0.5
+    assert (documented["call_rejection_accuracy"], upstream["call_rejection_accuracy"]) == (None, 0.5)
+    assert documented["undefined"]["call_rejection_accuracy"] == "reject_decision_performance.f1 not defined"
     whole = bench.figures()
     assert whole["undefined"]["rejection_type_accuracy"] == "no rejection met a rejection"
     assert whole["undefined"]["workflow_evaluation_with_failure"] == "no gold plan"
+
+
+def test_without_gold_plans_there_is_no_plan_score_and_no_average(bench, scenario, turns):
+    """Calls and rejections have their figures; Plan and Average are null and say why, in upstream they are numbers."""
+    call, ask = turns.call("f", {"x": 1}), "AWAITING_USER_INPUT"
+    label = turns.label(_2=[call], _3=ask)
+    bench.write("one", scenario(label, sub=[turns.answer("2", [call]), turns.answer("3", content=ask)]))
+    found, original = (bench.figures(profile=profile) for profile in PROFILES)
+    assert (found["call_rejection_accuracy"], found["fc"]) == (1.0, 1.0)
+    assert (found["plan"], found["plan_upper_bound"], found["average"]) == (None, None, None)
+    assert (found["undefined"]["plan"], found["undefined"]["average"]) == ("no gold plan", "plan not defined")
+    assert (original["plan"], original["average"]) == (0.0, 0.6667)
+    assert bench.native()["overall_statistics"]["key_metrics"] == {
+        "Average": None,
+        "Call Rejection Classification Accuracy": 1.0,
+        "FC": 1.0,
+        "Plan": None,
+    }
 
 
 def test_failed_rate_may_be_negative(bench, scenario, turns):
@@ -290,7 +309,7 @@ def test_the_result_file_without_readable_files(bench, profile):
     tree = bench.native(profile)
     overall = tree["overall_statistics"]
     assert (overall["total_files"], overall["successful_evaluations"], overall["failed_evaluations"]) == (1, 0, 1)
-    assert overall["key_metrics"]["Average"] == 0.0
+    assert overall["key_metrics"]["Average"] == (0.0 if profile == "upstream" else None)
     rejections = overall["score_details"]["call_rejection_scores"]
     if profile == "upstream":
         assert set(rejections) == REJECTIONS - {

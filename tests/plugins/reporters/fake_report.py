@@ -220,6 +220,21 @@ def _model(rows: list[Row], name: str, threshold: float) -> Row:
     }
 
 
+def _outcome(rows: list[Row], models: list[str]) -> Row:
+    def counts(own: list[Row]) -> Row:
+        verdicts = [row["passed"] for row in own]
+        return {"passed": verdicts.count(True), "failed": verdicts.count(False)}
+
+    found = [{"model_name": name, **counts([row for row in rows if row["model_name"] == name])} for name in models]
+    return {
+        "grader": "partial",
+        "rule": "verdict of partial",
+        "words": {"passed": "solved", "failed": "not solved"},
+        **counts(rows),
+        "per_model": found or None,
+    }
+
+
 def _aggregates(rows: list[Row]) -> Row:
     scores = [row["grade"]["score"] for row in rows if row["state"] == "graded"]
     mean = math.fsum(scores) / len(scores) if scores else None
@@ -290,6 +305,15 @@ def summary_of(rows: list[Row], *, threshold: float = 0.6, gate: bool = True, ma
     return {
         "suite": "rail",
         "config": {"name": "rail", "graders": {"partial": {"kind": "tau_partial"}, "reward": {"kind": "tau_reward"}}},
+        "outcome": _outcome(rows, names if many_models and len(names) > 1 else []),
+        "headline": {
+            "letta": False,
+            "figures": [
+                {"label": "Partial credit", "figure": "partial.mean.mean", "value": actual, "reason": "nothing graded"},
+                {"label": "pass^k", "figure": "reward.pass_hat_k.pass_hat_k", "value": {"1": 0.42, "2": 0.2733}},
+                {"label": "Reward", "figure": "reward.mean.mean", "value": None, "reason": "no <b>reward</b> | at all"},
+            ],
+        },
         "gates_passed": good if gate else None,
         "gates": gates if gate else [],
         "metrics": {

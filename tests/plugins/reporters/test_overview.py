@@ -1,7 +1,7 @@
 import attrs
 import pytest
 
-from gradestack_plugins.reporters.overview import headline_key, overview
+from gradestack_plugins.reporters.overview import main_key, overview
 
 
 def of(fake, rows, change=None, **options):
@@ -25,14 +25,14 @@ def test_figures_are_those_of_the_summary(fake):
         ("failed", 1, "25.0%"),
         ("missing", 0, "0.0%"),
     ]
-    assert head.spread == "± 0.031"
-    assert head.interval == f"{sum(scores) / 3 - 0.06:.3f} – {sum(scores) / 3 + 0.06:.3f}"
+    assert head.spread == "± 0.031 (standard error)"
+    assert head.interval == f"95% interval {sum(scores) / 3 - 0.06:.3f} – {sum(scores) / 3 + 0.06:.3f}"
 
 
 def test_nothing_graded_is_undefined_not_zero(fake):
-    """Without a graded sample averages and rates have no value."""
+    """Without a graded sample averages and shares have no value."""
     view = of(fake, [fake.ungraded_row(1, 0, "m", "skipped")])
-    assert (view.head.attempted, view.head.pass_rate) == ("n/a", "n/a")
+    assert (view.head.attempted, view.success.passed, view.success.of, view.success.share) == ("n/a", 0, 0, "")
     assert (view.gates[0].outcome, view.gates[0].actual, view.gates[0].at) == ("no_data", "n/a", None)
 
 
@@ -56,14 +56,14 @@ def test_scores_without_an_aggregator_are_counted_here(fake):
     assert reward.scores is None
 
 
-def test_the_headline_is_the_gates_grader(fake):
-    """The gate names the grader of the headline; without a gate it is the one the rows' grades come from."""
+def test_the_main_grader_is_the_gates(fake):
+    """The gate names the main grader; without a gate it is the one the rows' grades come from."""
     rows = [fake.graded_row(1, 0, "m")]
     summary = fake.summary_of(rows)
     index = fake.make_report(rows).index
-    assert headline_key({**summary, "gates": [{"metric_key": "reward"}]}, index) == "reward"
-    assert headline_key({**summary, "gates": []}, index) == "partial"
-    assert headline_key({}, index) is None
+    assert main_key({**summary, "gates": [{"metric_key": "reward"}]}, index) == "reward"
+    assert main_key({**summary, "gates": []}, index) == "partial"
+    assert main_key({}, index) is None
 
 
 def test_gates_in_percent_are_drawn_in_percent(fake):

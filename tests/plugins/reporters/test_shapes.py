@@ -3,6 +3,8 @@ import pytest
 from gradestack_plugins.reporters.estimates import amount, figure, interval
 from gradestack_plugins.reporters.shapes import blocks_of
 
+SPREAD = "± 0.030 (standard error)"
+
 
 def only(metrics):
     (block,) = blocks_of(metrics)
@@ -46,14 +48,23 @@ def test_reasons_reach_nested_figures():
 @pytest.mark.parametrize(
     ("fields", "spread", "between"),
     [
-        ({"mean": 0.596, "stderr": 0.03, "ci95": [0.54, 0.65]}, "± 0.030", "0.540 – 0.650"),
-        ({"value": 0.596, "se": 0.03}, "± 0.030", ""),
-        ({"estimate": 0.596, "ci_low": 0.5, "ci_high": 0.7}, "", "0.500 – 0.700"),
-        ({"rate": 0.596, "ci": {"low": 0.5, "high": 0.7}}, "", "0.500 – 0.700"),
+        (
+            {"mean": 0.596, "stderr": 0.03, "ci95": [0.54, 0.65]},
+            SPREAD,
+            "95% interval 0.540 – 0.650",
+        ),
+        ({"value": 0.596, "se": 0.03}, SPREAD, ""),
+        ({"estimate": 0.596, "ci_low": 0.5, "ci_high": 0.7}, "", "interval, confidence not given: 0.500 – 0.700"),
+        ({"rate": 0.596, "ci": {"low": 0.5, "high": 0.7}, "confidence": 0.9}, "", "90% interval 0.500 – 0.700"),
+        (
+            {"rate": 0.596, "interval": {"low": 0.5, "high": 0.7, "confidence": 0.999}},
+            "",
+            "99.9% interval 0.500 – 0.700",
+        ),
     ],
 )
 def test_estimates_become_one_figure_with_error_bars(fields, spread, between):
-    """A value with its standard error or interval is one figure."""
+    """A value with its standard error or interval is one figure, and both say what they are."""
     item = figure("Mean", fields)
     assert (item.value, item.spread, item.interval) == ("0.596", spread, between)
 
@@ -139,7 +150,7 @@ def test_series_carry_error_bars_and_gaps():
     """Estimates in a series keep their interval; an undefined point has no place in the plot."""
     block = only({"by_k": {"k=1": {"value": 0.4, "ci95": [0.3, 0.5]}, "k=2": {"value": None, "reason": "one trial"}}})
     first, second = block.points
-    assert (first.interval, first.low, first.high) == ("0.300 – 0.500", 40.0, 0.0)
+    assert (first.interval, first.low, first.high) == ("95% interval 0.300 – 0.500", 40.0, 0.0)
     assert (second.value, second.y) == ("n/a", None)
 
 
@@ -206,7 +217,7 @@ def test_errors_kept_apart_join_their_values():
     """Standard errors in an object of their own stand beside the figures they belong to."""
     block = only({"a": 0.5, "b": None, "c": 2, "stderr": {"a": 0.125, "b": None}, "b_reason": "no case"})
     assert [(item.label, item.value, item.spread, item.note) for item in block.items] == [
-        ("A", "0.500", "± 0.125", ""),
+        ("A", "0.500", "± 0.125 (standard error)", ""),
         ("B", "n/a", "", "no case"),
         ("C", "2", "", ""),
     ]

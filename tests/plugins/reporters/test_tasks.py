@@ -6,7 +6,8 @@ from gradestack_plugins.reporters.index import lost, severity, shade, shown_as, 
 from gradestack_plugins.reporters.tasks import table
 
 
-def row(task, run, score, *, state="graded", model="m", passed=None):
+def row(task, run, score, *, state="graded", model="m", passed=...):
+    passed = (score == 1 if state == "graded" else None) if passed is ... else passed
     grade = {"score": score, "state": state}
     return {"sample": {"id": task}, "run": run, "model_name": model, "state": state, "passed": passed, "grade": grade}
 
@@ -20,17 +21,17 @@ def entries(*rows):
 
 
 def test_verdicts_follow_state_and_pass():
-    """A graded sample passes by the row's verdict, else by a full score; other states are no failures of the score."""
+    """A graded sample is a success by the row's verdict alone, whatever its score; other states are none of its."""
     found = entries(
         row("a", 0, 0.7, passed=True),
         row("a", 1, 1.0, passed=False),
-        row("a", 2, 1.0),
-        row("a", 3, 0.99),
+        row("a", 2, 1.0, passed=None),
+        row("a", 3, 0.99, passed=None),
         row("a", 4, 0.0, state="failed"),
         row("a", 5, 0.0, state="missing"),
         row("a", 6, 0.0, state="skipped"),
     )
-    verdicts = ["passed", "lost", "passed", "lost", "error", "missing", "skipped"]
+    verdicts = ["passed", "lost", "graded", "graded", "error", "missing", "skipped"]
     assert [verdict(entry) for entry in found] == verdicts
     assert [entry.score for entry in found] == [0.7, 1.0, 1.0, 0.99, None, None, None]
     assert [shown_as(entry) for entry in found] == ["0.700", "1.000", "1.000", "0.990", "error", "missing", "skipped"]
@@ -97,6 +98,7 @@ def test_the_table_has_tasks_in_rows_and_trials_in_columns():
             row("t10", 10, 1.0), row("t2", 2, 0.5), row("t2", 10, 0.0, state="failed"), row("t10", 2, 0.0, passed=False)
         ),
         99,
+        "solved",
     )
     assert [column.label for column in found.columns] == ["2", "10"]
     assert [(task.id, task.mean, task.passed, task.trials) for task in found.rows] == [
@@ -109,40 +111,58 @@ def test_the_table_has_tasks_in_rows_and_trials_in_columns():
     ]
     assert found.means == (("0.250", "q2"), ("1.000", "q10"))
     assert [(bar.label, bar.count) for bar in found.passes.bars] == [("0", 1), ("1", 1), ("2", 0)]
+    assert found.passes.title == "Tasks by number of trials solved, of 2"
+
+
+def test_without_an_outcome_no_task_passes_or_fails():
+    """Samples without a verdict are graded, between those that lost and those nobody ran; trials are not counted."""
+    rows = [row("a", 0, 1.0, passed=None), row("a", 1, 0.5, passed=None)]
+    assert [entry.passed for entry in entries(*rows)] == [None, None]
+    assert table(index(*rows), 9, "").passes is None
+
+
+def test_the_state_of_a_sample_is_that_of_its_outcome():
+    """What the outcome grader skipped is skipped, however well another grader judged it."""
+    skipped = {"score": 0.0, "state": "skipped"}
+    both = row("a", 0, 1.0, passed=None) | {"grades": {"main": {"score": 1.0, "state": "graded"}, "by": skipped}}
+    (entry,) = RowIndex.of([(0, 0, dumps(both).encode())], lambda _, line: loads(line), "by").entries
+    assert (verdict(entry), entry.score, shown_as(entry)) == ("skipped", 1.0, "1.000")
 
 
 def test_missing_trials_leave_holes_and_duplicates_share_a_cell():
     """A trial nobody ran is an empty cell; two samples of one id, model and run are both in theirs."""
-    found = table(index(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99)
+    found = table(index(row("a", 0, 1.0), row("a", 0, 0.5), row("b", 1, 1.0)), 99, "solved")
     assert [[len(cell) for cell in task.cells] for task in found.rows] == [[2, 0], [0, 1]]
     assert found.passes is None
 
 
 def test_runs_without_names_are_counted():
     """Where runs have no names, the occurrences of a task are its trials."""
-    found = table(index(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99)
+    found = table(index(row("a", None, 1.0), row("b", None, 1.0), row("a", None, 0.5)), 99, "solved")
     assert [column.label for column in found.columns] == ["1", "2"]
     assert [[len(cell) for cell in task.cells] for task in found.rows] == [[1, 1], [1, 0]]
 
 
 def test_models_have_columns_of_their_own():
     """Two models with the same trials stand side by side."""
-    found = table(index(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99)
+    found = table(
+        index(row("a", 0, 1.0, model="y"), row("a", 0, 0.5, model="x"), row("a", 1, 0.5, model="y")), 99, "solved"
+    )
     assert found.models == (("y", 2), ("x", 1))
     assert not found.single
 
 
 def test_samples_nobody_ran_belong_to_the_only_model():
     """A missing sample has no model; beside a single model it does not open a column of its own."""
-    found = table(index(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99)
+    found = table(index(row("a", None, 1.0), row("b", None, 0.0, state="missing", model=None)), 99, "solved")
     assert (len(found.columns), found.models, [task.mean for task in found.rows]) == (1, (), ["1.000", "–"])
 
 
 def test_large_tables_are_cut_and_counted():
     """Tasks beyond the limit and trials beyond thirty-two are counted."""
-    found = table(index(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5)
+    found = table(index(*(row(f"t{n}", 0, 1.0) for n in range(7))), 5, "solved")
     assert (len(found.rows), found.left_out, found.single) == (5, 2, True)
-    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5)
+    wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5, "solved")
     assert (len(wide.columns), wide.columns_left_out) == (32, 8)
     assert wide.rows[0].trials == 40
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
+from gradestack import Grade, Key, testing
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability
 from tests.plugins.stability.stability_records import PROFILES, C, D, I, R, T, item, record
 
 
@@ -112,8 +113,20 @@ def test_a_null_run_is_missing_in_documented_and_a_value_upstream(evaluate):
     assert found["n_runs_missing"] == 1
     assert (upstream["mean_consistency_at_k"], upstream["mean_flip_rate"]) == (0.8, 0.25)
     assert upstream["mean_entropy"] > 0
-    assert upstream["mean_accuracy_across_runs"] == 0.8
-    assert found["mean_accuracy_across_runs"] == 1.0
+    assert (upstream["mean_accuracy_across_runs"], found["mean_accuracy_across_runs"]) == (0.8, 0.8)
+
+
+def test_a_class_called_invalid_is_a_class():
+    """A gold label of that name is right where it is predicted; a value outside the label set is another thing."""
+    grades = [
+        (Key(id=task, run=run, ordinal=2 * place + run), Grade(score=float(label == gold), label=label, gold=gold))
+        for place, (task, gold, labels) in enumerate([("a", "invalid", ["invalid", "odd"]), ("b", "x", ["x", "x"])])
+        for run, label in enumerate(labels)
+    ]
+    aggregator = Stability(labels=("invalid", "x"))
+    found = aggregator.finish(testing.fold(aggregator, grades))
+    assert (found["mean_consistency_at_k"], found["mean_accuracy_across_runs"]) == (0.75, 0.75)
+    assert found["stability_at_k_gold_invalid"] == 0.0
 
 
 def test_derived_fields_are_trusted_upstream_and_computed_anew_in_documented(evaluate):

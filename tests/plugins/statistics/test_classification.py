@@ -171,6 +171,20 @@ def test_without_a_label_set_the_labels_seen_count():
     assert found["confusion_matrix"]["x"] == {"x": 0, "y": 0, "z": 0, "invalid": 1}
 
 
+@pytest.mark.parametrize("options", [{}, {"labels": ("invalid", "x")}])
+def test_a_class_called_invalid_is_a_class(options):
+    """It is in the label set with its own figures; predictions outside the set stand in a column beside it."""
+    grades = [graded("invalid", "invalid"), graded("invalid", "x"), graded("x", None), graded("x", "x")]
+    found = metrics(grades, **options)
+    assert found["labels"] == ["invalid", "x"]
+    assert found["confusion_matrix"] == {
+        "invalid": {"invalid": 1, "x": 1, "(invalid)": 0},
+        "x": {"invalid": 0, "x": 1, "(invalid)": 1},
+    }
+    assert (found["n"], found["n_correct"], found["accuracy"], found["n_invalid"]) == (4, 2, 0.5, 1)
+    assert found["per_class"]["invalid"]["recall"] == 0.5
+
+
 def test_grades_may_declare_the_label_set():
     """A declared label set keeps its order and its excluded labels; the option wins over it."""
     declared = {"label_set": {"labels": ["z", "a"], "exclude": ["z"]}}

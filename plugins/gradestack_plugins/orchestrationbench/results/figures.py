@@ -1,7 +1,7 @@
 """From trials to files to the whole input, under both profiles.
 
 Names follow the original's result file. All rates are fractions in [0, 1]; in ``documented`` an undefined one is None
-and counts as 0 in composites only, in ``upstream`` it is 0.
+and so is what is composed of it, in ``upstream`` it is 0.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ MEANS = (
     "workflow_evaluation_upper_bound",
 )
 """File figures that are averaged over files."""
+
+
+FC_PARTS = ("function_name_accuracy", "arguments_key_score", "arguments_value_score_not_count_rejection")
+AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
 
 
 def file_figures(file: str, state: FileState, profile: Profile) -> Figures:
@@ -161,20 +165,28 @@ def _rates(totals: Mapping[str, JSON], profile: Profile) -> Figures:
 def _keys(totals: Mapping[str, JSON], profile: Profile) -> Figures:
     """Return the four key metrics, each rounded to 4 digits, and the upper bounds beside them."""
     rates = _rates(totals, profile)
-    decision = round(
-        ((rates["reject_decision_performance"]["f1"] or 0) + (rates["fc_decision_performance"]["f1"] or 0)) / 2, 4
-    )
-    name, key = totals["function_name_accuracy"] or 0.0, totals["arguments_key_score"] or 0.0
-    call = round((name + key + (totals["arguments_value_score_not_count_rejection"] or 0.0)) / 3, 4)
-    plan = round(totals["workflow_evaluation_with_failure"] or 0.0, 4)
+    name, key, value = (totals[part] for part in FC_PARTS)
+    decisions = [rates[f"{view}_decision_performance"]["f1"] for view in ("reject", "fc")]
+    decision, call = _composite(decisions), _composite([name, key, value])
+    plan = _composite([totals["workflow_evaluation_with_failure"]])
     return {
-        "average": round((decision + call + plan) / 3, 4),
+        "average": _composite([decision, call, plan]),
         "call_rejection_accuracy": decision,
         "fc": call,
         "plan": plan,
-        "fc_upper_bound": round((name + key + (totals["arguments_value_score_upper_bound"] or 0.0)) / 3, 4),
-        "plan_upper_bound": round(totals["workflow_evaluation_upper_bound"] or 0.0, 4),
+        "fc_upper_bound": _composite([name, key, totals["arguments_value_score_upper_bound"]]),
+        "plan_upper_bound": _composite([totals["workflow_evaluation_upper_bound"]]),
     }
+
+
+def _composite(parts: Sequence[Number]) -> float | None:
+    """Return the mean of the parts, added from left to right and rounded to 4 digits; None when one is undefined."""
+    total: float = 0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return round(total / len(parts), 4)
 
 
 def decision_matrix(totals: Mapping[str, JSON]) -> dict[str, dict[str, int]]:

@@ -36,8 +36,8 @@ class FileState(TypedDict):
     plan: PlanState
 
 
-State = dict[str, FileState]
-"""File -> its state, in the order files were first seen."""
+State = dict[str, dict[str, FileState]]
+"""Model ("" without a name) -> file -> its state, in the order they were first seen."""
 
 _FIGURES = ("name", "key", "value", "value_upper_bound")
 
@@ -68,7 +68,8 @@ def add_grade(state: State, key: Key, grade: Grade) -> State:
     if grade.outcome is Outcome.MISSING:
         return state
     file = key.facets.get("file")
-    held = state.setdefault(file if isinstance(file, str) else key.id, new_file(key.id))
+    files = state.setdefault(key.model or "", {})
+    held = files.setdefault(file if isinstance(file, str) else key.id, new_file(key.id))
     fault = grade.fault
     if fault is not None and fault.code == UNREADABLE:
         held["unreadable"] = fault.message
@@ -100,6 +101,12 @@ def _sum_into(plan: PlanState, name: str, values: Any) -> None:
 
 def merge_states(left: State, right: State) -> State:
     """Add all of ``right`` behind ``left``, in place."""
+    for model, files in right.items():
+        _merge_files(left.setdefault(model, {}), files)
+    return left
+
+
+def _merge_files(left: dict[str, FileState], right: dict[str, FileState]) -> None:
     for file, more in right.items():
         held = left.get(file)
         if held is None:
@@ -113,7 +120,6 @@ def merge_states(left: State, right: State) -> State:
         held["empty"] = more["empty"] or held["empty"]
         for name, partials in _partials(more["plan"]).items():
             merge_exact(held["plan"][name], partials)  # type: ignore[literal-required]
-    return left
 
 
 def _copied(state: FileState) -> FileState:

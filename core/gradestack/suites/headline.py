@@ -1,0 +1,173 @@
+"""The outcome grader and the headline of a suite: its own, else those a stack declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from gradestack.errors import GradestackError, suggest
+from gradestack.gates.rules import Gate, GateSpec
+from gradestack.gates.success import SUCCESSES, SuccessCount
+from gradestack.grading.plan import Metric, Stage
+from gradestack.rows.success import Success
+from gradestack.suites.components import made_stage
+from gradestack.suites.recordings import stack_for
+from gradestack.suites.references import Resolver
+from gradestack.suites.spec import Figure, Headline, HeadlineSpec, Suite, SuiteSpec
+from gradestack.suites.strict import Problems, structure
+
+NONE = "none"
+"""What is written for "no outcome", where no grader has that key."""
+
+
+@attrs.frozen(kw_only=True)
+class _Declared:
+    """What a stack declares, in the keys the suite has for its graders."""
+
+    applies: bool = False
+    """Whether one of the stack's graders is in use."""
+    outcome: str | None = None
+    """Key of the outcome grader; ``none``: the stack has no outcome; None: it declares none that is in use."""
+    headline: HeadlineSpec = attrs.field(factory=HeadlineSpec)
+    figures: tuple[Figure, ...] = ()
+
+
+def resolve_headline(
+    resolver: Resolver,
+    spec: SuiteSpec,
+    graders: Mapping[str, Stage],
+    metrics: Sequence[Metric],
+    gates: Sequence[Gate],
+    reader: Stage | None = None,
+) -> tuple[Success | None, Headline]:
+    """Return what makes a sample a success, and what the run is summed up by.
+
+    The outcome grader is the suite's own (``outcome``); in a letta-evals suite (``kind: tool``, a flat gate) the
+    gate's, with the gate's rule per sample; else the named stack's; else that of the format's stack, if a grader of
+    that component is in use; else the first grader.
+    """
+    usual = reader.component.stack if reader is not None else None
+    names = dict.fromkeys(name for name in (spec.stack, usual) if name)
+    stacks = [_declared(_fragment(resolver, name, asked=name == spec.stack), graders, metrics) for name in names]
+    declared = next((each for each in stacks if each.applies), _Declared())
+    gate = _letta_gate(spec, gates)
+    own = spec.headline
+    if spec.outcome is None:
+        success = Success(gate.metric_key or "", gate) if gate is not None else _default(stacks, graders)
+    else:
+        success = _named(resolver, spec.outcome, graders)
+    figures = declared.figures if own.figures is None else tuple(_own_figures(resolver, own.figures, graders, metrics))
+    words = declared.headline
+    return success, Headline(
+        figures=figures or _average(success, graders, metrics),
+        passed=own.passed or words.passed or "passed",
+        failed=own.failed or words.failed or "not passed",
+        letta=own.letta or words.letta or gate is not None,
+    )
+
+
+def counting(suite: Suite) -> Suite:
+    """Return a suite that also counts its successes."""
+    success = suite.success
+    if success is None:
+        return suite
+    stage = made_stage("aggregator", SUCCESSES, SuccessCount(success=success), suite.profile)
+    return attrs.evolve(suite, metrics=(*suite.metrics, Metric(of=success.grader, stage=stage)))
+
+
+def _letta_gate(spec: SuiteSpec, gates: Sequence[Gate]) -> GateSpec | None:
+    """Return the flat gate of a suite in letta-evals' form, in which graders are ``kind: tool``."""
+    tools = any(isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values())
+    first = gates[0] if gates and spec.gate is not None else None
+    return first if tools and isinstance(first, GateSpec) else None
+
+
+def _named(resolver: Resolver, key: str, graders: Mapping[str, Stage]) -> Success | None:
+    if key in graders:
+        return Success(key)
+    if key != NONE:
+        hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
+        resolver.say(("outcome",), f"no grader has the key {key!r}{hint}")
+    return None
+
+
+def _default(stacks: Iterable[_Declared], graders: Mapping[str, Stage]) -> Success | None:
+    key = next((each.outcome for each in stacks if each.outcome is not None), next(iter(graders), NONE))
+    return None if key == NONE and NONE not in graders else Success(key)
+
+
+def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any]:
+    """Return a stack with its headline structured; one that was not asked for and is broken declares nothing."""
+    try:
+        fragment = stack_for(resolver.registry, name)
+        return {**fragment, "headline": structure(fragment.get("headline") or {}, HeadlineSpec)}
+    except GradestackError:  # of a stack that was asked for, this is said where it is laid under the suite
+        return {}
+    except Problems as problems:
+        for place, text in problems.found if asked else ():
+            resolver.say(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
+        return {}
+
+
+def _declared(fragment: Mapping[str, Any], graders: Mapping[str, Stage], metrics: Sequence[Metric]) -> _Declared:
+    """Return what a stack declares of the graders in use."""
+    keys = {key: _in_use(key, entry, graders) for key, entry in (fragment.get("graders") or {}).items()}
+    if not any(keys.values()):
+        return _Declared()
+    headline: HeadlineSpec = fragment["headline"]
+    found = []
+    for label, path in (headline.figures or {}).items():
+        grader, rest = _split(path, keys)
+        used = keys.get(grader)
+        metric, figure = _split(rest, [each.stage.key for each in metrics if each.of == used])
+        if used is not None and metric:
+            found.append(Figure(label=label, grader=used, metric=metric, name=figure))
+    outcome = fragment.get("outcome")
+    return _Declared(
+        applies=True,
+        outcome=outcome if outcome == NONE else keys.get(str(outcome)),
+        headline=headline,
+        figures=tuple(found),
+    )
+
+
+def _in_use(key: str, entry: Any, graders: Mapping[str, Stage]) -> str | None:
+    """Return the key under which a stack's grader is in use: its own, else the first of the same component."""
+    kind = entry.get("kind") if isinstance(entry, Mapping) else entry
+    same = [own for own, stage in graders.items() if stage.name == kind]
+    return key if key in same else next(iter(same), None)
+
+
+def _own_figures(
+    resolver: Resolver, figures: Mapping[str, str], graders: Mapping[str, Stage], metrics: Sequence[Metric]
+) -> Iterable[Figure]:
+    for label, path in figures.items():
+        place = ("headline", "figures", label)
+        grader, rest = _split(path, graders)
+        if not grader:
+            first = path.partition(".")[0]
+            hint = suggest(first, graders) or f"; there are: {', '.join(graders)}"
+            resolver.say(place, f"{path!r} names no grader's figure, no grader has the key {first!r}{hint}")
+            continue
+        keys = [each.stage.key for each in metrics if each.of == grader]
+        metric, name = _split(rest, keys)
+        if not metric:
+            hint = suggest(rest.partition(".")[0], keys) or f"; there are: {', '.join(keys) or 'none'}"
+            resolver.say(place, f"{path!r}: grader {grader!r} has no such aggregator{hint}")
+            continue
+        yield Figure(label=label, grader=grader, metric=metric, name=name)
+
+
+def _split(path: str, keys: Iterable[str]) -> tuple[str, str]:
+    """Return the longest of the keys a dotted path begins with, and the rest of it; two empty texts for none."""
+    key = max((key for key in keys if path == key or path.startswith(f"{key}.")), key=len, default="")
+    return key, path[len(key) + 1 :] if key else ""
+
+
+def _average(success: Success | None, graders: Mapping[str, Stage], metrics: Sequence[Metric]) -> tuple[Figure, ...]:
+    """Return the average score of the outcome grader, else of the first, where it is computed."""
+    key = success.grader if success is not None else next(iter(graders), "")
+    means = [each.stage.key for each in metrics if each.of == key and each.stage.name == "mean"]
+    return tuple(Figure(label="Average score", grader=key, metric=each, name="mean") for each in means[:1])

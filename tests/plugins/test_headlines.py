@@ -1,0 +1,108 @@
+"""What each family's runs are summed up by: the headline its stack declares, over the family's example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack.cli import console
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HEADLINES = {
+    "airline": ("reward", "solved", ["Average reward", "pass^k", "Partial credit"]),
+    "deepfabric": (
+        "tools",
+        "successful",
+        [
+            "Tool selection accuracy",
+            "Parameter accuracy",
+            "Execution success rate",
+            "Response quality",
+            "Overall score",
+        ],
+    ),
+    "orchestration": (None, None, ["Average", "Call Rejection Classification Accuracy", "FC", "Plan"]),
+    "quickstart": ("calls", "all calls right", ["Partial credit", "Tool selection accuracy", "Argument precision"]),
+    "stability": (
+        "label",
+        "correct",
+        ["Stability@k", "Consistency@k", "Flip rate", "Accuracy across runs", "Stable but wrong"],
+    ),
+    "when2call": (
+        "label",
+        "correct",
+        ["Accuracy", "Macro-F1", "Tool hallucination", "Answer hallucination", "Parameter hallucination"],
+    ),
+}
+
+
+def run(name, output, *overrides):
+    return gradestack.run(EXAMPLES / name / "suite.yaml", output=output, overrides=["reports=[]", *overrides])
+
+
+def at(report, path):
+    """Return what stands at a path of keys without dots, below the aggregates."""
+    found = report.aggregates
+    for key in path.split("."):
+        found = found[key]
+    return found
+
+
+@pytest.mark.parametrize("profile", ["documented", "upstream"])
+@pytest.mark.parametrize("name", HEADLINES)
+def test_every_family_has_its_own_headline(name, profile, tmp_path):
+    """Outcome grader, word for success, and three to five figures that the aggregators really have."""
+    grader, word, labels = HEADLINES[name]
+    report = run(name, tmp_path / "run", f"profile={profile}")
+    outcome, figures = report.summary["outcome"], report.summary["headline"]["figures"]
+    assert (outcome and outcome["grader"], outcome and outcome["words"]["passed"]) == (grader, word)
+    assert [figure["label"] for figure in figures] == labels
+    for figure in figures:
+        found = at(report, figure["figure"])
+        shown = figure["value"]
+        assert found == shown or shown in (found.get("mean"), found.get("pass_hat_k"))
+        assert f"  {figure['label']}: " in console.results(report)
+    verdicts = [row["passed"] for row in report.rows()]
+    if outcome is None:
+        assert set(verdicts) == {None}
+    else:
+        assert (verdicts.count(True), verdicts.count(False)) == (outcome["passed"], outcome["failed"])
+        assert f"  {word.capitalize()}: {outcome['passed']} of " in console.results(report)
+
+
+def test_tau_bench_samples_are_solved_by_their_reward(tmp_path):
+    """Not by the partial score, which the gate is about: rows, console, page and Markdown say the same."""
+    report = gradestack.run(EXAMPLES / "airline" / "suite.yaml", output=tmp_path / "run")
+    rewards = [row["grades"]["reward"]["passed"] for row in report.rows()]
+    assert [row["passed"] for row in report.rows()] == rewards
+    assert rewards.count(True) == 31 != report.metrics["passed_attempts"]
+    assert "  Solved: 31 of 52 (59.6%); rule: verdict of reward" in console.results(report)
+    assert [entry.passed for entry in report.index.entries] == rewards
+    page, markdown = ((tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
+    assert "| Solved | 31 of 52 (59.6%); rule: verdict of reward |" in markdown
+    assert f"Solved <b>{31}</b>" in page
+    assert f"Not solved <b>{21}</b>" in page
+
+
+def test_without_an_outcome_pages_have_no_chip_for_it(tmp_path):
+    """Neither passed nor not passed is said of any OrchestrationBench trial."""
+    gradestack.run(EXAMPLES / "orchestration" / "suite.yaml", output=tmp_path / "run")
+    page, markdown = ((tmp_path / "run" / name).read_text() for name in ("report.html", "report.md"))
+    assert 'name="verdict"' not in page
+    assert "assed" not in markdown.replace("tests passed", "")
+    assert "| Plan | 0.723 |" in markdown
+
+
+def test_letta_recordings_keep_the_block_of_their_guide(tmp_path):
+    """Without a suite, by the format's stack; with graders of their own as well."""
+    report = gradestack.grade_files([EXAMPLES / "letta" / "recorded"], output=tmp_path / "run")
+    assert "  Total samples: 6\n  Attempted: 5\n" in console.results(report)
+    assert report.summary["outcome"]["grader"] == "recorded"
+    suite = run("letta", tmp_path / "suite")
+    assert "  Total samples: 6\n  Attempted: 5\n" in console.results(suite)
+    assert (suite.summary["outcome"]["grader"], suite.summary["outcome"]["rule"]) == (
+        "mentions",
+        "mentions score >= 0.75",
+    )

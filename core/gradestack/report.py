@@ -16,13 +16,14 @@ from typing import IO, Any, ClassVar, Self
 import attrs
 
 from gradestack.api import Contract, Kind
-from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
+from gradestack.errors import DataError, PluginError
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.rows.index import RowIndex
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
+EXIT_OK, EXIT_GATE_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 _PIECE = 256 * 1024
 """Bytes read at once."""
 

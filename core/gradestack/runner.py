@@ -65,7 +65,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, started.isoformat(timespec="seconds"), timings)
+        head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
     except BaseException:
         held.file.close()
         raise
@@ -187,7 +187,7 @@ class _Run:
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
         figures = summary(suite, loop.merging, loop.merged, series)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, self.timings)
+        head = header(suite, self.recorder.started, self.timings, loop.merged.remarks)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, printable
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, printable
 
 if TYPE_CHECKING:
     from gradestack.report import Report
@@ -291,6 +291,8 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         _leave_in_peace()
+        from gradestack.report import EXIT_INTERRUPTED  # noqa: PLC0415 - not for a quick answer
+
         sys.exit(EXIT_INTERRUPTED)
     except SystemExit:
         raise

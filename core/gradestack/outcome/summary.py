@@ -12,7 +12,11 @@ from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
+from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Suite
+
+_SHOWN = 8
+"""Kinds of remarks named in a warning."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -85,6 +89,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
         },
         "warnings": _warnings(suite, merged),
     }
+    if merged.remarks:
+        content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
     if merged.broken:
         content["broken"] = merged.broken
     if merged.interrupted:
@@ -114,9 +120,23 @@ def _warnings(suite: Suite, merged: Merged) -> list[str]:
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
         what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
         said.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
+    said += _remarks(merged)
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
         if merged.samples and not count["states"][Outcome.GRADED]:
             others = ", ".join(f"{number} {state}" for state, number in count["states"].items() if number)
             said.append(f"grader {key!r} graded no sample ({others}); the rows say why")
     said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
     return said
+
+
+def _remarks(merged: Merged) -> list[str]:
+    """Return what readers remarked, in one line, and that ids were made up in another."""
+    found = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
+    said = [f"{number} {kind} (first at {place})" for kind, (number, place) in list(found.items())[:_SHOWN]]
+    if len(found) > _SHOWN:
+        said.append(f"{len(found) - _SHOWN} more kinds in header.json")
+    lines = [f"left out, or without a counterpart: {', '.join(said)}"] if said else []
+    if MADE in merged.remarks:
+        number = merged.remarks[MADE][0]
+        lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
+    return lines

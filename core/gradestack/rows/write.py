@@ -128,6 +128,7 @@ class _Row(Struct, gc=False, omit_defaults=True):
     ended: str | None = None
     trace: Any = None
     children: Any = None
+    remarks: Any = None
 
 
 def _grade(grade: Grade) -> _Grade:
@@ -262,6 +263,7 @@ def _row(
         sample.ended,
         sample.trace or None,
         sample.children or None,
+        sample.remarks or None,
     )
 
 
@@ -328,6 +330,8 @@ def _check_sample(sample: Sample) -> None:
         check(sample.facets)
     if sample.recorded:
         check(sample.recorded)
+    if sample.remarks:
+        check(sample.remarks)
     for value in (sample.plan, expected.plan, sample.agent_usage, sample.state, expected.state):
         if value is not None:
             check(value)

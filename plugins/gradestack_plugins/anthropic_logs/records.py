@@ -20,7 +20,7 @@ messages model max_tokens system tools tool_choice temperature top_p top_k stop_
 thinking container context_management mcp_servers cache_control inference_geo output_config output_format speed betas
 diagnostics user_profile_id workspace_id
 
-id type role content stop_reason stop_sequence stop_details usage error
+id type role content stop_reason stop_sequence stop_details usage error input_transformations
 
 custom_id task_id run trial trace_id span_id session_id request response completion output message params result body
 method url request_id timestamp conversation
@@ -89,7 +89,7 @@ def _answer(record: Mapping[str, Any]) -> tuple[Mapping[str, Any], Any]:
     result = record.get("result")
     if isinstance(result, dict) and isinstance(result.get("type"), str):
         found = _body(result.get("message"))
-        return found, None if found else result.get("error") or f"the request was {result['type']}"
+        return found, None if found else result.get("error") or f"the request ended as {result['type']}"
     if record.get("role") == "assistant" and "content" in record:
         return record, None
     error = record.get("error")

@@ -61,7 +61,7 @@ def _sample(exchange: Exchange, answer: Answer, known: Identity, source: Source)
     tools = tools_of(exchange, talk.listed, talk)
     model = response.get("model") or request.get("model")
     usage = response.get("usage") or request.get("usage")
-    if several and usage is not None:
+    if several and usage is not None and answer is exchange.answers[0]:
         talk.remark("usage_of_several_choices")
     waiting = any(call.status is None for call in talk.calls)
     more: dict[str, Any] = {

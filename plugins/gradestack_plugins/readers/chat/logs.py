@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
 from gradestack import (
+    ABSENT,
     BadRecord,
     DataError,
     Fault,
@@ -19,15 +20,17 @@ from gradestack import (
     Shard,
     Source,
     Status,
+    read_records,
     replace,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
+from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity, stems
 
-Form = Literal["records", "entries", "document"]
-"""How a file is laid out: a record each, the messages of one conversation, or one object over several lines."""
+Form = Literal["records", "lists", "entries", "document"]
+"""How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
+one conversation, or one object over several lines."""
 _HEAD: Final = 64 * 1024
 _FAR: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -55,23 +58,39 @@ PROVIDES: Final = frozenset(
 )
 
 
+def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield the first lines of a file that are not blank, decoded: ABSENT for one that cannot be."""
+    lines = filter(None, (line.strip() for line in head.split(b"\n")))
+    for line in islice(lines, _LOOKED_AT):
+        try:
+            yield loads(line), line
+        except JsonProblem:
+            yield ABSENT, line
+
+
 def form_of(head: bytes) -> Form | None:
     """Return how a file with this beginning is laid out; None where no record of it can be read."""
-    text = head.removeprefix(_BOM).lstrip()
-    first = None
-    for element, line in first_records(text, _LOOKED_AT):
-        if element.problem is None and (first is None or not text.startswith(b"[")):
-            entry = dialect.is_entry(element.value)
-            if first is None and _listed(element.value) and text.startswith(line) and not text[len(line) :].strip():
-                return "document"
-            if first is None:
-                return "entries" if entry else "records"
-            if not entry and dialect.of_record(element.value) is not None:
-                return "records"  # behind a damaged line
-        first = first or line
-    if first is None or not text.startswith(b"{"):
+    text = head.removeprefix(_BOM).strip()
+    lines = list(_lines(text))
+    if text.startswith(b"["):
+        if len(lines) > 1 and isinstance(lines[0][0], list) and isinstance(lines[1][0], list | dict):
+            return "lists"
+        if len(lines) == 1 and _HEAD <= len(head) < _FAR:
+            return None  # what stands in the next line decides
+        element = next((element for element, _ in first_records(text, 1)), None)
+        if element is None or element.problem is not None:
+            return None
+        return "entries" if dialect.is_entry(element.value) else "records"
+    if not lines:
         return None
-    return "document" if len(first) < len(text) else None
+    first, line = lines[0]
+    if first is not ABSENT:
+        if len(lines) == 1 and _listed(first):
+            return "document"
+        return "entries" if dialect.is_entry(first) else "records"
+    if any(dialect.of_record(each) is not None and not dialect.is_entry(each) for each, _ in lines):
+        return "records"  # behind a damaged line
+    return "document" if text.startswith(b"{") and len(line) < len(text) else None
 
 
 class ChatLogs(RecordReader):
@@ -116,7 +135,10 @@ class ChatLogs(RecordReader):
     @classmethod
     def recognised(cls, path: Path, head: bytes) -> float | None:
         """Return how sure the first records make it, or the object that the file holds."""
-        if form_of(head) != "document":
+        form = form_of(head)
+        if form == "lists":
+            return max((cls.looks_like(each) or 0.0 for each, _ in _lines(head) if each is not ABSENT), default=0.0)
+        if form != "document":
             found = super().recognised(path, head)
             first = (element.value for element, _ in first_records(head, cls.sniffed))
             return min(found, dialect.PERHAPS) if found and any(map(dialect.of_others, first)) else found
@@ -144,8 +166,10 @@ class ChatLogs(RecordReader):
                     msg = f"{given.shown}: {what}; a file of chat logs is expected"
                     raise DataError(msg)
                 form = _form_of_file(given.path)
-            whole = None if form == "records" else (Range(),)
-            yield RecordFile(input=given, ranges=whole, extra={"form": form, "stem": stem})
+            ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
+            if form == "lists":
+                ranges = tuple(record_ranges(given.path, "lines"))
+            yield RecordFile(input=given, ranges=ranges, extra={"form": form, "stem": stem})
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a range in order.
@@ -154,9 +178,20 @@ class ChatLogs(RecordReader):
             DataError: The file cannot be read.
         """
         stem, form = shard.extra["stem"], shard.extra["form"]
-        if form == "records":
-            return self.samples(shard, partial(self._of_record, stem))
-        return self._document(shard, stem) if form == "document" else self._entries(shard, stem)
+        if form == "document":
+            return self._document(shard, stem)
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        found = read_records(shard.input, part, "lines" if form == "lists" else "either")
+        return self._entries(shard, stem, found) if form == "entries" else self._records(shard, stem, found)
+
+    def _records(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
+        shown = shard.input.shown
+        for found in elements:
+            source = Source(file=shown, ordinal=found.ordinal, line=found.line)
+            if found.problem is not None:
+                yield BadRecord(source=source, reason=found.problem)
+            else:
+                yield from self._guarded(stem, found.value, source)
 
     def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample]:
         for number, each in enumerate(listed := _listed(record)):
@@ -168,10 +203,10 @@ class ChatLogs(RecordReader):
             raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
         yield from self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
 
-    def _entries(self, shard: Shard, stem: str) -> Iterator[Sample | BadRecord]:
+    def _entries(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
         """Yield the one sample of a file whose records are messages, behind those that cannot be read."""
         entries, first = [], None
-        for found in self.elements(shard.input, Range()):
+        for found in elements:
             source = Source(file=shard.input.shown, ordinal=found.ordinal, line=found.line)
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)

@@ -18,7 +18,7 @@ _HTTP_ERROR: Final = 400
 _NAMES: Final = """
 messages model max_tokens system tools tool_choice temperature top_p top_k stop_sequences stream metadata service_tier
 thinking container context_management mcp_servers cache_control inference_geo output_config output_format speed betas
-diagnostics user_profile_id workspace_id
+diagnostics user_profile_id workspace_id fallback_credit_token compaction thread billing_policy fallbacks
 
 id type role content stop_reason stop_sequence stop_details usage error input_transformations
 

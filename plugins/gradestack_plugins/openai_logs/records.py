@@ -20,8 +20,8 @@ messages input instructions tools functions model tool_choice parallel_tool_call
 stream stream_options stop max_tokens max_completion_tokens presence_penalty frequency_penalty logit_bias logprobs
 top_logprobs response_format seed user store service_tier reasoning_effort reasoning verbosity text prompt
 prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier modalities audio prediction
-web_search_options background include max_output_tokens max_tool_calls previous_response_id truncation conversation
-context_management moderation
+web_search_options background include background_options max_output_tokens max_tool_calls previous_response_id
+truncation conversation context_management moderation
 
 object created created_at completed_at choices usage system_fingerprint status error incomplete_details output
 output_text billing access_programs image input_transformations prompt_cache_diagnostics tool_usage

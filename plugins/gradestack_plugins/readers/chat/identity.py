@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ from gradestack_plugins.readers.chat.conversation import kind_of
 ANSWERS: Final = ("chatcmpl-", "resp_", "msg_", "gen-")
 """How ids begin that name one answer, not a task."""
 _REQUESTS: Final = (*ANSWERS, "batch_req_", "req_")
+_TRACED: Final = ("trace_id", "span_id", "session_id")
 _TASK: Final = frozenset({"task_id", "run", "trial"})
 _SCALARS: Final = (str, int, float)
 NOTHING: Final[Mapping[str, Any]] = {}
@@ -33,10 +34,6 @@ def _usable(value: Any) -> str | None:
     if isinstance(value, str):
         return value or None
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else NOTHING
 
 
 def identity(
@@ -61,31 +58,54 @@ def identity(
         known: Keys of the form; others of the record are remarked.
     """
     parts = (record,) if record is request is response else (record, request, response)
-    metadata = {key: value for part in reversed(parts) for key, value in _object(part.get("metadata")).items()}
+    metadata = _metadata(parts)
     trace = _trace(parts)
     remarks = {kind_of("key", key): 1 for key in sorted(record.keys() - known)}
-    candidates: list[Any] = [part["id"] for part in parts if "id" in part and "messages" in part]
-    candidates += [part[key] for key in ("custom_id", "task_id") for part in parts if key in part]
-    candidates += [metadata.get("task_id"), record.get("id"), record.get("trace_id")]
     found = None
-    for each in candidates:
+    for each in _candidates(parts, metadata):
         name = _usable(each)
         if name is not None and not name.startswith(_REQUESTS):
             found = name
             break
         if name is None and each is not None:
             remarks["id_unusable"] = 1
-    facets = {key: each for key, each in metadata.items() if key not in _TASK and isinstance(each, _SCALARS)}
+    facets: Mapping[str, Any] = metadata
+    if metadata:
+        facets = {key: each for key, each in metadata.items() if key not in _TASK and isinstance(each, _SCALARS)}
     if found is None:
         remarks["id_made"] = 1
-        facets["id_made"] = True
-    run = next(
-        (each for part in (record, metadata) for key in ("run", "trial") if (each := part.get(key)) is not None), None
-    )
-    numbered = isinstance(run, str) or (isinstance(run, int) and not isinstance(run, bool))
-    return Identity(
-        made if found is None else found, run if numbered else None, trace.get("session_id"), trace, facets, remarks
-    )
+        facets = {**facets, "id_made": True}
+    run = _run(record)
+    run = _run(metadata) if run is None and metadata else run
+    return Identity(made if found is None else found, run, trace.get("session_id"), trace, facets, remarks)
+
+
+def _metadata(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the metadata of all parts, those of the first first."""
+    found: Mapping[str, Any] = NOTHING
+    for part in parts:
+        more = part.get("metadata")
+        if isinstance(more, dict) and more:
+            found = {**more, **found}
+    return found
+
+
+def _candidates(parts: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> Iterator[Any]:
+    for part in parts:
+        if "id" in part and "messages" in part:
+            yield part["id"]
+    for key in ("custom_id", "task_id"):
+        for part in parts:
+            yield part.get(key)
+    yield metadata.get("task_id")
+    yield parts[0].get("id")
+    yield parts[0].get("trace_id")
+
+
+def _run(part: Mapping[str, Any]) -> int | str | None:
+    run = part.get("run")
+    run = part.get("trial") if run is None else run
+    return run if isinstance(run, str) or (isinstance(run, int) and not isinstance(run, bool)) else None
 
 
 def _trace(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
@@ -94,8 +114,8 @@ def _trace(parts: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
         name = part.get("id")
         if isinstance(name, str) and name.startswith(ANSWERS):
             found["response_id"] = name
-        for key in ("trace_id", "span_id", "session_id"):
-            if isinstance(part.get(key), str):
+        for key in _TRACED:
+            if key in part and isinstance(part[key], str):
                 found.setdefault(key, part[key])
         talk = part.get("conversation")
         talk = talk.get("id") if isinstance(talk, dict) else talk

@@ -9,6 +9,7 @@ from gradestack import Message, ToolCall
 from gradestack.jsonio import compact
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.dialect import word
 
 _USES: Final = {"tool_use": "function", "server_tool_use": "builtin", "mcp_tool_use": "mcp"}
 _RESULT: Final = "tool_result"
@@ -20,8 +21,8 @@ def _text(value: Any) -> str | None:
 
 def is_result(block: Any) -> bool:
     """Return whether a block is the result of a call: ``tool_result``, or that of a server's tool."""
-    kind = block.get("type") if isinstance(block, dict) else None
-    return isinstance(kind, str) and (kind == _RESULT or kind.endswith(f"_{_RESULT}"))
+    kind = word(block, "type")
+    return kind == _RESULT or kind.endswith("_tool_result")
 
 
 class AnthropicConversation(Conversation):
@@ -96,7 +97,7 @@ class AnthropicConversation(Conversation):
         texts, thoughts, made = [], [], []
         results, others = [], []
         for block in content:
-            kind = block.get("type") if isinstance(block, dict) else None
+            kind = word(block, "type")
             if kind in _USES:
                 made.append(self._call(block, _USES[kind]))
             elif kind == "thinking" and isinstance(block.get("thinking"), str):

@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack_plugins.readers.chat.dialect import word
 
 _FAILED: Final = re.compile(
     r"\s*(?:(?i:error):|(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*(?:Error|Exception):|Traceback \(most recent call last\)"
@@ -18,7 +19,7 @@ def plain(content: Any) -> Any:
     """Return a result as text where it is parts of text alone, else as it is."""
     if not isinstance(content, list) or not content:
         return content
-    found = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") in _TEXTS]
+    found = [part.get("text") for part in content if isinstance(part, dict) and word(part, "type") in _TEXTS]
     texts = [each for each in found if isinstance(each, str)]
     return "".join(texts) if len(texts) == len(content) else content
 

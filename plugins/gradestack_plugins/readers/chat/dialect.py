@@ -46,15 +46,21 @@ class Dialect(NamedTuple):
     certainty: float
 
 
+def word(holder: Any, key: str) -> str:
+    """Return a text of an object; "" for one of another type, or where there is none."""
+    found = holder.get(key) if isinstance(holder, dict) else None
+    return found if isinstance(found, str) else ""
+
+
 def is_item(entry: Any) -> bool:
     """Return whether something is an item of Responses that is no message."""
-    kind = entry.get("type") if isinstance(entry, dict) else None
-    return isinstance(kind, str) and (kind in ITEMS or kind.endswith(("_call", "_call_output")))
+    kind = word(entry, "type")
+    return kind in ITEMS or kind.endswith(("_call", "_call_output"))
 
 
 def is_message(entry: Any) -> bool:
     """Return whether something is one chat message, not a whole answer of Anthropic's."""
-    if not isinstance(entry, dict) or entry.get("role") not in ROLES or "stop_reason" in entry:
+    if word(entry, "role") not in ROLES or "stop_reason" in entry:
         return False
     return "content" in entry or "tool_calls" in entry or "function_call" in entry
 
@@ -65,12 +71,12 @@ def is_entry(value: Any) -> bool:
 
 
 def _of_message(message: Mapping[str, Any]) -> Name | None:
-    if "tool_calls" in message or "function_call" in message or message.get("role") in _OPENAI_ROLES:
+    if "tool_calls" in message or "function_call" in message or word(message, "role") in _OPENAI_ROLES:
         return "openai"
     content = message.get("content")
     for part in content[:_LOOKED_AT] if isinstance(content, list) else ():
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind in BLOCKS or (isinstance(kind, str) and kind.endswith("_tool_result")):
+        kind = word(part, "type")
+        if kind in BLOCKS or kind.endswith("_tool_result"):
             return "anthropic"
         if kind in _OPENAI_PARTS:
             return "openai"
@@ -150,7 +156,7 @@ def _body(value: Any) -> Any:
 def _of_batch(record: Mapping[str, Any]) -> Dialect | None:
     """Return whose line of a batch a record is, where it says so itself."""
     result, response = record.get("result"), record.get("response")
-    if isinstance(result, dict) and result.get("type") in {"succeeded", "errored", "canceled", "expired"}:
+    if word(result, "type") in {"succeeded", "errored", "canceled", "expired"}:
         return Dialect("anthropic", _SURE)
     if isinstance(record.get("params"), dict):
         found = of_request(record["params"])

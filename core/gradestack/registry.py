@@ -169,6 +169,10 @@ class Registry:
             raise PluginError(msg)
         return fragment
 
+    def version(self, kind: Kind, name: str) -> str:
+        """Return the version a component declares for itself."""
+        return str(getattr(self.load(kind, name), "version", "1"))
+
 
 def flaw(target: Any, kind: Kind) -> str | None:
     """Return why something is not what a component of a kind names: a class of its contract, or a stack's function.

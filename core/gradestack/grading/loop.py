@@ -131,7 +131,8 @@ class Loop:
         if found is not None or worker is None:
             return found or []
         known = {shard.ordinal: shard for shard in self.shards}
-        return places_in_input(worker.plan.reader.component, known, worker.index, wanted, worker.selection)
+        takes = None if worker.selection is None else worker.selection.takes
+        return places_in_input(worker.plan.reader.component, known, worker.index, wanted, takes)
 
     def nothing(self) -> DataError:
         """Return the error of an input in which nothing could be read, or of which nothing is left."""

@@ -253,8 +253,51 @@ def _agent(at: int, task: Record, rng: random.Random) -> Record:
     }
 
 
+def openai(folder: Path, number: int, seed: int) -> Files:
+    """Write chat completion requests with their answers: a short conversation, three tools, usage."""
+    return Files(lines(folder / "log.jsonl", (_chat_log(task, rng) for task, rng in tasks(number, seed))))
+
+
+def _chat_log(task: Record, rng: random.Random) -> Record:
+    talk = [{"role": "system", "content": POLICY[:200]}, {"role": "user", "content": task["input"]}]
+    for call in task["predicted"]["calls"]:
+        talk += answered(call["function"], call["id"], rng)
+    message = {"role": "assistant", "content": task["predicted"]["text"], "refusal": None}
+    counts = {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940}
+    answer = {
+        "id": f"chatcmpl-{rng.randrange(10**9)}",
+        "object": "chat.completion",
+        "created": 1,
+        "model": task["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "usage": {**counts, "prompt_tokens_details": {"cached_tokens": 512}},
+    }
+    request = {"model": task["model"], "messages": talk, "tools": task["tools"], "temperature": 0.0}
+    return {"custom_id": own_id(task), "request": request, "response": answer}
+
+
+def anthropic(folder: Path, number: int, seed: int) -> Files:
+    """Write Messages requests that hold the whole conversation: blocks of tool use and their results, three tools."""
+    return Files(lines(folder / "log.jsonl", (_message_log(task, rng) for task, rng in tasks(number, seed))))
+
+
+def _message_log(task: Record, rng: random.Random) -> Record:
+    talk: list[Record] = [{"role": "user", "content": task["input"]}]
+    for asked, answer in zip(task["expected"]["calls"], task["predicted"]["calls"], strict=False):
+        use = {"type": "tool_use", "id": answer["id"], "name": asked["name"], "input": asked["arguments"]}
+        result = answered(answer["function"], answer["id"], rng)[1]["content"]
+        talk += [
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "It is asked for."}, use]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": answer["id"], "content": result}]},
+        ]
+    talk.append({"role": "assistant", "content": [{"type": "text", "text": task["predicted"]["text"]}]})
+    functions = [tool["function"] for tool in task["tools"]]
+    tools = [{**{k: v for k, v in f.items() if k != "parameters"}, "input_schema": f["parameters"]} for f in functions]
+    return {"id": own_id(task), "model": task["model"], "system": POLICY[:200], "tools": tools, "messages": talk}
+
+
 FORMATS: dict[str, Callable[[Path, int, int], Files]] = {
-    each.__name__: each for each in (tau_bench, deepfabric, when2call, orchestrationbench, letta)
+    each.__name__: each for each in (tau_bench, deepfabric, when2call, orchestrationbench, letta, openai, anthropic)
 }
 """Reader -> what writes files for it."""
 

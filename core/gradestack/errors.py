@@ -50,11 +50,6 @@ class PluginError(GradestackError):
     exit_code = 4
 
 
-EXIT_OK = 0
-EXIT_GATE_FAILED = 1
-EXIT_INTERRUPTED = 130
-
-
 def storage_failed(error: BaseException) -> bool:
     """Return whether an error is the disk's: full, over its quota, broken or read-only."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)

@@ -277,6 +277,8 @@ class Sample(_Record, frozen=True, kw_only=True, eq=False):
     """Usage in whatever form it was recorded."""
     facets: Mapping[str, JSON] = msgspec.field(default_factory=dict)
     """Metadata one may group by (domain, category, ...)."""
+    remarks: Mapping[str, int] = msgspec.field(default_factory=dict)
+    """What its reader left out of the record, or found without its counterpart, by kind."""
     source: Source | None = None
     native: Any = None
     """The family's own view of the record, for its own grader and exporter; no part of equality or of result rows."""

@@ -70,7 +70,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, started.isoformat(timespec="seconds"), timings)
+        head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
     except BaseException:
         held.file.close()
         raise
@@ -195,7 +195,7 @@ class _Run:
         lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, self.timings)
+        head = header(suite, self.recorder.started, self.timings, loop.merged.remarks)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:

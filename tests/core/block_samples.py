@@ -131,7 +131,7 @@ def told(made, result):
         "keys": bytes(result.keys),
         "bad": (result.bad, result.bad_listed),
         "native": {name: path.read_text() for name, path in result.parts.native.items()},
-        "rest": (result.samples, result.superseded, result.seen, result.broken, result.interrupted),
+        "rest": (result.samples, result.remarks, result.superseded, result.seen, result.broken, result.interrupted),
     }
 
 

@@ -10,7 +10,7 @@ import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
 from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
@@ -313,6 +313,8 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         _leave_in_peace()
+        from gradestack.report import EXIT_INTERRUPTED  # noqa: PLC0415 - not for a quick answer
+
         sys.exit(EXIT_INTERRUPTED)
     except SystemExit:
         raise

@@ -18,13 +18,11 @@ from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
-from gradestack.grading.result import ShardResult
+from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import digest
 from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 
-LISTED_BAD_RECORDS = 1000
-"""Bad records are all counted; this many per shard are listed with their reason."""
 LARGEST_BLOCK = 64
 """Samples of a block at most."""
 QUICK_BLOCK = 0.01
@@ -189,6 +187,9 @@ class Blocks:
                     self._export(sample, {stage.name: columns[stage.key][number] for stage in graders})
             result = self.result
             result.samples += len(block)
+            for each in [sample for sample in block if sample.remarks]:
+                for kind, times in each.remarks.items():
+                    result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
             result.keys += b"".join([digest(each) for each in block if each.status is not Status.MISSING])
             self.torn = False
 
@@ -213,7 +214,7 @@ class Blocks:
             msg = f"{source}: {record.reason}"
             raise DataError(msg)
         result.bad += 1
-        if len(result.bad_listed) < LISTED_BAD_RECORDS:
+        if len(result.bad_listed) < LISTED:
             place = {"file": source.file, "ordinal": source.ordinal, "line": source.line}
             result.bad_listed.append({**place, "reason": record.reason})
         self._export(record, {})

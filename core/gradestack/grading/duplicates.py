@@ -10,9 +10,9 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -124,16 +124,12 @@ def _later_ones(digests: Sequence[int], positions: Sequence[int], most: int) -> 
     return found
 
 
-class _Takes(Protocol):
-    def takes(self, sample: Sample, place: tuple[int, int]) -> bool: ...
-
-
 def places_in_input(
     reader: Reader,
     shards: Mapping[int, Shard],
     index: Any,
     wanted: Mapping[Span, Sequence[int]],
-    selection: _Takes | None,
+    takes: Callable[[Sample, tuple[int, int]], bool] | None,
 ) -> list[str]:
     """Return the places of samples, by shard and position in it, from the input, read again.
 
@@ -142,7 +138,7 @@ def places_in_input(
         shards: All shards by ordinal.
         index: The reader's index.
         wanted: Positions among a shard's samples that are not missing and not left out.
-        selection: What leaves samples out.
+        takes: Says of a sample, by its shard and position, whether it counts; None: all do.
     """
     found: list[str] = []
     for span, positions in wanted.items():
@@ -150,8 +146,7 @@ def places_in_input(
         kept = (
             f"{sample.source or sample.id}"
             for position, sample in enumerate(samples)
-            if (selection is None or selection.takes(sample, (span.ordinal, position)))
-            and sample.status is not Status.MISSING
+            if (takes is None or takes(sample, (span.ordinal, position))) and sample.status is not Status.MISSING
         )
         try:
             found += picked(kept, positions)

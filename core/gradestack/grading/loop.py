@@ -12,12 +12,12 @@ from gradestack.errors import DataError
 from gradestack.grading.dataset import read_dataset, unanswered
 from gradestack.grading.duplicates import places_in_input
 from gradestack.grading.interruption import Interruption
-from gradestack.grading.merging import LISTED, Merging
+from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Plan
 from gradestack.grading.progress import ProgressCount
 from gradestack.grading.reading import shards_of
 from gradestack.grading.recording import Recorder
-from gradestack.grading.result import ShardResult
+from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, first_ids, last_ones
 from gradestack.grading.worker import Worker
 from gradestack.model import Sample, Source
@@ -131,7 +131,8 @@ class Loop:
         if found is not None or worker is None:
             return found or []
         known = {shard.ordinal: shard for shard in self.shards}
-        return places_in_input(worker.plan.reader.component, known, worker.index, wanted, worker.selection)
+        takes = None if worker.selection is None else worker.selection.takes
+        return places_in_input(worker.plan.reader.component, known, worker.index, wanted, takes)
 
     def nothing(self) -> DataError:
         """Return the error of an input in which nothing could be read, or of which nothing is left."""

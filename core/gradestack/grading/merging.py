@@ -13,11 +13,8 @@ from gradestack.api import Aggregator
 from gradestack.grading.counts import Tally, merge_tallies
 from gradestack.grading.duplicates import Identities
 from gradestack.grading.plan import Plan
-from gradestack.grading.result import ShardResult
+from gradestack.grading.result import LISTED, ShardResult
 from gradestack.plugin_errors import error_text
-
-LISTED = 1000
-"""Bad and repeated records are all counted; this many are listed."""
 
 
 @attrs.define
@@ -32,6 +29,8 @@ class Merged:
     tally_by_input: dict[str, Tally] = attrs.field(factory=dict)
     bad: int = 0
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
+    remarks: dict[str, list[Any]] = attrs.field(factory=dict)
+    """Kind of remark on records -> how many, and where the first was."""
     duplicates: int = 0
     duplicates_listed: list[str] = attrs.field(factory=list)
     seen: set[tuple[str, str, str]] = attrs.field(factory=set)
@@ -69,6 +68,8 @@ class Merging:
         merged.samples += result.samples
         merged.bad += result.bad
         merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
+        for kind, (times, place) in result.remarks.items():
+            merged.remarks.setdefault(kind, [0, place])[0] += times
         merged.seen |= result.seen
         merged.interrupted |= result.interrupted
         merged.duplicates += len(result.superseded)

@@ -8,6 +8,9 @@ import attrs
 
 from gradestack.grading.counts import Tally
 
+LISTED = 1000
+"""Bad and repeated records are all counted; this many are listed."""
+
 
 @attrs.define(kw_only=True)
 class ShardResult:
@@ -23,6 +26,8 @@ class ShardResult:
     tally: Tally = attrs.field(factory=dict)
     bad: int = 0
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
+    remarks: dict[str, list[Any]] = attrs.field(factory=dict)
+    """Kind of remark on records -> how many, and where the first was."""
     keys: bytearray = attrs.field(factory=bytearray)
     """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
     superseded: list[str] = attrs.field(factory=list)

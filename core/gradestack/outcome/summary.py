@@ -19,7 +19,11 @@ from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.headline import finished, headline_figures, outcome
+from gradestack.rundir.header import MADE
 from gradestack.suites.spec import Suite
+
+_SHOWN = 8
+"""Kinds of remarks named in a warning."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -100,6 +104,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
     }
     if lost is not None:
         content["all_failed"] = lost
+    if merged.remarks:
+        content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
     if merged.broken:
         content["broken"] = merged.broken
     if merged.interrupted:
@@ -129,6 +135,7 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
         what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
         found.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
+    found += _remarks(merged)
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
         states = count["states"]
@@ -159,3 +166,16 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
         for key, lost, of in left_out(each):
             if _many(lost, of):
                 yield f"gate {gate['text']}: of {name}, {_share(lost, of)} failed or missing for {key!r} do not count"
+
+
+def _remarks(merged: Merged) -> list[str]:
+    """Return what readers remarked, in one line, and that ids were made up in another."""
+    kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
+    named = [f"{number} {kind} (first at {place})" for kind, (number, place) in list(kinds.items())[:_SHOWN]]
+    if len(kinds) > _SHOWN:
+        named.append(f"{len(kinds) - _SHOWN} more kinds in header.json")
+    lines = [f"left out, or without a counterpart: {', '.join(named)}"] if named else []
+    if MADE in merged.remarks:
+        number = merged.remarks[MADE][0]
+        lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
+    return lines

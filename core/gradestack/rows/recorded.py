@@ -100,6 +100,7 @@ class _Recorded(Struct, gc=False, omit_defaults=True):
     ended: str | None = None
     trace: Any = None
     children: Any = None
+    remarks: Any = None
 
 
 def _call(call: ToolCall) -> _Call:
@@ -183,6 +184,7 @@ def _recorded(sample: Sample) -> _Recorded:
         sample.ended,
         sample.trace or None,
         sample.children or None,
+        sample.remarks or None,
     )
 
 
@@ -228,6 +230,8 @@ def _check_sample(sample: Sample) -> None:
         check(sample.facets)
     if sample.recorded:
         check(sample.recorded)
+    if sample.remarks:
+        check(sample.remarks)
     for value in (sample.plan, expected.plan, sample.agent_usage, sample.state, expected.state):
         if value is not None:
             check(value)

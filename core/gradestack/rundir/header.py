@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ from gradestack.rundir.fingerprint import files_below
 from gradestack.suites.options import RECORDED
 from gradestack.suites.published import jsonable
 from gradestack.suites.spec import Suite
+
+MADE = "id_made"
+"""What readers remark on a record whose id they made up."""
 
 
 def _checksum(path: Path) -> dict[str, Any]:
@@ -61,8 +64,17 @@ def peak_memory() -> dict[str, int]:
     return {name: resource.getrusage(kind).ru_maxrss * unit for name, kind in kinds.items()}
 
 
-def header(suite: Suite, started: str, timings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
+def header(
+    suite: Suite, started: str, timings: Mapping[str, Any], remarks: Mapping[str, Sequence[Any]]
+) -> dict[str, Any]:
+    """Return the content of header.json, the one file whose bytes depend on time, place and machine.
+
+    Args:
+        suite: What ran.
+        started: When.
+        timings: How long its parts took.
+        remarks: Kind of what readers left out -> how many, and where the first was.
+    """
     stages: list[Stage] = [
         suite.reader,
         *suite.graders,
@@ -92,6 +104,8 @@ def header(suite: Suite, started: str, timings: Mapping[str, Any]) -> dict[str, 
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": [_checksum(path) for path in files],
+        "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},
+        "ids_made": remarks[MADE][0] if MADE in remarks else 0,
         **({"recording": _recording(suite)} if suite.rows == "slim" else {}),
         "timings": dict(timings),
         "peak_memory": peak_memory(),

@@ -37,7 +37,10 @@ from gradestack.rundir.staging import Staging
 PAUSE = 1.0
 """Seconds between two writes."""
 
-_PLAIN = ("ordinal", "input", "samples", "states", "tally", "bad", "bad_listed", "superseded", "broken", "timings")
+_PLAIN = (
+    *("ordinal", "input", "samples", "states", "tally", "bad", "bad_listed"),
+    *("remarks", "superseded", "broken", "timings"),
+)
 
 
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:

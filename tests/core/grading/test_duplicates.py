@@ -132,7 +132,7 @@ def test_places_from_rows_and_from_the_input(tmp_path):
     assert places_in_input(reader, shards, None, wanted, None) == ["f record 7", "b"]
     reader = Held(records={4: first, 6: [Sample(id="left out", facets={"tags": "no"}), *second]})
     chosen = Selection(ids=frozenset("abc"))
-    assert places_in_input(reader, shards, None, wanted, chosen) == ["f record 7", "b"]
+    assert places_in_input(reader, shards, None, wanted, chosen.takes) == ["f record 7", "b"]
     reader = Held(records={4: first, 6: [None]})
     assert places_in_input(reader, shards, None, wanted, None) == ["f record 7"]
 

@@ -3,6 +3,7 @@
 import json
 import pickle
 
+import attrs
 import pytest
 
 from gradestack import (
@@ -21,6 +22,7 @@ from gradestack import (
 )
 from gradestack.gates.rules import GateSpec
 from gradestack.grading.dataset import joined
+from gradestack.grading.merging import Merging
 from gradestack.jsonio import loads
 from tests.core.workers import grader_stage, metric, with_plan, worker
 
@@ -97,6 +99,20 @@ def test_progress_is_told_in_steps_and_adds_up(make_worker):
     told = []
     make_worker(progress=told.append).process(SHARD, (sample(str(number)) for number in range(130)))
     assert (sum(told), len(told)) == (130, 2)
+
+
+def test_remarks_are_added_up_with_the_first_place(make_worker):
+    """By kind, whatever the block a sample is in, and over the ranges of a run."""
+    places = [Source(file="f", ordinal=n, line=n + 1) for n in range(3)]
+    found = [{}, {"part:image": 2}, {"part:image": 1, "id_made": 1}]
+    given = [replace(sample(str(n)), source=places[n], remarks=found[n]) for n in range(3)]
+    made = make_worker()
+    result = made.process(SHARD, iter(given))
+    assert result.remarks == {"part:image": [3, "f:2"], "id_made": [1, "f:3"]}
+    merging = Merging(made.plan)
+    for number in (0, 1):
+        merging.add(made.process(attrs.evolve(SHARD, ordinal=number), iter(given)))
+    assert merging.merged.remarks == {"part:image": [6, "f:2"], "id_made": [2, "f:3"]}
 
 
 def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):

@@ -62,6 +62,7 @@ def test_a_row_without_anything_new_has_the_keys_it_always_had():
         ("ended", "limit:turns", {"ended": "limit:turns"}),
         ("trace", {"trace_id": "t"}, {"trace": {"trace_id": "t"}}),
         ("children", ("b", "c"), {"children": ["b", "c"]}),
+        ("remarks", {"part:image": 2}, {"remarks": {"part:image": 2}}),
         ("usage", Usage(requests=0, cost_usd=0.5), {"usage": {"requests": 0, "cost_usd": 0.5}}),
     ],
 )

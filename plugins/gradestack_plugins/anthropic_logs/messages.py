@@ -1,0 +1,170 @@
+"""A conversation of messages made of content blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from gradestack import Message, ToolCall
+from gradestack.jsonio import compact
+from gradestack_plugins.readers.chat import parse_arguments
+from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
+from gradestack_plugins.readers.chat.dialect import word
+
+_USES: Final = {"tool_use": "function", "server_tool_use": "builtin", "mcp_tool_use": "mcp"}
+_RESULT: Final = "tool_result"
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def is_result(block: Any) -> bool:
+    """Return whether a block is the result of a call: ``tool_result``, or that of a server's tool."""
+    kind = word(block, "type")
+    return kind == _RESULT or kind.endswith("_tool_result")
+
+
+class AnthropicConversation(Conversation):
+    """Reads messages; each of the assistant is one answer.
+
+    Attributes:
+        listed: Tools that MCP servers listed, as recorded.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: list[Any] = []
+
+    def read(self, messages: Iterable[Any]) -> None:
+        """Read messages to their end."""
+        for entry in messages:
+            role = entry.get("role") if isinstance(entry, dict) else None
+            if not isinstance(role, str):
+                self.remark("message:other" if not isinstance(entry, dict) else "message_without_role")
+                continue
+            content = entry.get("content")
+            if role == "assistant":
+                self._answer(content)
+            elif role == "user":
+                self._user(content)
+            else:
+                if role not in {"system", "developer"}:
+                    self.remark(kind_of("role", role))
+                self.add(Message(role=role, content=content))
+
+    def system(self, content: Any) -> None:
+        """Add the system prompt of a request."""
+        if content:
+            self.add(Message(role="system", content=content))
+
+    def _user(self, content: Any) -> None:
+        """Take a message of the user; one that holds only results begins no turn."""
+        blocks = content if isinstance(content, list) else [content]
+        results = [block for block in blocks if is_result(block)]
+        for block in results:
+            self._result(block)
+            given = block.get("content")
+            self.add(Message(role="tool", content=_plain(given), tool_call_id=_text(block.get("tool_use_id"))))
+        if results and len(results) == len(blocks):
+            return
+        rest: Any = [block for block in blocks if not is_result(block)] if results else content
+        self.ask(Message(role="user", content=rest), self._said(rest, "\n") or "")
+
+    def _said(self, content: Any, joint: str) -> str | None:
+        """Return the text of content, None when there is none; blocks that are no text are remarked."""
+        if isinstance(content, str):
+            return content
+        if not isinstance(content, list):
+            if content is not None:
+                self.remark("content:other")
+            return None
+        texts = []
+        for block in content:
+            text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+            if isinstance(text, str):
+                texts.append(text)
+            else:
+                self.remark(kind_of("block", block.get("type") if isinstance(block, dict) else None))
+        return joint.join(texts) if texts else None
+
+    def _answer(self, content: Any) -> None:
+        self.step += 1
+        if not isinstance(content, list):
+            self.text = self._said(content, "")
+            self.add(Message(role="assistant", content=content))
+            return
+        texts, thoughts, made = [], [], []
+        results, others = [], []
+        for block in content:
+            kind = word(block, "type")
+            if kind in _USES:
+                made.append(self._call(block, _USES[kind]))
+            elif kind == "thinking" and isinstance(block.get("thinking"), str):
+                thoughts.append(block["thinking"])
+            elif is_result(block):
+                self._result(block)
+                results.append(block)
+            elif kind == "mcp_tool_listing":
+                tools = block.get("tools")
+                self.listed += tools if isinstance(tools, list) else []
+            else:
+                others.append(block)
+        said = self._said(others, "")
+        self.text = said or (None if made else said)
+        texts = [block for block in others if isinstance(block, dict)]
+        alone = len(texts) == 1 and texts[0].get("type") == "text" and not texts[0].get("citations")
+        self.add(
+            Message(
+                role="assistant",
+                content=said if alone else texts or None,
+                tool_calls=tuple(made),
+                reasoning="\n".join(thoughts) if thoughts else None,
+            )
+        )
+        for block in results:
+            result = Message(
+                role="tool", content=_plain(block.get("content")), tool_call_id=_text(block.get("tool_use_id"))
+            )
+            self.add(result)
+
+    def _call(self, block: dict[str, Any], kind: Any) -> ToolCall:
+        arguments, text = parse_arguments(block.get("input"))
+        name = block.get("name")
+        if not isinstance(name, str):
+            self.remark("call_without_name")
+        return self.made(
+            ToolCall(
+                name=_text(name) or "",
+                arguments=arguments,
+                raw_arguments=text,
+                id=_text(block.get("id")),
+                turn=self.turn,
+                step=self.step,
+                server=_text(block.get("server_name")),
+                kind=kind,
+            )
+        )
+
+    def _result(self, block: dict[str, Any]) -> None:
+        content = block.get("content")
+        result, problem = _plain(content), content if isinstance(content, dict) else {}
+        kind = problem.get("type")
+        if isinstance(kind, str) and kind.endswith("_error"):
+            code = _text(problem.get("error_code"))
+            said = _text(problem.get("error_message")) or code or kind
+            self.answered(block.get("tool_use_id"), None, result, said, code)
+        elif block.get("is_error") is True:
+            said = result if isinstance(result, str) else compact(result)
+            self.answered(block.get("tool_use_id"), None, result, said)
+        else:
+            self.answered(block.get("tool_use_id"), None, result)
+
+
+def _plain(content: Any) -> Any:
+    """Return a result as text where it is blocks of text alone, else as it is."""
+    if not isinstance(content, list) or not content:
+        return content
+    found = [block.get("text") for block in content if isinstance(block, dict) and block.get("type") == "text"]
+    texts = [each for each in found if isinstance(each, str)]
+    return "\n".join(texts) if len(texts) == len(content) else content

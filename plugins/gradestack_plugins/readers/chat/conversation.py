@@ -1,0 +1,139 @@
+"""A conversation while it is read: turns of messages, calls with their results, and what there is to remark."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import Any, Final
+
+from msgspec.structs import force_setattr
+
+from gradestack import Message, ToolCall
+
+_WORD: Final = re.compile(r"[A-Za-z_][\w.:-]{0,47}")
+
+
+def kind_of(of: str, name: Any) -> str:
+    """Return the kind of remark on something of a type or name that is not understood: ``part:input_audio``."""
+    return f"{of}:{name if isinstance(name, str) and _WORD.fullmatch(name) else 'other'}"
+
+
+class Conversation:
+    """Collects the messages of one conversation in order.
+
+    A user message begins a turn; what stands before the first one belongs to it. A call is handed its result when it is
+    met: until the conversation is read to its end, calls are not finished.
+
+    Attributes:
+        turns: Messages by turn.
+        calls: All calls made so far.
+        asked: The text of each user turn.
+        text: What the last answer says; None when it says nothing.
+        step: Index of the last answer; -1 before the first.
+        remarks: What was left out or lacks its counterpart, by kind.
+    """
+
+    def __init__(self) -> None:
+        self.turns: list[list[Message]] = [[]]
+        self.calls: list[ToolCall] = []
+        self.asked: list[str] = []
+        self.text: str | None = None
+        self.step = -1
+        self.remarks: dict[str, int] = {}
+        self._by_id: dict[str, deque[ToolCall]] = {}
+        self._by_name: dict[str, deque[ToolCall]] = {}
+
+    def remark(self, kind: str) -> None:
+        """Count something that was left out or lacks its counterpart."""
+        self.remarks[kind] = self.remarks.get(kind, 0) + 1
+
+    @property
+    def turn(self) -> int:
+        """The user turn at hand."""
+        return len(self.turns) - 1
+
+    def add(self, message: Message) -> None:
+        """Add a message to the turn at hand."""
+        self.turns[-1].append(message)
+
+    def ask(self, message: Message, text: str) -> None:
+        """Add a message of the user, which begins a turn."""
+        if self.asked:
+            self.turns.append([])
+        self.asked.append(text)
+        self.turns[-1].append(message)
+
+    def made(self, call: ToolCall) -> ToolCall:
+        """Take a call into account, and return it."""
+        self.calls.append(call)
+        if call.arguments is None:
+            self.remark("undecodable_arguments")
+        if call.status is None:
+            if call.id is not None:
+                self._by_id.setdefault(call.id, deque()).append(call)
+            self._by_name.setdefault(call.name, deque()).append(call)
+        return call
+
+    def knows(self, identifier: Any) -> bool:
+        """Return whether a call of this id was made."""
+        return isinstance(identifier, str) and identifier in self._by_id
+
+    def answered(
+        self, identifier: Any, name: Any, result: Any, error: str | None = None, error_type: str | None = None
+    ) -> None:
+        """Hand a result to its call: the one of its id, or without one the oldest unanswered one of its name.
+
+        A result that has no call, or whose call has another already, is remarked.
+        """
+        named = isinstance(identifier, str)
+        waiting = self._by_id.get(identifier) if named else self._by_name.get(name) if isinstance(name, str) else None
+        call = _oldest(waiting)
+        if call is None:
+            self.remark("second_result" if named and waiting is not None else "result_without_call")
+            return
+        finish(call, result, error, error_type)
+
+    def denied(self, identifier: Any, reason: Any) -> None:
+        """Mark a call as one that was not allowed."""
+        call = _oldest(self._by_id.get(identifier)) if isinstance(identifier, str) else None
+        if call is None:
+            self.remark("result_without_call")
+            return
+        force_setattr(call, "status", "denied")
+        force_setattr(call, "error", reason if isinstance(reason, str) and reason else "not approved")
+
+    def unanswered(self, identifier: Any) -> ToolCall | None:
+        """Return the oldest call of an id that has no result yet."""
+        return _oldest(self._by_id.get(identifier)) if isinstance(identifier, str) else None
+
+    def finished(self) -> dict[str, Any]:
+        """Return what a sample says of it: input, turns, calls and text."""
+        for call in self.calls:
+            if call.status is None:
+                self.remark("call_without_result")
+        asked = self.asked
+        answered = self.step >= 0
+        return {
+            "input": None if not asked else asked[0] if len(asked) == 1 else tuple(asked),
+            "turns": tuple([tuple(turn) for turn in self.turns]) if self.turns[0] else (),
+            "calls": tuple(self.calls) if answered else None,
+            "text": self.text,
+        }
+
+
+def _oldest(waiting: deque[ToolCall] | None) -> ToolCall | None:
+    """Return the first call that has no result yet; those before it are dropped."""
+    while waiting:
+        if waiting[0].status is None:
+            return waiting[0]
+        waiting.popleft()
+    return None
+
+
+def finish(call: ToolCall, result: Any, error: str | None, error_type: str | None = None) -> None:
+    """Give a call that nobody has seen yet its result."""
+    force_setattr(call, "result", result)
+    force_setattr(call, "status", "ok" if error is None else "error")
+    if error is not None:
+        force_setattr(call, "error", error)
+        force_setattr(call, "error_type", error_type)

@@ -1,0 +1,295 @@
+"""ChatLogs: what readers of chat logs share, however the records lie in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal
+
+from gradestack import (
+    ABSENT,
+    BadRecord,
+    DataError,
+    Fault,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    Status,
+    read_records,
+    replace,
+)
+from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges
+from gradestack_plugins.readers.chat import dialect
+from gradestack_plugins.readers.chat.conversation import Conversation
+from gradestack_plugins.readers.chat.identity import Identity, stems
+
+Form = Literal["records", "lists", "entries", "document"]
+"""How a file is laid out: JSON Lines or a list of records, JSON Lines of conversations that are lists, the messages of
+one conversation, or one object over several lines."""
+_HEAD: Final = 64 * 1024
+_FAR: Final = 16 * 1024 * 1024
+_BOM: Final = b"\xef\xbb\xbf"
+_LOOKED_AT: Final = 10
+PROVIDES: Final = frozenset(
+    {
+        "cluster",
+        "model",
+        "run",
+        "input",
+        "turns",
+        "calls",
+        "text",
+        "tools",
+        "usage",
+        "agent_usage",
+        "ended",
+        "trace",
+        "facets",
+        "remarks",
+        "status",
+        "error",
+        "source",
+    }
+)
+
+
+def _lines(head: bytes) -> Iterator[tuple[Any, bytes]]:
+    """Yield the first lines of a file that are not blank, decoded: ABSENT for one that cannot be."""
+    lines = filter(None, (line.strip() for line in head.split(b"\n")))
+    for line in islice(lines, _LOOKED_AT):
+        try:
+            yield loads(line), line
+        except JsonProblem:
+            yield ABSENT, line
+
+
+def form_of(head: bytes) -> Form | None:
+    """Return how a file with this beginning is laid out; None where no record of it can be read."""
+    text = head.removeprefix(_BOM).strip()
+    lines = list(_lines(text))
+    if text.startswith(b"["):
+        if len(lines) > 1 and isinstance(lines[0][0], list) and isinstance(lines[1][0], list | dict):
+            return "lists"
+        if len(lines) == 1 and _HEAD <= len(head) < _FAR:
+            return None  # what stands in the next line decides
+        element = next((element for element, _ in first_records(text, 1)), None)
+        if element is None or element.problem is not None:
+            return None
+        return "entries" if dialect.is_entry(element.value) else "records"
+    if not lines:
+        return None
+    first, line = lines[0]
+    if first is not ABSENT:
+        if len(lines) == 1 and _listed(first):
+            return "document"
+        return "entries" if dialect.is_entry(first) else "records"
+    if any(dialect.of_record(each) is not None and not dialect.is_entry(each) for each, _ in lines):
+        return "records"  # behind a damaged line
+    return "document" if text.startswith(b"{") and len(line) < len(text) else None
+
+
+class ChatLogs(RecordReader):
+    """Base of readers of chat logs: JSON Lines, a JSON list, one object over several lines, or one conversation.
+
+    A format names its ``dialect`` and writes :meth:`samples_of_record`.
+
+    Attributes:
+        dialect: Whose logs it reads.
+    """
+
+    provides = PROVIDES
+    stack = "trajectory"
+    behind_others = 0.95
+    dialect: ClassVar[dialect.Name]
+
+    def samples_of_record(self, record: Any, source: Source, made: str) -> Iterable[Sample]:
+        """Return the samples of one record: an object, or the list of messages or items of a conversation.
+
+        Args:
+            record: The record.
+            source: Where it stands.
+            made: The id it has when it says none.
+
+        Raises:
+            ValueError: There is none; the message becomes the reason of a bad record.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def looks_like(cls, record: Any) -> float | None:
+        """Return how sure one record makes it; 0.0 for one of another dialect."""
+        found = max(map(dialect.of_record, (_listed(record) or [record])[: cls.sniffed]), key=_certainty)
+        return found.certainty if found is not None and found.name == cls.dialect else 0.0
+
+    @classmethod
+    def begins_like(cls, text: bytes) -> float | None:
+        """Return how sure the beginning of a record makes it."""
+        found = dialect.of_text(text)
+        return None if found is None else found.certainty if found.name == cls.dialect else 0.0
+
+    @classmethod
+    def recognised(cls, path: Path, head: bytes) -> float | None:
+        """Return how sure the first records make it, or the object that the file holds."""
+        form = form_of(head)
+        if form == "lists":
+            return max((cls.looks_like(each) or 0.0 for each, _ in _lines(head) if each is not ABSENT), default=0.0)
+        if form != "document":
+            found = super().recognised(path, head)
+            first = (element.value for element, _ in first_records(head, cls.sniffed))
+            return min(found, dialect.PERHAPS) if found and any(map(dialect.of_others, first)) else found
+        text = head
+        if len(head) >= _HEAD and cls.begins_like(head) != 0.0:
+            with suppress(OSError), path.open("rb") as file:  # reading it will say so
+                text = file.read(_FAR)
+        try:
+            value = loads(text.removeprefix(_BOM))
+        except JsonProblem:
+            return cls.begins_like(head)
+        return cls.looks_like(value)
+
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        """Yield the inputs, each with how it is laid out and what its made-up ids begin with.
+
+        Raises:
+            DataError: A path is not a file.
+        """
+        for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
+            form: Form = "records"
+            with suppress(OSError):  # opening it will say so
+                if not given.path.is_file():
+                    what = "is a directory" if given.path.is_dir() else "no such file"
+                    msg = f"{given.shown}: {what}; a file of chat logs is expected"
+                    raise DataError(msg)
+                form = _form_of_file(given.path)
+            ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
+            if form == "lists":
+                ranges = tuple(record_ranges(given.path, "lines"))
+            yield RecordFile(input=given, ranges=ranges, extra={"form": form, "stem": stem})
+
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a range in order.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        stem, form = shard.extra["stem"], shard.extra["form"]
+        if form == "document":
+            return self._document(shard, stem)
+        part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
+        found = read_records(shard.input, part, "lines" if form == "lists" else "either")
+        return self._entries(shard, stem, found) if form == "entries" else self._records(shard, stem, found)
+
+    def _records(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
+        shown = shard.input.shown
+        for found in elements:
+            source = Source(file=shown, ordinal=found.ordinal, line=found.line)
+            if found.problem is not None:
+                yield BadRecord(source=source, reason=found.problem)
+            else:
+                yield from self._guarded(stem, found.value, source)
+
+    def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample]:
+        for number, each in enumerate(listed := _listed(record)):
+            yield from self._of_record(f"{stem}:{source.ordinal}", each, replace(source, ordinal=number))
+        if listed:
+            return
+        if not isinstance(record, dict | list):
+            msg = f"expected an object or a list of messages, found {compact(record)[:60]}"
+            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        yield from self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+
+    def _entries(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
+        """Yield the one sample of a file whose records are messages, behind those that cannot be read."""
+        entries, first = [], None
+        for found in elements:
+            source = Source(file=shard.input.shown, ordinal=found.ordinal, line=found.line)
+            if found.problem is not None:
+                yield BadRecord(source=source, reason=found.problem)
+                continue
+            first = first or replace(source, ordinal=0)
+            entries.append(found.value)
+        if first is not None:
+            yield from self._guarded(stem, entries, first)
+
+    def _document(self, shard: Shard, stem: str) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
+        source = Source(file=shard.input.shown, line=1)
+        try:
+            value = loads(shard.input.path.read_bytes().removeprefix(_BOM))
+        except JsonProblem as problem:
+            yield BadRecord(source=source, reason=str(problem))
+            return
+        except OSError as error:
+            msg = f"{shard.input.shown}: cannot be read: {error.strerror or error}"
+            raise DataError(msg) from error
+        for ordinal, each in enumerate(_listed(value) or [value]):
+            yield from self._guarded(stem, each, replace(source, ordinal=ordinal, line=None if ordinal else 1))
+
+    def _guarded(self, stem: str, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
+        try:
+            yield from self._of_record(stem, record, source)
+        except ValueError as problem:
+            yield BadRecord(source=source, reason=str(problem), native=record)
+        except RecursionError:
+            yield BadRecord(source=source, reason="nested too deeply")
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the records that a page of a listing holds (``object: list``); none of anything else."""
+    data = value.get("data") if isinstance(value, dict) and value.get("object") == "list" else None
+    return data if isinstance(data, list) else []
+
+
+def _certainty(found: dialect.Dialect | None) -> float:
+    return 0.0 if found is None else found.certainty
+
+
+def _form_of_file(path: Path) -> Form:
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+        found = form_of(head)
+        if found is None and len(head) == _HEAD:
+            found = form_of(head + file.read(_FAR))
+    return found or "records"
+
+
+def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any) -> Sample:
+    """Return the sample of a conversation; what else is known of it is given by field."""
+    said = talk.finished()
+    remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
+    sample = Sample(
+        id=known.id,
+        model=more.pop("model", None),
+        run=known.run,
+        tools=more.pop("tools", None),
+        usage=more.pop("usage", None),
+        agent_usage=more.pop("agent_usage", None),
+        ended=more.pop("ended", None),
+        trace=known.trace,
+        facets=known.facets,
+        source=source,
+        **said,
+    )
+    if known.cluster is not None:
+        more.setdefault("cluster", known.cluster)
+    if remarks:
+        more["remarks"] = remarks
+    return replace(sample, **more) if more else sample
+
+
+def broken(error: Any, default: str) -> dict[str, Any]:
+    """Return the status of a run whose format says that it ended in an error."""
+    error = error.get("error", error) if isinstance(error, Mapping) else error
+    if isinstance(error, Mapping):
+        kind = next((error[key] for key in ("code", "type") if isinstance(error.get(key), str)), "")
+        said = error.get("message")
+        message = said if isinstance(said, str) else compact(error)
+    else:
+        kind, message = "", error if isinstance(error, str) else default
+    fault = Fault(category="target", code="target_error", message=message or default, type=kind)
+    return {"status": Status.FAILED, "error": fault}

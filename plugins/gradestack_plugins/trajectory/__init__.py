@@ -1,0 +1,44 @@
+"""Graders of runs without a reference: what a run took, and how its tool calls went."""
+
+from __future__ import annotations
+
+from gradestack import Component, hookimpl
+
+_HERE = "gradestack_plugins.trajectory"
+
+
+@hookimpl
+def gradestack_components() -> tuple[Component, ...]:
+    """Return the components of this family."""
+    return (
+        Component(
+            kind="grader",
+            name="tool_success",
+            target=f"{_HERE}.tool_success:ToolSuccess",
+            summary="Share of executed tool calls that did not end in an error; retries and recoveries",
+        ),
+        Component(
+            kind="grader",
+            name="usage",
+            target=f"{_HERE}.usage:RunUsage",
+            summary="Steps, calls, tokens and seconds of a run; never passes or fails",
+        ),
+        Component(
+            kind="aggregator",
+            name="tool_outcomes",
+            target=f"{_HERE}.aggregators:ToolOutcomes",
+            summary="Calls by outcome, over all runs and by tool",
+        ),
+        Component(
+            kind="aggregator",
+            name="usage_totals",
+            target=f"{_HERE}.aggregators:UsageTotals",
+            summary="Total, mean and range of every figure of usage",
+        ),
+        Component(
+            kind="stack",
+            name="trajectory",
+            target=f"{_HERE}.stacks:trajectory",
+            summary="What needs no reference: how tool calls went, and what runs took",
+        ),
+    )

@@ -1,0 +1,68 @@
+"""Chat logs for tests: written to a file, read back by the reader named."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from gradestack import BadRecord, Inputs, discover
+from gradestack.suites.inputs import name_inputs
+
+
+def written(place, records, name="log.jsonl"):
+    """Write records, one a line, and return the path."""
+    path = place / name
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def read(reader, *paths):
+    """Return the samples and bad records that a reader finds in files."""
+    component = discover(limit="").load("reader", reader)()
+    inputs = Inputs(data=name_inputs(paths))
+    return [found for shard in component.plan(inputs, None) for found in component.read(shard, None)]
+
+
+def certainties(path):
+    """Return how sure each reader is that a file is of its format, those that are not left out."""
+    registry = discover(limit="")
+    head = path.read_bytes()[: 64 * 1024]
+    found = {name: registry.load("reader", name).sniff(path, head) for name in registry.names("reader")}
+    return {name: sure for name, sure in found.items() if sure}
+
+
+def reference(folder):
+    """Return a folder of the published data."""
+    root = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not root:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    return Path(root) / folder
+
+
+def told(sample):
+    """Return what a sample says in the form of the published expectations."""
+    assert not isinstance(sample, BadRecord), sample
+    calls = [
+        {"name": c.name, "arguments": c.arguments, "result": c.result is not None, "error": c.error is not None}
+        for c in sample.calls
+    ]
+    tools = None if sample.tools is None else len(sample.tools)
+    usage = sample.usage
+    return {"run": sample.run, "calls": calls, "text": sample.text, "tools": tools, "usage": usage}
+
+
+def check_reference(reader):
+    """Compare every published file of a format with what its samples should say."""
+    folder = reference("formats") / reader
+    files = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    assert files
+    for name, content in files.items():
+        found = read(reader, folder / name)
+        wanted = content["samples"]
+        assert len(found) == len(wanted), name
+        for sample, expected in zip(found, wanted, strict=True):
+            assert told(sample) == {key: expected[key] for key in told(sample)}
+            assert expected["id"] in {None, sample.id}
+            assert expected["model"] == "any" or sample.model in expected["model"]
+            assert sample.status == expected["status"]

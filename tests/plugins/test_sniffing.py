@@ -1,0 +1,49 @@
+"""Every example and every published file against every reader: a file goes to the reader of its own format."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.chat_files import certainties
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OWNERS = {
+    "airline": {"results.json": "tau_bench"},
+    "deepfabric": {"dataset.jsonl": "deepfabric", "replies.jsonl": "deepfabric"},
+    "quickstart": {"runs.jsonl": "jsonl"},
+    "stability": {"runs.jsonl": "stability"},
+    "when2call": {"judge_decisions.jsonl": "when2call"},
+}
+NEW = {"openai", "anthropic"}
+"""Readers of messages: what most other formats hold as well."""
+
+
+def _owner(path):
+    found = certainties(path)
+    return max(found, key=found.get) if found else None
+
+
+def _files(root):
+    return sorted(path for path in root.rglob("*") if path.is_file() and path.stat().st_size)
+
+
+@pytest.mark.parametrize("path", _files(EXAMPLES), ids=lambda path: path.relative_to(EXAMPLES).as_posix())
+def test_an_example_goes_to_its_own_reader(path):
+    """And to no reader of chat logs, none of which is among the examples."""
+    owner = _owner(path)
+    assert owner not in NEW
+    folder, *rest = path.relative_to(EXAMPLES).parts
+    if rest and "/".join(rest) in OWNERS.get(folder, {}):
+        assert owner == OWNERS[folder]["/".join(rest)]
+
+
+def test_published_files_go_to_their_own_reader():
+    """Logs of either API to its reader, any other file to none of the two."""
+    root = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not root:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    logs = {Path(root) / "formats" / name: name for name in NEW}
+    for path in _files(Path(root)):
+        owner = logs.get(path.parent) if path.name != "expected.json" else None
+        assert (_owner(path) if _owner(path) in NEW else None) == owner, path

@@ -1,0 +1,134 @@
+"""What needs no reference: how calls went, what a run took, and a page from a file alone."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import Message, Outcome, Sample, ToolCall, Usage
+from gradestack_plugins.trajectory.aggregators import ToolOutcomes, UsageTotals
+from gradestack_plugins.trajectory.tool_success import ToolSuccess
+from gradestack_plugins.trajectory.usage import RunUsage
+
+
+def calls(*states):
+    return tuple(
+        ToolCall(name=name, status=state, error="boom" if state == "error" else None) for name, state in states
+    )
+
+
+def test_success_is_the_share_of_executed_calls_without_error():
+    """Denied, not run and unanswered calls were not executed and count in neither."""
+    made = calls(("f", "ok"), ("f", "error"), ("f", "denied"), ("g", "not_run"), ("g", None), ("g", "ok"))
+    grade = ToolSuccess().grade(Sample(id="a", calls=made))
+    assert grade.score == pytest.approx(2 / 3)
+    assert grade.counts == {
+        "calls": 6,
+        "ok": 2,
+        "error": 1,
+        "denied": 1,
+        "not_run": 1,
+        "unknown": 1,
+        "retried": 1,
+        "recovered": 0,
+    }
+    assert [each.code for each in grade.reasons] == ["call_failed", "call_denied", "call_not_run", "no_result"]
+    assert [(item.id, item.score) for item in grade.items] == [("f", 0.5), ("g", 1.0)]
+
+
+def test_an_error_is_recovered_by_a_later_success_of_the_same_tool():
+    """Another tool's success does not count, nor an earlier one."""
+    made = calls(("f", "ok"), ("f", "error"), ("f", "error"), ("g", "ok"), ("f", "ok"), ("g", "error"))
+    counts = ToolSuccess().grade(Sample(id="a", calls=made)).counts
+    assert (counts["error"], counts["retried"], counts["recovered"]) == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("made", "code"),
+    [(None, "calls_not_recorded"), ((), "no_calls"), (calls(("f", None)), "execution_not_recorded")],
+)
+def test_what_is_not_recorded_is_skipped(made, code):
+    """Not a zero: nothing was executed, or nobody says."""
+    grade = ToolSuccess().grade(Sample(id="a", calls=made))
+    assert (grade.outcome, grade.score, grade.reasons[0].code) == (Outcome.SKIPPED, None, code)
+
+
+def test_a_result_says_that_a_call_was_executed():
+    """Formats without a status record results and errors."""
+    made = (ToolCall(name="f", result="x"), ToolCall(name="f", error="no"))
+    assert ToolSuccess().grade(Sample(id="a", calls=made)).score == 0.5
+
+
+def test_usage_keeps_what_was_not_recorded_apart_from_zero():
+    """The score is the figure asked for; without it the run is skipped."""
+    talk = ((Message(role="user"), Message(role="assistant"), Message(role="assistant")), (Message(role="user"),))
+    sample = Sample(id="a", turns=talk, calls=(), usage=Usage(requests=1, input_tokens=0))
+    grade = RunUsage().grade(sample)
+    assert grade.score == 2
+    assert {name: grade.parts[name] for name in ("steps", "turns", "calls", "input_tokens", "output_tokens")} == {
+        "steps": 2,
+        "turns": 2,
+        "calls": 0,
+        "input_tokens": 0,
+        "output_tokens": None,
+    }
+    assert RunUsage(score="input_tokens").grade(sample).score == 0
+    assert RunUsage(score="seconds").grade(sample).outcome is Outcome.SKIPPED
+    assert RunUsage().grade(Sample(id="b", turns=((Message(role="user"),),))).outcome is Outcome.SKIPPED
+
+
+def test_totals_divide_by_the_runs_that_record_a_figure():
+    """By hand: two runs record tokens, three steps."""
+    talk = ((Message(role="assistant"),),)
+    usages = (Usage(input_tokens=4), None, Usage(input_tokens=8))
+    samples = [Sample(id=str(n), turns=talk, calls=(), usage=usage) for n, usage in enumerate(usages)]
+    totals = UsageTotals()
+    state = totals.start()
+    for sample in samples:
+        state = totals.add(state, gradestack.Key(id=sample.id), RunUsage().grade(sample))
+    figures = totals.finish(state)
+    assert figures["input_tokens"] == {"total": 12.0, "mean": 6.0, "min": 4.0, "max": 8.0, "n": 2}
+    assert figures["steps"] == {"total": 3.0, "mean": 1.0, "min": 1.0, "max": 1.0, "n": 3}
+    assert "output_tokens" not in figures
+
+
+def test_outcomes_are_counted_by_tool():
+    """Over calls, not over runs."""
+    outcomes = ToolOutcomes()
+    state = outcomes.start()
+    for made in (calls(("f", "ok"), ("g", "error")), calls(("f", "ok"), ("f", "ok"))):
+        state = outcomes.add(state, gradestack.Key(id="a"), ToolSuccess().grade(Sample(id="a", calls=made)))
+    figures = outcomes.finish(state)
+    assert (figures["runs"], figures["executed"], figures["success_rate"]) == (2, 4, 0.75)
+    assert {name: each["success_rate"] for name, each in figures["tools"].items()} == {"f": 1.0, "g": 0.0}
+
+
+@pytest.mark.parametrize("reader", ["openai", "anthropic"])
+def test_a_log_alone_gives_a_page(tmp_path, reader):
+    """No suite, no reference, no ids: one call, and what was made up or left out is said."""
+    block = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answers = {"openai": {"tool_calls": [call], "content": None}, "anthropic": {"content": [block]}}
+    results = {
+        "openai": {"role": "tool", "tool_call_id": "a", "content": "Error: no"},
+        "anthropic": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "a", "is_error": True, "content": "no"}],
+        },
+    }
+    picture = {"role": "user", "content": [{"type": "text", "text": "hi"}, {"type": "image", "source": {}}]}
+    talk = [picture, {"role": "assistant", **answers[reader]}, results[reader]]
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"messages": talk}) + "\n" + json.dumps({"messages": talk}) + "\n")
+    report = gradestack.grade_files([path], output=tmp_path / "out")
+    assert (tmp_path / "out/report.html").is_file()
+    assert report.metrics["avg_score_attempted"] == 0.0
+    kind = "part:image" if reader == "openai" else "block:image"
+    assert report.header["ignored"] == {kind: 2}
+    assert report.header["ids_made"] == 2
+    assert report.summary["remarks"][kind] == {"count": 2, "first": "log.jsonl:1"}
+    assert report.summary["warnings"][:2] == [
+        "2 tasks: ids made up, runs of one task cannot be told",
+        f"left out, or without a counterpart: 2 {kind} (first at log.jsonl:1)",
+    ]
+    assert [row["remarks"] for row in report.rows()] == [{kind: 1, "id_made": 1}] * 2

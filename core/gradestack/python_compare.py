@@ -42,7 +42,8 @@ def compare(
         match: What makes two samples the same task: ``id`` (or cluster), ``input``, or their ``ordinal`` in the file.
         failed: What failed and missing trials count as: ``zero``, or ``skip`` for not at all.
         confidence: Of the intervals, between 0 and 1.
-        headline: Grader of the sentence and the leaderboard; default: the first that all have.
+        headline: Grader of the sentence and the leaderboard; default: the baseline's
+            outcome grader, else the first that all have.
         by: Facet; differences are given within each of its values, too.
         force: Compare runs that differ in graders or expectations all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.

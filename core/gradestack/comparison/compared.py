@@ -11,7 +11,8 @@ import attrs
 
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
 from gradestack.comparison.sides import Failed, Side, differing, task_means
-from gradestack.errors import DataError
+from gradestack.errors import ConfigError, DataError, suggest
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
 
 _LISTED = 100
@@ -42,7 +43,7 @@ class Rules:
     """How runs are compared."""
 
     headline: str | None = None
-    """Metric of the sentence; default: the first that all have."""
+    """Metric of the sentence; default: the baseline's outcome grader, else the first that all have."""
     failed: Failed = "zero"
     """What failed and missing trials count as: a score of 0, or not at all."""
     confidence: float = 0.95
@@ -73,7 +74,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     if not shared:
         msg = "the runs cannot be compared: they have no grader in common"
         raise DataError(msg)
-    headline = rules.headline if rules.headline in shared else shared[0]
+    headline = _headline(sides[0], shared, rules.headline)
     found = [_pair(a, b, shared, rules) for a, b in chosen]
     data: dict[str, Any] = {
         "baseline": sides[0].name,
@@ -93,6 +94,19 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         data["groups"] = leaderboard(sides, found, headline, rules.failed)
     data["sentence"] = sentence(sides[0], sides[1], headline, found[0]["metrics"][headline], rules.confidence)
     return Comparison(sides=tuple(sides), data=data)
+
+
+def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
+    """Return the grader asked for, else that of the baseline's outcome, else the first.
+
+    Raises:
+        ConfigError: The one asked for is not in all runs.
+    """
+    if asked is not None and asked not in shared:
+        msg = f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}"
+        raise ConfigError(msg)
+    outcome = as_text(as_map(baseline.report.summary.get("outcome")).get("grader"))
+    return asked or (outcome if outcome in shared else shared[0])
 
 
 def _described(side: Side) -> dict[str, JSON]:

@@ -165,6 +165,7 @@ def test_mcnemar_is_given_only_with_one_run_a_task(made):
         ({"failed": "ignore"}, "failed is zero or skip"),
         ({"match": "name"}, "match is id, input or ordinal"),
         ({"baseline": "who"}, "no model or run 'who'"),
+        ({"headline": "h"}, "no grader 'h' is in all runs"),
     ],
 )
 def test_options_that_cannot_be_honoured_are_refused(made, options, said):

@@ -96,7 +96,7 @@ class Recorded(Grader):
                 f"the recording has no metric {key!r} but several others; name one with `metric`: {several}"
             )
         found = key if key in metrics else next(iter(composed), None)
-        if by_name and len(metrics) == 1 and not names_graders(samples):
+        if by_name and len(metrics) == 1 and not names_graders(inputs):
             return self
         return attrs.evolve(self, metric=found)
 
@@ -113,7 +113,7 @@ class Recorded(Grader):
             return _own(found)
         if sample.status is Status.FAILED and (found is None or not self._regraded(recorded, grades)):
             fault = sample.error or Fault(category="target", code="target_error", message="the run failed")
-            return _failed(fault, recorded.get("grade") if found is None else found)
+            return _failed(fault, found if found is not None or grades else recorded.get("grade"))
         if recorded.get("error") is not None and self.profile == "documented":
             return failed(error_fault(recorded["error"]))
         if found is None:

@@ -109,16 +109,16 @@ def models_of(given: Input) -> Models:
     return _models_in(given, files, tuple(map(_stamp, files)))
 
 
-def _stamp(file: ResultFile) -> tuple[int, int]:
+def _stamp(file: ResultFile) -> tuple[int, ...]:
     try:
         stat = file.path.stat()
     except OSError:  # reading it says so
-        return 0, 0
-    return stat.st_size, stat.st_mtime_ns
+        return ()
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 @lru_cache(maxsize=256)
-def _models_in(given: Input, files: tuple[ResultFile, ...], stamps: tuple[tuple[int, int], ...]) -> Models:  # noqa: ARG001
+def _models_in(given: Input, files: tuple[ResultFile, ...], stamps: tuple[tuple[int, ...], ...]) -> Models:  # noqa: ARG001
     """Return what files say; asked for before grading and again by the reader, they are read once."""
     named: dict[str, None] = {}
     unnamed, first = 0, ""

@@ -15,6 +15,7 @@ from gradestack_plugins.letta.records import KEPT
 _FIRST = 1000
 """Results of each input that are looked at where no summary names the metrics."""
 REWARD = "reward"
+_OPERATORS = ("gt", "gte", "lt", "lte", "eq")
 
 
 def _content(file: Path) -> Mapping[str, Any]:
@@ -89,9 +90,14 @@ def _graded(recorded: Mapping[str, Any]) -> list[str]:
     return [name for name, grade in _map(recorded, "grades").items() if grade is not None]
 
 
-def names_graders(samples: Iterable[Sample]) -> bool:
-    """Return whether any sample's grades stand under the names of graders."""
-    return any(_graded(sample.recorded) for sample in samples)
+def names_graders(inputs: Inputs) -> bool:
+    """Return whether any of the first results has grades under the names of graders.
+
+    Raises:
+        DataError: Results cannot be read.
+    """
+    results = chain.from_iterable(_results(given, result_files(given.path)) for given in inputs.data)
+    return any(map(_graded, results))
 
 
 def recorded_scores(samples: Iterable[Sample]) -> list[str]:
@@ -159,4 +165,4 @@ def _usable(gate: Any, metrics: frozenset[str]) -> bool:
         return bool(conditions) and all(_usable(each, metrics) for each in conditions)
     value, weights, key = gate.get("value"), gate.get("weights"), gate.get("metric_key")
     about = metrics.issuperset(weights) if isinstance(weights, Mapping) else key in (None, *metrics)
-    return about and "op" in gate and isinstance(value, int | float) and not isinstance(value, bool)
+    return about and gate.get("op") in _OPERATORS and isinstance(value, int | float) and not isinstance(value, bool)

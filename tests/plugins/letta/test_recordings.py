@@ -176,6 +176,7 @@ def test_runs_share_the_gate(letta, record, tmp_path):
         ({"metric_key": "style", "op": "gte", "value": 0.5}, "not understood, or about a metric the recording lacks"),
         ({"metric_key": ["exact"], "op": "gte", "value": 0.5}, "not understood"),
         ({"metric_key": "exact", "op": "gte", "value": "much"}, "not understood"),
+        ({"metric_key": "exact", "op": "about", "value": 0.5}, "not understood"),
         ({"kind": "logical", "operator": "and", "conditions": [3]}, "not understood"),
         ({"kind": "weighted_average", "weights": {"style": 1}, "op": "gte", "value": 0.5}, "not understood"),
         ("most", None),
@@ -242,3 +243,34 @@ def test_rewards_stand_before_the_metrics_they_are_made_of(letta, tmp_path):
     report = gradestack.load_report(tmp_path / "out")
     assert averages(report) == {"reward": 0.5, "a": 0.25, "b": 0.75}
     assert next(report.rows())["grade"]["score"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("summary", "header"),
+    [
+        ([], 3),
+        ({"metrics": []}, {"components": [3], "config": []}),
+        ({"metrics": {"by_metric": ["exact"]}, "config": None}, {"components": [{"kind": "grader"}]}),
+        ({"metrics": {"by_metric": {}}, "config": {"gates": [], "graders": 3}}, {"config": {"gates": 3}}),
+    ],
+)
+def test_odd_summaries_and_headers_say_nothing(letta, record, tmp_path, summary, header):
+    """The results are enough: every metric of theirs is graded, by no gate."""
+    record(*SCORES, summary=summary, header=header)
+    done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = gradestack.load_report(tmp_path / "out")
+    assert (averages(report), report.passed) == ({"quality": 0.5, "exact": 1.75 / 3}, None)
+
+
+def test_what_another_metric_says_is_not_taken_over(letta, tmp_path):
+    """A failed run's grade has the metadata of its own metric; where none is named, that of the gate's."""
+    gate = letta.grade(0.0, "Error: gone", judge="small")
+    for name, grades in (("named", {"a": letta.grade(0.0), "b": gate}), ("unnamed", None)):
+        letta.write(tmp_path / f"{name}/results.jsonl", [letta.failure(0, grade=gate, grades=grades)])
+    of = {"kind": "recorded", "metric": "a"}
+    for name, metadata in (("named", {}), ("unnamed", {"judge": "small"})):
+        (row,) = run(tmp_path / name, {"a": of, "c": of | {"metric": "c"}}).rows()
+        assert [row["grades"][key]["metadata"] for key in "ac"] == [
+            {"error": "gone", "error_type": "target_error"} | metadata for _ in "ac"
+        ]

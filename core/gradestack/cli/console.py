@@ -134,15 +134,14 @@ def results(report: Report) -> str:
         *_graders(report),
         *_models(report),
     ]
-    if report.gates or report.summary.get("runs"):
-        lines.append("")
-    lines += _runs(report.summary.get("runs"))
-    lines += map(gate_line, report.gates)
-    lines += _bad_records(report.summary["bad_records"])
-    lines += [f"Warning: {text}" for text in report.summary["warnings"]]
-    if "incomplete" in report.summary:
-        lines.append(f"Incomplete: {report.summary['incomplete']}")
-    return "\n".join(map(terminal_line, lines))
+    rest = [
+        *_runs(report.summary.get("runs")),
+        *map(gate_line, report.gates),
+        *_bad_records(report.summary["bad_records"]),
+        *(f"Warning: {text}" for text in report.summary["warnings"]),
+        *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
+    ]
+    return "\n".join(map(terminal_line, [*lines, *([""] if rest else []), *rest]))
 
 
 def files(report: Report) -> str:

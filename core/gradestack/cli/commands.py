@@ -181,7 +181,8 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
     click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
     click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    click.echo(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
+    limit = "" if found.max_failed is None else f", max_failed {found.max_failed}"
+    click.echo(f"  gates:   {len(found.gates) or 'none'}{limit}; headline grader {found.headline}")
     for warning in found.warnings:
         click.echo(f"  warning: {warning}")
 

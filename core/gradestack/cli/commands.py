@@ -187,7 +187,8 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
     _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
     _print(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    _print(f"  gates:   {len(found.gates) or 'none'}; main grader {found.main}")
+    limit = "" if found.max_failed is None else f", max_failed {found.max_failed}"
+    _print(f"  gates:   {len(found.gates) or 'none'}{limit}; main grader {found.main}")
     _print(f"  outcome: {_outcome_of(found)}")
     for warning in found.warnings:
         _print(f"  warning: {warning}")

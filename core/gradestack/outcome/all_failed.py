@@ -11,6 +11,9 @@ from gradestack.model import Outcome
 from gradestack.rows.read import Row
 from gradestack.suites.spec import Suite
 
+_LONGEST = 400
+"""Characters of the first reason."""
+
 
 def all_failed(suite: Suite, merged: Merged, rows: Callable[[], Iterator[Row]]) -> str | None:
     """Return in one sentence that every grade failed, with the first reason; None where that is not so.
@@ -24,7 +27,8 @@ def all_failed(suite: Suite, merged: Merged, rows: Callable[[], Iterator[Row]]) 
     failed = sum(each[Outcome.FAILED] for each in states)
     if not failed or any(each[Outcome.GRADED] for each in states):
         return None
-    first = _first_in_rows(rows()) if suite.rows != "none" else _first_raised(merged)
+    first = " ".join((_first_in_rows(rows()) if suite.rows != "none" else _first_raised(merged)).split())
+    first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…"
     number = "the only grade" if failed == 1 else f"all {failed} grades"
     return f"{number} failed, so nothing was graded{f'; the first: {first}' if first else ''}"
 

@@ -18,6 +18,7 @@ from gradestack.gates.rules import (
     GateSpec,
     LogicalGate,
     LogicalSpec,
+    Over,
     SimpleGate,
     WeightedGate,
     keys_of,
@@ -68,10 +69,12 @@ class _Gates:
         return found  # type: ignore[no-any-return]
 
     def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
-        parts = []
+        parts, over = [], spec.over
+        if over is not None and _without_effect(self.resolver, (*place, "over")):
+            over = None
         for position, condition in enumerate(spec.conditions):
             below = (*place, "conditions", position)
-            part = self.gate(_filled(condition, spec), below)
+            part = self.gate(_filled(condition, spec, over), below)
             if isinstance(part, WeightedGate):
                 self.resolver.say(below, "a condition is a simple or a logical gate, or one on a figure")
             elif part is not None and part.per is not None:
@@ -110,33 +113,36 @@ class _Gates:
             _without_effect(self.resolver, at)
 
 
-def _filled(condition: Mapping[str, Any], spec: LogicalSpec) -> dict[str, Any]:
+def _filled(condition: Mapping[str, Any], spec: LogicalSpec, over: Over | None) -> dict[str, Any]:
     """Return a condition with what it takes over from its gate."""
     if "figure" in condition:
         return {"on_no_data": spec.on_no_data, **condition}
     logical = "operator" in condition
     implied: dict[str, Any] = {"kind": "logical" if logical else "simple", "on_no_data": spec.on_no_data}
-    if spec.over is not None and (logical or condition.get("aggregation") in PERCENT):
-        implied["over"] = spec.over
+    if over is not None and (logical or condition.get("aggregation") in PERCENT):
+        implied["over"] = over
     return {**implied, **condition}
 
 
-def _without_effect(resolver: Resolver, place: Place) -> None:
-    if resolver.profile == "upstream":
+def _without_effect(resolver: Resolver, place: Place) -> bool:
+    """Warn of what the original program does not have, and return whether the suite follows it."""
+    upstream = resolver.profile == "upstream"
+    if upstream:
         resolver.warnings.append(f"{resolver.document.where(place)}: has no effect in the profile upstream")
+    return upstream
 
 
 def resolve_limit(resolver: Resolver, spec: SuiteSpec) -> Limit | None:
     """Return the most samples that may have failed or be missing; None without a limit."""
     if spec.max_failed is None:
         return None
-    _without_effect(resolver, ("max_failed",))
+    ignored = _without_effect(resolver, ("max_failed",))
     try:
         found = as_limit(spec.max_failed)
     except ValueError as error:
         resolver.say(("max_failed",), str(error))
         return None
-    return None if resolver.profile == "upstream" else found
+    return None if ignored else found
 
 
 def resolve_gates(

@@ -78,6 +78,16 @@ def test_the_reason_is_known_however_little_is_kept(run_lines, record, rows):
     assert "grader quality: ZeroDivisionError: cannot grade" in report.all_failed
 
 
+def test_a_long_reason_is_one_line(run_lines, record):
+    """However many it had, and cut."""
+    report = run_lines([record("a", error="no\nanswer\n" * 200)])
+    assert report.all_failed.startswith(
+        "the only grade failed, so nothing was graded; the first: runs.jsonl:1, grader "
+    )
+    assert "no answer no answer" in report.all_failed
+    assert ("\n" in report.all_failed, len(report.all_failed) < 500) == (False, True)
+
+
 def test_in_python_nothing_is_raised(registry, toys):
     """The report has the sentence and the exit code; samples in memory have no line to name."""
     with gradestack.grade([{"id": "a", "recorded": {"do": "raise"}}], {"q": toys.Toy()}, registry=registry) as report:

@@ -43,7 +43,7 @@ def test_a_dataset_is_joined_by_id(run_lines, write_lines):
     ]
     assert report.states["q"] == {"graded": 3, "skipped": 1, "failed": 0, "missing": 3}
     assert report.metrics["avg_score_attempted"] == pytest.approx(2 / 3, abs=0)
-    assert report.metrics["avg_score_total"] == pytest.approx(2 / 7, abs=0)
+    assert report.metrics["avg_score_total"] == pytest.approx(2 / 6, abs=0)
     per_model = {row["model_name"]: (row["total"], row["total_attempted"]) for row in report.metrics["per_model"]}
     assert per_model == {"m": (3, 2), "n": (4, 1)}
 

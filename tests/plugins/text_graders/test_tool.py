@@ -269,10 +269,10 @@ def test_code_needs_the_flag(tmp_path, functions):
 
 
 def test_a_raising_function_is_a_failed_grade(tmp_path, functions):
-    """An exception in the user's function fails that grade, with type, text and line, and the run goes on."""
+    """An exception in the user's function fails that grade, with type, text and line; all of them fail the run."""
     (tmp_path / "runs.jsonl").write_text(RUNS, encoding="utf-8")
     done = run(SUITE.replace("FUNCTION", "broken"), tmp_path, "--allow-code")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     rows = (tmp_path / "out" / "results.jsonl").read_text(encoding="utf-8")
     assert '"message":"no idea (graders.py:23)","type":"RuntimeError"' in rows
 

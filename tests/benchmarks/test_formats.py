@@ -9,7 +9,7 @@ import pytest
 from gradestack import Input, Inputs, Status, discover
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks/formats.py"
-FORMATS = ["tau_bench", "deepfabric", "when2call", "orchestrationbench", "letta"]
+FORMATS = ["tau_bench", "deepfabric", "when2call", "orchestrationbench", "letta", "openai", "anthropic"]
 RECORDS = 40
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.chat_files import certainties
+from tests.plugins.chat_files import certainties, written
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OWNERS = {
@@ -36,6 +36,22 @@ def test_an_example_goes_to_its_own_reader(path):
     folder, *rest = path.relative_to(EXAMPLES).parts
     if rest and "/".join(rest) in OWNERS.get(folder, {}):
         assert owner == OWNERS[folder]["/".join(rest)]
+
+
+@pytest.mark.parametrize(
+    ("more", "owner"),
+    [
+        ({}, "openai"),
+        ({"tools": [], "model": "m"}, "openai"),
+        ({"expected": []}, "jsonl"),
+        ({"predicted": "x"}, "jsonl"),
+        ({"expected": [], "temperature": 0}, "openai"),
+    ],
+)
+def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp_path, more, owner):
+    """The jsonl form has messages too; a log has keys of its own, and no reference."""
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    assert _owner(written(tmp_path, [{"id": "a", "messages": talk, **more}])) == owner
 
 
 def test_published_files_go_to_their_own_reader():

@@ -206,8 +206,8 @@ def _actual(gate: Mapping[str, Any]) -> str:
     if parts:
         return brief(f" {as_text(gate.get('operator'))} ".join(parts), 200)
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
-    if actual is None or value is None:
-        return number(actual)
+    if actual is None or value is None or isinstance(gate.get("actual"), int):
+        return number(gate.get("actual"))
     if gate.get("metric") == "failed_share":
         actual, value = 100 * actual, 100 * value
     elif gate.get("metric") not in _PERCENT:

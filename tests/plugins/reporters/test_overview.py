@@ -106,3 +106,38 @@ def test_odd_summaries_never_raise(fake, summary):
     summary = {"suite": "rail", "gates_passed": None, **summary}
     report = attrs.evolve(fake.make_report([]), summary=summary, header={"components": [None], "inputs": [{}]})
     overview(report, report.index)
+
+
+@pytest.mark.parametrize(
+    ("gate", "actual", "note"),
+    [
+        ({"value": 0.9, "actual": 0.8999}, "0.8999", ""),
+        ({"value": 0.9, "actual": 0.89999}, "0.89999", ""),
+        ({"value": 90, "actual": 89.99, "metric": "pass_rate"}, "89.99%", ""),
+        ({"value": 0.5, "actual": 0.75, "counted": 10, "of": 20}, "0.750", "10 of 20 failed or missing"),
+        ({"value": 0.5, "actual": None, "outcome": "no_data"}, "n/a", "nothing was graded"),
+        ({"value": 1.0, "actual": None, "outcome": "no_data", "reason": "no figure 'x' in q.m"}, "n/a", "no figure"),
+        (
+            {"operator": "or", "actual": None, "conditions": [{"value": 0.5, "actual": 0.25}, {"actual": None}]},
+            "0.250 or n/a",
+            "",
+        ),
+        (
+            {"kind": "max_failed", "metric": "failed_share", "value": 0.05, "actual": 0.0501}
+            | {"failed": 500, "missing": 1, "of": 10000, "grader": "q"},
+            "5.01%",
+            "501 of 10000 for q",
+        ),
+        ({"kind": "max_failed", "value": 2, "actual": 3, "failed": 3, "of": 9, "grader": "q"}, "3", "3 of 9 for q"),
+    ],
+)
+def test_gates_show_their_verdict(fake, gate, actual, note):
+    """The value has the digits its verdict needs, and beside it stands what it leaves out."""
+    (shown,) = of(fake, [], {"gates": [{"text": "rule", "passed": False, **gate}]}).gates
+    assert (shown.actual, shown.note.startswith(note), bool(shown.note)) == (actual, True, bool(note))
+
+
+def test_a_run_that_failed_whole_did_not_pass(fake):
+    """Whatever its gates said, and why stands on top."""
+    view = of(fake, [], {"gates_passed": True, "all_failed": "all 3 grades failed"})
+    assert (view.verdict, view.broken[0].reason) == ("failed", "all 3 grades failed")

@@ -183,9 +183,10 @@ def test_tools_are_read_in_every_form(sample):
 
 
 def test_a_question_alone_has_no_recorded_calls(sample):
-    """Calls are unknown, not none."""
+    """Calls are unknown, not none, and it is said that there is nothing to grade."""
     found = sample(USER)
     assert (found.calls, found.text, found.status) == (None, None, Status.OK)
+    assert found.remarks == {"id_made": 1, "question_without_answer": 1}
 
 
 def test_reasoning_is_kept_beside_the_answer(sample):

@@ -261,6 +261,8 @@ def _form_of_file(path: Path) -> Form:
 def log_sample(known: Identity, talk: Conversation, source: Source, **more: Any) -> Sample:
     """Return the sample of a conversation; what else is known of it is given by field."""
     said = talk.finished()
+    if said["calls"] is None and "error" not in more:
+        talk.remark("question_without_answer")
     remarks = {**known.remarks, **talk.remarks} if known.remarks else talk.remarks
     sample = Sample(
         id=known.id,

@@ -43,7 +43,8 @@ class DeepFabricReader(RecordReader):
     ground truth stays on it. A line that is not JSON is a bad record. ``id`` (of the line, the record, or its metadata)
     names the sample, else its zero-based row does.
 
-    Profiles differ in how tools and replies are read: see ``convert`` and ``read_reply``.
+    ``upstream`` reads as version 4.13 does when it asks for one reply. A grader that follows another version, or grades
+    several turns, reads the record and its reply anew; a sample is failed where none of these readings works.
     """
 
     profile: Profile = "documented"
@@ -53,7 +54,7 @@ class DeepFabricReader(RecordReader):
     validation: Validation = "strict"
     """``strict`` holds records against every rule of the format; ``lenient`` only against what grading needs."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "facets", "status", "error", "native"}
     )

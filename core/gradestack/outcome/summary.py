@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from gradestack.errors import ConfigError
@@ -83,7 +84,7 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
             "count": merged.duplicates,
             "listed": merged.duplicates_listed,
         },
-        "warnings": _warnings(suite, merged),
+        "warnings": [*_warnings(suite, merged), *_figures_warnings(aggregates)],
     }
     if merged.broken:
         content["broken"] = merged.broken
@@ -120,3 +121,17 @@ def _warnings(suite: Suite, merged: Merged) -> list[str]:
             said.append(f"grader {key!r} graded no sample ({others}); the rows say why")
     said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
     return said
+
+
+def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> list[str]:
+    """Return what aggregators found that must not be overlooked: the texts under ``warnings`` of their metrics."""
+    found = []
+    for key, metrics in aggregates.items():
+        for finished in metrics.values():
+            texts = finished.get("warnings")
+            found += (
+                [f"grader {key!r}: {text}" for text in texts if isinstance(text, str)]
+                if isinstance(texts, list)
+                else []
+            )
+    return found

@@ -108,11 +108,10 @@ def _as_seen(seen: Seen | None) -> dict[str, Any]:
 
 
 def _error(sample: Sample, grade: Grade | None) -> str | None:
+    """Return why a sample could not be processed: what its grade says, or without one the sample itself."""
     if sample.status is Status.MISSING:
         return NO_REPLY
-    if sample.status is Status.FAILED:
-        return sample.error.message if sample.error is not None else ""
-    fault = grade.fault if grade is not None else None
+    fault = grade.fault if grade is not None else sample.error
     return fault.message if fault is not None and fault.code != NO_SCORE else None
 
 

@@ -123,7 +123,7 @@ class DeepFabric(Grader):
     """A record on which the program would end without a result: a processing error, or the end of the run."""
 
     version: ClassVar[str] = "2"
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "text", "tools", "turns"})
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "native", "text", "tools", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("deepfabric", "mean")
@@ -173,9 +173,11 @@ class DeepFabric(Grader):
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        native, upstream = sample.native, self.profile == "upstream"
-        if upstream and isinstance(native, Native) and (seen := native.as_read(self.reading)) is not None:
-            return self._as_seen(sample, seen)
+        upstream = self.profile == "upstream"
+        if upstream and isinstance(sample.native, Native):
+            seen = sample.native.as_read(self.reading)
+            if seen is not None:
+                return self._as_seen(sample, seen)
         expected, error = sample.expected.calls, sample.error
         if error is not None and error.code in ERRORS:
             return self._error(sample, error, expected)

@@ -2,7 +2,10 @@
 
 import json
 
+import attrs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gradestack import DataError, Outcome
 from gradestack_plugins.deepfabric import evaluate
@@ -253,7 +256,7 @@ def test_options_that_mean_nothing_are_refused(options):
 
 def test_4_3_has_no_several_turns():
     """Several turns came later: asking 4.3 for them is refused, the document's own rules have them anyway."""
-    with pytest.raises(ValueError, match="multi_turn came with version 4.4"):
+    with pytest.raises(ValueError, match=r"multi_turn came with version 4.4"):
         DeepFabric(profile="upstream", upstream_version="4.3", multi_turn=True)
     assert DeepFabric(upstream_version="4.3", multi_turn=True).multi_turn
 
@@ -263,7 +266,7 @@ def test_a_record_that_ends_the_program_can_end_the_run(df):
     lines = [df.record(("f", {})), {"messages": [SYSTEM]}]
     counted = evaluate(lines, [df.reply(), df.reply()], profile="upstream")
     assert counted.metrics.processing_errors == 1
-    with pytest.raises(DataError, match="<records> record 1: DeepFabric 4.13 ends on this record: No user query"):
+    with pytest.raises(DataError, match=r"<records> record 1: DeepFabric 4.13 ends on this record: No user query"):
         evaluate(lines, [df.reply(), df.reply()], grader=DeepFabric(profile="upstream", on_stop="stop"))
     old = DeepFabric(profile="upstream", on_stop="stop", upstream_version="4.3")
     assert evaluate(lines, [df.reply(), df.reply()], grader=old).metrics.processing_errors == 1
@@ -275,3 +278,46 @@ def test_values_that_cannot_be_compared_after_one_that_differs(df):
     for version in VERSIONS:
         grade = df.grade(record, df.reply(("f", {"a": "y", "b": 1})), version)
         assert (grade.fault, df.verdict(grade)) == (None, (1, 0, 0))
+
+
+NAMES, KEYS = ["f", "g"], ["a", "b", "c"]
+WORDS = ["string", "integer", "number", "boolean", "array", "object"]
+VALUES = st.sampled_from(["x", "X ", 0, 1, 2.5, 1.0, True, [], [1], {}, {"k": None}])
+ARGUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES)
+
+
+@st.composite
+def valid_lines(draw):
+    """A valid record that expects a call, and a reply that names a tool in a form both versions read."""
+    call = {"name": draw(st.sampled_from([*NAMES, "zz"])), "arguments": draw(ARGUMENTS | st.just({"a": None}))}
+    tools = []
+    for name in draw(st.lists(st.sampled_from(NAMES), min_size=1)):
+        types = draw(st.dictionaries(st.sampled_from(KEYS), st.fixed_dictionaries({"type": st.sampled_from(WORDS)})))
+        schema = {"type": "object", "properties": types, "required": draw(st.lists(st.sampled_from(KEYS), max_size=2))}
+        tools.append({"type": "function", "function": {"name": name, "description": "d", "parameters": schema}})
+    arguments = json.dumps(draw(ARGUMENTS))
+    execution = {"function_name": draw(st.sampled_from(NAMES)), "arguments": arguments, "reasoning": "r", "result": "x"}
+    reply = draw(
+        st.sampled_from(
+            [
+                {"content": "", "tool_call": call},
+                {"content": "", "tool_calls": [call]},
+                {"content": "", "tool_calls": [{"function": call}]},
+                {"text": f"so <tool_call>{json.dumps(call)}</tool_call>"},
+            ]
+        )
+    )
+    record = {"messages": [ASKED], "tools": tools, "tool_context": {"executions": [execution]}}
+    return {"sample": record, "recorded": reply}
+
+
+@given(valid_lines())
+@settings(max_examples=150, deadline=None)
+def test_the_versions_agree_where_a_tool_is_named(line):
+    """On valid records whose reply names a tool, 4.3 and 4.13 give the same verdicts, score and reasons."""
+    found = evaluate([line], profile="upstream")
+    old = evaluate([line], profile="upstream", upstream_version="4.3")
+    assert found.metrics == old.metrics
+    assert [attrs.evolve(record, available_tools=None) for record in found.predictions] == list(old.predictions)
+    assert found.predictions[0].error is None
+    assert found.predictions[0].predicted_tool is not None

@@ -44,10 +44,20 @@ from gradestack_plugins.deepfabric.verdicts import (
     undecoded,
     unknown_tool,
 )
-from gradestack_plugins.deepfabric.versions import NEWEST, OLD, Parser, Reading, Version, check_version, version_of
+from gradestack_plugins.deepfabric.versions import (
+    NEWEST,
+    OLD,
+    USUAL,
+    Parser,
+    Reading,
+    Version,
+    check_version,
+    version_of,
+)
 from gradestack_plugins.deepfabric.weights import Weights, resolve
 
 _OK: Final = Status.OK
+_GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
@@ -145,7 +155,8 @@ class DeepFabric(Grader):
     def reading(self) -> Reading:
         """How the program reads a record and its reply under these options."""
         most = self.max_turns if self.multi_turn else 0
-        return Reading(cast("Version", self.upstream_version), most, self.tool_call_parser)
+        found = Reading(cast("Version", self.upstream_version), most, self.tool_call_parser)
+        return USUAL if found == USUAL else found
 
     @cached_property
     def _described(self) -> dict[str, JSON]:
@@ -346,14 +357,22 @@ class DeepFabric(Grader):
     ) -> Grade:
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
         score, parts, counts = found or self._table[verdict]
-        common: dict[str, Any] = {"parts": parts, "counts": counts, "label": label, "gold": gold, "reasons": reasons}
-        if self._described:
-            common["metadata"] = self._described
+        outcome, fault = _GRADED, None
         if not abs(score) <= LARGEST_SCORE:
             message = f"the weights give the score {score!r}"
-            fault = Fault(category="grading", code=NO_SCORE, message=message)
-            return Grade(outcome=Outcome.FAILED, fault=fault, **common)
-        return Grade(score=score, passed=all(verdict), **common)
+            outcome, fault = Outcome.FAILED, Fault(category="grading", code=NO_SCORE, message=message)
+        return Grade(
+            outcome=outcome,
+            score=score if fault is None else None,
+            passed=all(verdict) if fault is None else None,
+            parts=parts,
+            counts=counts,
+            label=label,
+            gold=gold,
+            fault=fault,
+            reasons=reasons,
+            metadata=self._described,
+        )
 
     def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
         """Return the failed grade of a sample that could not be processed: all parts wrong, and counted.

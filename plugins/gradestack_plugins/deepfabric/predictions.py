@@ -15,7 +15,7 @@ from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.records import Truth
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
 from gradestack_plugins.deepfabric.upstream import Seen
-from gradestack_plugins.deepfabric.versions import OLD, Reading
+from gradestack_plugins.deepfabric.versions import OLD, USUAL, Reading
 
 
 @attrs.frozen(kw_only=True)
@@ -47,7 +47,7 @@ def prediction(sample: Sample, grade: Grade | None) -> Prediction:
     """Return the result record of a graded sample."""
     native = sample.native if isinstance(sample.native, Native) else Native(0)
     error = _error(sample, grade)
-    reading = Reading.of(grade.metadata if grade is not None else {})
+    reading = Reading.of(grade.metadata) if grade is not None and grade.metadata else USUAL
     shown = _as_sampled(sample, native) if native.case is None else _as_seen(native.as_read(reading))
     if error is not None:
         shown |= {"predicted_tool": None, "predicted_parameters": {}, "predicted_answer": None}

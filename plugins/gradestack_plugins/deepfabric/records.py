@@ -35,9 +35,11 @@ _TEXTS: Final = frozenset({"question", "final_answer"})
 _CHECKED: Final = frozenset({"messages", "tool_context"})
 _CALL_ID: Final = re.compile(r"^[a-zA-Z0-9]{9}$")
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
-_TYPES: Final = frozenset({"basic", "chain_of_thought"})
+_OLD_TYPES: Final = frozenset({"basic", "chain_of_thought"})
+_TYPES: Final = _OLD_TYPES | {"cot"}
 _STYLES: Final = frozenset({"freetext", "agent", "structured", "hybrid"})
 _MODES: Final = frozenset({"single_turn", "multi_turn"})
+_NEW_MODES: Final = frozenset({"single_turn"})
 _decoder: Final = json.JSONDecoder()
 NO_QUERY: Final = "No user query found in conversation"
 
@@ -298,7 +300,7 @@ def looks_like_call(content: str) -> bool:
 def _check_metadata(metadata: Mapping[str, Any], rules: Rules) -> None:
     if not metadata:
         return
-    types = _TYPES if rules == OLD else _TYPES | {"cot"}
+    types = _OLD_TYPES if rules == OLD else _TYPES
     _check_word(metadata.get("conversation_type", "basic"), "metadata.conversation_type", types)
     for key, words in (("reasoning_style", _STYLES), ("agent_mode", _modes(rules))):
         if metadata.get(key) is not None:
@@ -311,7 +313,7 @@ def _check_word(word: JSON, where: str, words: frozenset[str]) -> None:
 
 
 def _modes(rules: Rules) -> frozenset[str]:
-    return _MODES - {"multi_turn"} if rules == NEWEST else _MODES
+    return _NEW_MODES if rules == NEWEST else _MODES
 
 
 def _check_rest(record: Mapping[str, Any], rules: Rules) -> None:

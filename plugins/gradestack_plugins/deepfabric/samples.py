@@ -22,11 +22,10 @@ from gradestack_plugins.deepfabric.records import RecordProblem, Truth, checked_
 from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, numbered, read_replies
 from gradestack_plugins.deepfabric.responses import Response, responses
 from gradestack_plugins.deepfabric.upstream import PROCESSING_ERROR, Case, Seen, check_prompt, see, tools_of
-from gradestack_plugins.deepfabric.versions import OLD, Reading
+from gradestack_plugins.deepfabric.versions import OLD, USUAL, Reading
 
 Validation = Literal["strict", "lenient"]
 NO_REPLY: Final = "no recorded reply"
-USUAL: Final = Reading()
 _OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
 _REPLY_KEYS: Final = ("recorded", "response")
 _ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
@@ -47,7 +46,7 @@ class Native(NamedTuple):
 
     def as_read(self, reading: Reading) -> Seen | None:
         """Return what the program makes of the record and its reply; None where they are not kept."""
-        return self.seen if self.case is None or reading == USUAL else see(self.case, reading)
+        return self.seen if reading is USUAL or self.case is None else see(self.case, reading)
 
 
 class Entry(NamedTuple):

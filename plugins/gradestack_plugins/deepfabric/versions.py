@@ -48,6 +48,10 @@ class Reading:
         return cls(version, most, parser)
 
 
+USUAL: Final = Reading()
+"""The newest version asking for one reply."""
+
+
 def check_version(value: str) -> None:
     """Refuse a version that is not known.
 

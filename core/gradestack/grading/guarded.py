@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from gradestack.errors import PluginError
+from gradestack.errors import DataError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed
 from gradestack.output.terminal import traceback_text
@@ -40,7 +40,7 @@ def guarded_grades(
                 if _forked:
                     os._exit(0)
             flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, DataError):  # its options say that the run ends on this record
             raise
         except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
             into.append(_raised(stage, sample, error, strict=strict))

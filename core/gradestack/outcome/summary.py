@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gradestack.errors import ConfigError
@@ -100,7 +100,7 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
             "count": merged.duplicates,
             "listed": merged.duplicates_listed,
         },
-        "warnings": _warnings(suite, merged, gates),
+        "warnings": [*_warnings(suite, merged, gates), *_figures_warnings(aggregates)],
     }
     if lost is not None:
         content["all_failed"] = lost
@@ -179,3 +179,17 @@ def _remarks(merged: Merged) -> list[str]:
         number = merged.remarks[MADE][0]
         lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
     return lines
+
+
+def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> list[str]:
+    """Return what aggregators found that must not be overlooked: the texts under ``warnings`` of their metrics."""
+    found = []
+    for key, metrics in aggregates.items():
+        for finished in metrics.values():
+            texts = finished.get("warnings")
+            found += (
+                [f"grader {key!r}: {text}" for text in texts if isinstance(text, str)]
+                if isinstance(texts, list)
+                else []
+            )
+    return found

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Grade, Key, Memory, Outcome, Profile
 from gradestack.exact import Partials, add_exact, add_times, exact_mean, merge_exact
+from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",
@@ -25,6 +26,8 @@ BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor
 """Score bands of the document; the lower bound belongs to the band."""
 _GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
 _LOW: Final = 0.75
+_LONGEST: Final = 300
+"""Characters of an error that a warning shows."""
 _ADVICE: Final = {
     "tool_selection_accuracy": (
         "The model often calls another tool, or none. Make the tools' names and descriptions easier to tell apart, "
@@ -38,6 +41,10 @@ _ADVICE: Final = {
         "Few calls would run as made. See whether the tool or its arguments fail more often, and work on that first; "
         "check that the output format of the calls is the one the model was trained on."
     ),
+    "processing_errors": (
+        "Some records or replies could not be processed and count as wrong. See the first error, whether replies are "
+        "cut off (a limit of tokens) or in another format than calls are read from, and whether the inference failed."
+    ),
 }
 
 
@@ -50,6 +57,10 @@ class State(TypedDict):
     skipped: int
     processed: int
     undefined: int
+    errors: int
+    stopped: int
+    first_error: list[int | str]
+    """Ordinal, id and words of the first processing error; empty without one."""
     correct: dict[str, int]
     quality: Partials
     score: Partials
@@ -69,13 +80,13 @@ class DeepFabricMetrics(Aggregator[State]):
 
     Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by: ``documented`` gives
     None and says so under ``undefined``, ``upstream`` gives 0.0. ``interpretation`` names the document's band of the
-    overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 %; nothing is computed
-    from it.
+    overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
+    nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them.
     """
 
     profile: Profile = "documented"
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "constant"
 
     @override
@@ -87,6 +98,9 @@ class DeepFabricMetrics(Aggregator[State]):
             "skipped": 0,
             "processed": 0,
             "undefined": 0,
+            "errors": 0,
+            "stopped": 0,
+            "first_error": [],
             "correct": dict.fromkeys(RATES.values(), 0),
             "quality": [],
             "score": [],
@@ -106,6 +120,10 @@ class DeepFabricMetrics(Aggregator[State]):
             state["skipped"] += 1
             return state
         counts, fault = grade.counts, grade.fault
+        if counts.get("errors") and fault is not None:
+            state["errors"] += 1
+            state["stopped"] += fault.code == RUN_STOPS
+            state["first_error"] = _first(state["first_error"], [key.ordinal, key.id, fault.message])
         processed = counts.get("processed")
         state["processed"] += int(outcome is _GRADED and fault is None) if processed is None else processed
         correct = state["correct"]
@@ -146,6 +164,9 @@ class DeepFabricMetrics(Aggregator[State]):
         left["skipped"] += right["skipped"]
         left["processed"] += right["processed"]
         left["undefined"] += right["undefined"]
+        left["errors"] += right["errors"]
+        left["stopped"] += right["stopped"]
+        left["first_error"] = _first(left["first_error"], right["first_error"])
         for name, number in right["correct"].items():
             left["correct"][name] += number
         merge_exact(left["quality"], right["quality"])
@@ -173,8 +194,10 @@ class DeepFabricMetrics(Aggregator[State]):
             attempted["overall_score"] = None
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
         metrics |= {f"{name}_correct": number for name, number in state["correct"].items()}
-        metrics["interpretation"] = interpretation(metrics)
+        metrics["interpretation"] = interpretation(metrics, errors=state["errors"])
         metrics["undefined"] = undefined
+        if said := _warnings(state, total):
+            metrics["warnings"] = said
         return metrics
 
     def _figures(self, state: State, divisor: int) -> dict[str, Any]:
@@ -186,6 +209,23 @@ class DeepFabricMetrics(Aggregator[State]):
         return rates
 
 
+def _first(left: list[int | str], right: list[int | str]) -> list[int | str]:
+    """Return the earlier of two errors."""
+    return min(left, right, key=lambda error: error[0]) if left and right else left or right
+
+
+def _warnings(state: State, total: int) -> list[JSON]:
+    """Return what must not be overlooked: summary.json and the console say it too."""
+    if not state["first_error"]:
+        return []
+    _, where, why = state["first_error"]
+    first = f"{where}: {str(why)[:_LONGEST]}"
+    said: list[JSON] = [f"{state['errors']} of {total} records are processing errors, first: {first}"]
+    if state["stopped"]:
+        said.append(f"on {state['stopped']} of these records the original ends and writes no result at all")
+    return said
+
+
 def band(score: float | None) -> str | None:
     """Return the document's band of a score: excellent from 0.90, good from 0.75, fair from 0.50, poor below."""
     if score is None:
@@ -193,11 +233,12 @@ def band(score: float | None) -> str | None:
     return next((name for bound, name in BANDS if score >= bound), BANDS[-1][1])
 
 
-def interpretation(metrics: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return the band of the overall score, the bands, and advice for each rate below 0.75."""
+def interpretation(metrics: Mapping[str, Any], errors: int = 0) -> dict[str, JSON]:
+    """Return the band of the overall score, the bands, and advice for each rate below 0.75 and processing errors."""
     low = [
         name for name in RATES if metrics[name] is not None and metrics["samples_evaluated"] and metrics[name] < _LOW
     ]
+    low += ["processing_errors"] if errors else []
     score = metrics["overall_score"] if metrics["samples_evaluated"] else None
     return {
         "band": band(score),

@@ -146,13 +146,21 @@ def _equal(expected: JSON, predicted: JSON) -> bool:
     return bool(expected == predicted)
 
 
+def _comparable_and_equal(expected: JSON, predicted: JSON) -> bool:
+    """Return whether two values are equal; those that cannot be compared, which the verdict did not need, are not."""
+    try:
+        return _equal(expected, predicted)
+    except (OverflowError, RecursionError):
+        return False
+
+
 def value_reasons(expected: Mapping[str, JSON], predicted: Mapping[str, JSON], tool: str) -> Iterator[Reason]:
     """Yield where two argument objects differ by value."""
     for name, value in expected.items():
         found = predicted.get(name, ABSENT)
         if found is ABSENT:
             yield Reason(code="missing_argument", pointer=pointer(name), subject=tool, expected=value)
-        elif not _equal(value, found):
+        elif not _comparable_and_equal(value, found):
             yield Reason(code="different_value", pointer=pointer(name), subject=tool, expected=value, actual=found)
     for name, value in predicted.items():
         if name not in expected:

@@ -22,6 +22,7 @@ from gradestack_plugins.deepfabric.joining import NO_ROW, Join
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import Validation, build, split_entry, with_reply
+from gradestack_plugins.deepfabric.versions import NEWEST
 
 Lines = str | Path | Iterable[Any]
 """A JSONL file, or its lines decoded."""
@@ -74,7 +75,11 @@ def evaluate(
     *,
     profile: Profile = "documented",
     weights: Mapping[str, float | str] | None = None,
+    metric_weights: Mapping[str, float | str] | None = None,
     normalize: bool = False,
+    upstream_version: str | float = NEWEST,
+    multi_turn: bool = False,
+    max_turns: int = 10,
     join: Join = "auto",
     validation: Validation = "strict",
     grader: DeepFabric | None = None,
@@ -89,21 +94,32 @@ def evaluate(
             bad records.
         profile: ``documented`` or ``upstream``.
         weights: Weight by metric, replacing the defaults as a whole (texts of numbers in ``upstream`` only).
+        metric_weights: The original's name for ``weights``.
         normalize: Divide the weights by their sum.
+        upstream_version: The version of the program that ``upstream`` follows, ``4.13`` or ``4.3``.
+        multi_turn: Grade all recorded turns, at most ``max_turns``.
+        max_turns: How many turns ``multi_turn`` looks at.
         join: How replies in a file find their record.
         validation: How strictly records are held against the rules of the format.
-        grader: A grader with all its options; replaces ``profile``, ``weights`` and ``normalize``.
+        grader: A grader with all its options; replaces those given here.
 
     Returns:
         Metrics, one prediction per sample, and the configuration.
 
     Raises:
-        DataError: A file cannot be used.
+        DataError: A file cannot be used, or ``on_stop: stop`` met a record on which the program ends.
         ValueError: Weights or arguments that cannot be honoured.
     """
     if grader is None:
-        given = dict(weights) if isinstance(weights, Mapping) else weights
-        grader = DeepFabric(profile=profile, weights=given, normalize=normalize)
+        grader = DeepFabric(
+            profile=profile,
+            weights=dict(weights) if isinstance(weights, Mapping) else weights,
+            metric_weights=dict(metric_weights) if isinstance(metric_weights, Mapping) else metric_weights,
+            normalize=normalize,
+            upstream_version=upstream_version,
+            multi_turn=multi_turn,
+            max_turns=max_turns,
+        )
     reader = DeepFabricReader(profile=grader.profile, join=join, validation=validation)
     aggregator = DeepFabricMetrics(profile=grader.profile)
     state = aggregator.start()

@@ -12,6 +12,7 @@ from gradestack import BadRecord, Exporter, ExportSummary, Grade, Sample, Shard
 from gradestack_plugins.deepfabric.aggregators import FIGURES
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction, render, written
+from gradestack_plugins.deepfabric.versions import OLD
 from gradestack_plugins.deepfabric.weights import METRICS, as_numbers, weighted
 
 ARTEFACT = "deepfabric.json"
@@ -22,13 +23,14 @@ TOO_DEEP = "the parameters are nested too deeply to be written"
 class DeepFabricExporter(Exporter):
     """Writes ``{"metrics", "predictions", "config"}`` with indent 2 and no final newline, as the original does.
 
+    The keys are those of version 4.13, or of 4.3 where the grader follows it.
     ``metrics`` are the eight figures; ``overall_score`` is the weighted sum of the four rates, with the original's
     rounding. ``predictions`` are the result records in input order (in a skipped sample the verdicts are null, and a
     row without a reply carries the error "no recorded reply"). ``config`` has the original's keys; what nobody ran
     (inference) is null, and a key for the cloud is never written. NaN and infinities are null.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     reader: ClassVar[str] = "deepfabric"
     graders: ClassVar[tuple[str, ...]] = ("deepfabric",)
     separator: ClassVar[str] = ",\n"
@@ -81,12 +83,13 @@ def native_metrics(metrics: Mapping[str, Any], grader: DeepFabric) -> dict[str, 
 
 
 def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = None) -> dict[str, Any]:
-    """Return the configuration in the original's keys; ``documented`` adds the options the original lacks."""
+    """Return the configuration in the keys of the version that is followed; ``documented`` adds its own options."""
     weights = grader.given_weights
+    old = grader.profile == "upstream" and grader.reading.version == OLD
     config: dict[str, Any] = {
         "dataset_path": dataset,
         "output_path": None,
-        "model_path": None,
+        "model_path" if old else "model": None,
         "inference_config": None,
         "batch_size": 1,
         "max_samples": max_samples,
@@ -96,6 +99,8 @@ def native_config(dataset: str, grader: DeepFabric, max_samples: int | None = No
         "reporters": ["file"],
         "cloud_api_key": None,
     }
+    if not old:
+        config |= {"multi_turn": grader.multi_turn, "max_turns": grader.max_turns}
     if grader.profile == "documented":
         config |= {
             "profile": grader.profile,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, cast
 
 import attrs
 from typing_extensions import override
 
 from gradestack import (
+    JSON,
     LARGEST_SCORE,
+    DataError,
     ExpectedCall,
     Fault,
     Grade,
@@ -21,64 +24,87 @@ from gradestack import (
     Sample,
     Status,
     ToolCall,
+    ToolSpec,
     skipped,
 )
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
 from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
-from gradestack_plugins.deepfabric.samples import PROCESSING_ERROR
+from gradestack_plugins.deepfabric.multi_turn import Verdicts, documented_verdicts, recorded_turns, upstream_verdicts
+from gradestack_plugins.deepfabric.responses import Call
+from gradestack_plugins.deepfabric.samples import Native
 from gradestack_plugins.deepfabric.schemas import Signature, conversion_problem, find
-from gradestack_plugins.deepfabric.weights import Weights, resolve, weighted
+from gradestack_plugins.deepfabric.upstream import ERRORS, PROCESSING_ERROR, RUN_STOPS, Seen
+from gradestack_plugins.deepfabric.verdicts import (
+    RIGHT,
+    TIPS,
+    WRONG,
+    Figures,
+    Verdict,
+    figures,
+    undecoded,
+    unknown_tool,
+)
+from gradestack_plugins.deepfabric.versions import (
+    NEWEST,
+    OLD,
+    USUAL,
+    Parser,
+    Reading,
+    Version,
+    check_version,
+    version_of,
+)
+from gradestack_plugins.deepfabric.weights import Weights, resolve
 
-Verdict = tuple[bool, bool, bool]
-"""(tool selection, parameters, execution) right or wrong."""
-
-WRONG: Final = (False, False, False)
-RIGHT: Final = (True, True, True)
 _OK: Final = Status.OK
+_GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
 MOST_REASONS: Final = 50
 """Arguments whose faults are listed per sample; the verdict needs one."""
 
 
 @attrs.frozen(kw_only=True)
 class DeepFabric(Grader):
-    """Grades the first call of a sample against the first expected call.
+    """Grades the first call of a sample against the first expected call, or the calls of all its turns.
 
-    Per sample, each of four parts is 0.0 or 1.0:
+    Per sample, each of three parts is 0.0 or 1.0:
 
     - ``tool_selection``: the called tool is the expected one (exact text)
     - ``parameter_accuracy``: every required argument is there and every known argument is of its declared type, by the
       schema of the tool that was *called*; values are not compared, arguments the schema does not know are ignored
     - ``execution_success``: tool_selection and parameter_accuracy
-    - ``response_quality``: always 0.0 (kept so that weights of the original apply)
+    - ``response_quality``: 0.0; the share of the expected tools that were called under ``multi_turn``
 
         score = tool_selection * w1 + parameter_accuracy * w2 + execution_success * w3 + response_quality * w4
 
     summed from left to right, by default with the weights .40, .35, .25 and .00. Types: str, int (no bool, not 1.0),
     float (int or float, no bool), bool, list, dict; null is of no type. A sample whose record or reply could not be
-    processed, or whose run failed, has all parts 0.0 and counts like any other wrong one. ``counts`` holds the
-    verdicts as integers, and ``processed`` or ``errors`` as 1.
+    processed, or whose run failed, is a failed grade with all parts 0.0, and counts like any other wrong one.
+    ``counts`` holds the verdicts as integers, and ``processed`` or ``errors`` as 1.
+
+    Under ``multi_turn``, tool_selection is that every expected tool was called; parameter_accuracy is about every call.
 
     Differences of the profiles:
 
     ====================================  =========================================  ==================================
     situation                             documented                                 upstream
     ====================================  =========================================  ==================================
-    no call expected, none made           all right                                  all wrong
+    no call expected, none made           all right                                  all wrong (``multi_turn``: right)
     no call expected, one made            all wrong                                  all wrong
-    call expected, none made              all wrong                                  selection and execution wrong;
-                                                                                     parameters right when none were
-                                                                                     expected
+    call expected, none made              all wrong                                  all wrong; by 4.3 parameters right
+                                                                                     when none were expected
     called tool not in the snapshot       parameters wrong                           arguments compared by value
     no snapshot of the tools              skipped                                    arguments compared by value
     no arguments expected, none made      checked against the schema                 parameters right
     required name without a property      required                                   not required
     type missing or unknown               not checked                                text
     list of types                         any of them; null if listed                processing error
+    several turns: parameters             by schema                                  argument names of the expected call
+    several turns: execution              selection and parameters                   a call was made, or anything said
     weights                               known, finite, >= 0, sum 1                 taken as they are
     ====================================  =========================================  ==================================
 
-    Samples of other formats are graded by their ``calls``, ``expected.calls`` and ``tools``; without a reference or
-    without recorded calls they are skipped.
+    Samples of other formats are graded by their ``calls``, ``turns``, ``expected.calls`` and ``tools``; without a
+    reference or without recorded calls they are skipped.
     """
 
     profile: Profile = "documented"
@@ -95,9 +121,19 @@ class DeepFabric(Grader):
     """Hold values against ``enum`` and ``const``."""
     nested: bool = False
     """Check nested objects and list items too: their types, required names, ``anyOf`` and ``oneOf``."""
+    upstream_version: str | float = attrs.field(default=NEWEST, converter=version_of)
+    """The version of the program that ``upstream`` follows: ``4.13`` (4.10 to 4.13) or ``4.3``."""
+    multi_turn: bool = False
+    """Grade all recorded turns by the tools that were called, instead of the first call alone."""
+    max_turns: int = 10
+    """How many turns ``multi_turn`` looks at."""
+    tool_call_parser: Parser = "generic"
+    """How ``upstream`` finds calls in replies that are text (4.3 has one way of its own)."""
+    on_stop: Literal["error", "stop"] = "error"
+    """A record on which the program would end without a result: a processing error, or the end of the run."""
 
-    version: ClassVar[str] = "1"
-    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools"})
+    version: ClassVar[str] = "2"
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "native", "text", "tools", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("deepfabric", "mean")
@@ -106,7 +142,25 @@ class DeepFabric(Grader):
         if self.weights is not None and self.metric_weights is not None:
             msg = "weights and metric_weights are two names of one option: give one of them"
             raise ValueError(msg)
+        check_version(str(self.upstream_version))
+        if self.max_turns < 1:
+            msg = f"max_turns must be at least 1, got {self.max_turns}"
+            raise ValueError(msg)
+        if self.multi_turn and self.profile == "upstream" and self.upstream_version == OLD:
+            msg = "multi_turn came with version 4.4: upstream_version 4.3 does not have it"
+            raise ValueError(msg)
         self.resolved_weights  # noqa: B018  refuse bad weights before any data is read
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How the program reads a record and its reply under these options."""
+        most = self.max_turns if self.multi_turn else 0
+        found = Reading(cast("Version", self.upstream_version), most, self.tool_call_parser)
+        return USUAL if found == USUAL else found
+
+    @cached_property
+    def _described(self) -> dict[str, JSON]:
+        return dict(self.reading.described()) if self.profile == "upstream" else {}
 
     @cached_property
     def resolved_weights(self) -> Weights:
@@ -123,49 +177,69 @@ class DeepFabric(Grader):
         return Strictness(self.unknown_arguments == "wrong", self.check_enums, self.nested)
 
     @cached_property
-    def _table(self) -> dict[Verdict, tuple[float, dict[str, float | None], dict[str, int]]]:
+    def _table(self) -> dict[Verdict, Figures]:
         """Score, parts and counts of every verdict under these weights."""
         verdicts: tuple[Verdict, ...] = (RIGHT, WRONG, (True, False, False), (False, True, False))
-        return {verdict: _figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
+        return {verdict: figures(verdict, self.resolved_weights, processed=True) for verdict in verdicts}
 
     @override
     def grade(self, sample: Sample) -> Grade:
-        expected = sample.expected.calls
         upstream = self.profile == "upstream"
-        error = sample.error
-        if error is not None and error.code == PROCESSING_ERROR:
-            return self._error(sample, error)
+        if upstream and isinstance(sample.native, Native):
+            seen = sample.native.as_read(self.reading)
+            if seen is not None:
+                return self._as_seen(sample, seen)
+        expected, error = sample.expected.calls, sample.error
+        if error is not None and error.code in ERRORS:
+            return self._error(sample, error, expected)
         if expected is None:
             return skipped("no_reference", "the sample does not say which call is expected")
         tools = sample.tools
         if tools is None and not upstream:
             return skipped("no_tools", "the sample does not say which tools there were")
         if sample.status is not _OK:
-            return self._error(sample, error or Fault(category="target", code="failed_run"))
+            return self._error(sample, error or Fault(category="target", code="failed_run"), expected)
         calls = sample.calls
         if calls is None:
             return skipped("calls_not_recorded", "the sample does not say which calls were made")
-        wanted = expected[0] if expected else None
-        made = calls[0] if calls else None
-        if sample.expected.alternatives or sample.expected.forbidden or (wanted is not None and self._open(wanted)):
+        if sample.expected.alternatives or sample.expected.forbidden or self._open(expected):
             message = "the reference is more than a list of names and arguments, which this metric does not know"
             return skipped("reference_not_plain", message)
-        if made is not None and made.arguments is None:
-            return self._error(sample, _undecoded(made))
         if upstream:
-            return self._upstream(sample, wanted, made)
+            return self._by_program(sample, expected, calls)
+        return self._by_document(sample, expected, calls)
+
+    def _by_document(self, sample: Sample, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...]) -> Grade:
+        tools = sample.tools or ()
+        wanted, made = expected[0] if expected else None, calls[0] if calls else None
+        broken = next((each for each in (calls if self.multi_turn else calls[:1]) if each.arguments is None), None)
+        if broken is not None:
+            return self._error(sample, undecoded(broken), expected)
+        if self.multi_turn:
+            given = recorded_turns(sample, self.max_turns)
+            return self._over_turns(documented_verdicts(expected, given, partial(self._faults, tools)), wanted, made)
         if wanted is None or made is None:
             return self._without_call(wanted, made)
-        signature = find(tools or (), made.name, "documented")
+        signature = find(tools, made.name, "documented")
         fine = signature is not None and self._accepts(signature, made)
         if fine and made.name == wanted.name:
             return self._graded(RIGHT, wanted, made, ())
         reasons = self._reasons(wanted, made, signature, fine)
         return self._graded((made.name == wanted.name, fine, False), wanted, made, reasons)
 
-    def _open(self, wanted: ExpectedCall) -> bool:
+    def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
         """Return whether more than one call is right, in what this profile compares."""
-        return bool(wanted.names or wanted.optional) or (self.profile == "upstream" and not wanted.plain)
+        looked_at = expected if self.multi_turn else expected[:1]
+        if self.profile == "upstream":
+            return any(not each.plain for each in looked_at)
+        return any(each.names or each.optional for each in looked_at)
+
+    def _faults(self, tools: tuple[ToolSpec, ...], made: ToolCall) -> Iterable[Reason]:
+        """Return what the schema of the called tool has against a call."""
+        signature = find(tools, made.name, "documented")
+        if signature is None:
+            return (unknown_tool(made),)
+        return () if self._accepts(signature, made) else self._listed(signature, made)
 
     def _accepts(self, signature: Signature, made: ToolCall) -> bool:
         arguments = made.arguments or {}
@@ -184,37 +258,69 @@ class DeepFabric(Grader):
             reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
         return self._graded(WRONG, wanted, made, (reason,))
 
-    def _upstream(self, sample: Sample, wanted: ExpectedCall | None, made: ToolCall | None) -> Grade:
-        tools = sample.tools or ()
-        problem = conversion_problem(tools)
+    def _as_seen(self, sample: Sample, seen: Seen) -> Grade:
+        """Return the grade of a record and its reply as the program sees them."""
+        expected = seen.truth.calls if seen.truth is not None else ()
+        if seen.fault is not None:
+            return self._error(sample, seen.fault, expected)
+        if self.multi_turn:
+            made = seen.calls[0].made() if seen.calls else None
+            verdicts = upstream_verdicts(expected, seen.responses)
+            return self._over_turns(verdicts, expected[0] if expected else None, made)
+        return self._first_call(sample, expected, seen.calls[0] if seen.calls else None, seen.tools or ())
+
+    def _by_program(self, sample: Sample, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...]) -> Grade:
+        """Return the grade of a sample of another format as the program would give it."""
+        version, tools = self.reading.version, sample.tools or ()
+        made = calls[0] if calls else None
+        problem = conversion_problem(tools, version)
+        if made is not None and made.arguments is None and not self.multi_turn:
+            return self._error(sample, undecoded(made), expected)
         if problem is not None:
-            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=problem))
-        if wanted is None:
+            code = RUN_STOPS if problem.stops and version == NEWEST else PROCESSING_ERROR
+            return self._error(sample, Fault(category="data", code=code, message=str(problem)), expected)
+        for each in expected if version == NEWEST else expected[:1]:
+            if each.arguments is None:
+                message = f"the expected arguments are not a JSON object: {(each.raw_arguments or '')[:80]}"
+                return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=message), expected)
+        if self.multi_turn:
+            verdicts = upstream_verdicts(expected, recorded_turns(sample, self.max_turns))
+            return self._over_turns(verdicts, expected[0] if expected else None, made)
+        return self._first_call(sample, expected, Call.of(made) if made is not None else None, tools)
+
+    def _first_call(
+        self,
+        sample: Sample,
+        expected: Sequence[ExpectedCall | ToolCall],
+        call: Call | None,
+        tools: tuple[ToolSpec, ...],
+    ) -> Grade:
+        """Return the program's grade of one call, which is compared with the first that is expected."""
+        made = call.made() if call is not None else None
+        if not expected:
             reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
             return self._graded(WRONG, None, made, (reason,))
-        if wanted.arguments is None:
-            message = f"the expected arguments are not a JSON object: {(wanted.raw_arguments or '')[:80]}"
-            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=message))
-        selected = made is not None and made.name == wanted.name
-        arguments = (made.arguments if made else None) or {}
-        asked = wanted.arguments
-        signature = find(tools, made.name, "upstream") if made is not None and made.name else None
-        if not asked and not arguments:
-            fine = True
-        elif signature is not None and made is not None:
-            fine = self._accepts(signature, made)
-        else:
-            try:
+        wanted, named = expected[0], call is not None and call.name is not None
+        asked, arguments = wanted.arguments or {}, (made.arguments if made is not None else None) or {}
+        selected = made is not None and named and made.name == wanted.name
+        signature = find(tools, made.name, self.reading.version) if made is not None and made.name else None
+        try:
+            if not named and self.reading.version != OLD:
+                fine = False
+            elif not asked and not arguments:
+                fine = True
+            elif signature is not None and made is not None:
+                fine = self._accepts(signature, made)
+            else:
                 fine = values_equal(asked, arguments)
-            except (OverflowError, RecursionError) as error:
-                return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)))
+        except (OverflowError, RecursionError) as error:
+            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
         if selected and fine:
             return self._graded(RIGHT, wanted, made, ())
-        reasons = self._reasons(wanted, made, signature, fine)
-        return self._graded((selected, fine, False), wanted, made, reasons)
+        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine))
 
     def _reasons(
-        self, wanted: ExpectedCall, made: ToolCall | None, signature: Signature | None, fine: bool
+        self, wanted: ExpectedCall | ToolCall, made: ToolCall | None, signature: Signature | None, fine: bool
     ) -> tuple[Reason, ...]:
         reasons = []
         if made is None:
@@ -223,71 +329,68 @@ class DeepFabric(Grader):
             reasons.append(Reason(code="wrong_tool", subject=wanted.name, expected=wanted.name, actual=made.name))
         if fine or made is None:
             return tuple(reasons)
-        arguments = made.arguments or {}
+        found: Iterable[Reason]
         if signature is not None:
-            found = schema_reasons(signature, arguments, made.name, self._strict)
+            found = self._listed(signature, made)
         elif self.profile == "documented":
-            message = "the called tool is not in the snapshot"
-            found = iter((Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message),))
+            found = (unknown_tool(made),)
         else:
-            found = value_reasons(wanted.arguments or {}, arguments, made.name)
-        return (*reasons, *islice(found, MOST_REASONS))
+            found = islice(value_reasons(wanted.arguments or {}, made.arguments or {}, made.name), MOST_REASONS)
+        return (*reasons, *found)
+
+    def _listed(self, signature: Signature, made: ToolCall) -> Iterator[Reason]:
+        return islice(schema_reasons(signature, made.arguments or {}, made.name, self._strict), MOST_REASONS)
+
+    def _over_turns(self, found: Verdicts, wanted: ExpectedCall | ToolCall | None, made: ToolCall | None) -> Grade:
+        """Return the grade of several turns; the first call expected and the first made stand for all."""
+        verdict = (found.selection, found.parameters, found.execution)
+        score = figures(verdict, self.resolved_weights, processed=True, quality=found.coverage)
+        return self._graded(verdict, wanted, made, found.reasons[:MOST_REASONS], score)
 
     def _graded(
-        self, verdict: Verdict, wanted: ExpectedCall | None, made: ToolCall | None, reasons: tuple[Reason, ...]
+        self,
+        verdict: Verdict,
+        wanted: ExpectedCall | ToolCall | None,
+        made: ToolCall | None,
+        reasons: tuple[Reason, ...],
+        found: Figures | None = None,
     ) -> Grade:
         label, gold = made.name if made is not None else None, wanted.name if wanted is not None else None
-        score, parts, counts = self._table[verdict]
+        score, parts, counts = found or self._table[verdict]
+        outcome, fault = _GRADED, None
         if not abs(score) <= LARGEST_SCORE:
             message = f"the weights give the score {score!r}"
-            fault = Fault(category="grading", code=NO_SCORE, message=message)
-            return Grade(
-                outcome=Outcome.FAILED, parts=parts, counts=counts, label=label, gold=gold, fault=fault, reasons=reasons
-            )
+            outcome, fault = Outcome.FAILED, Fault(category="grading", code=NO_SCORE, message=message)
         return Grade(
-            score=score, passed=verdict[2], parts=parts, counts=counts, label=label, gold=gold, reasons=reasons
+            outcome=outcome,
+            score=score if fault is None else None,
+            passed=all(verdict) if fault is None else None,
+            parts=parts,
+            counts=counts,
+            label=label,
+            gold=gold,
+            fault=fault,
+            reasons=reasons,
+            metadata=self._described,
         )
 
-    def _error(self, sample: Sample, fault: Fault) -> Grade:
-        """Return the grade of a sample that could not be processed: all parts wrong, and counted."""
-        score, parts, counts = _figures(WRONG, self.resolved_weights, processed=False)
-        expected = sample.expected.calls
-        finite = abs(score) <= LARGEST_SCORE
+    def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
+        """Return the failed grade of a sample that could not be processed: all parts wrong, and counted.
+
+        Raises:
+            DataError: The program would end on it, and so should the run.
+        """
+        if fault.code == RUN_STOPS and self.on_stop == "stop":
+            msg = f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: {fault.message}"
+            raise DataError(msg, "on_stop: error counts it as a processing error and goes on")
+        _, parts, counts = figures(WRONG, self.resolved_weights, processed=False)
         return Grade(
-            outcome=Outcome.GRADED if finite else Outcome.FAILED,
-            score=score if finite else None,
-            passed=False if finite else None,
+            outcome=Outcome.FAILED,
             parts=parts,
             counts=counts,
             gold=expected[0].name if expected else None,
             fault=fault,
             reasons=(Reason(code="processing_error", message=fault.message),),
-            rationale=fault.message,
+            rationale=f"{fault.message} ({TIPS[fault.category]})" if fault.category in TIPS else fault.message,
+            metadata=self._described,
         )
-
-
-def _figures(
-    verdict: Verdict, weights: Weights, *, processed: bool
-) -> tuple[float, dict[str, float | None], dict[str, int]]:
-    selection, parameters, execution = verdict
-    values = (float(selection), float(parameters), float(execution), 0.0)
-    counts = {
-        "tool_selection": int(selection),
-        "parameter_accuracy": int(parameters),
-        "execution_success": int(execution),
-        "processed": int(processed),
-        "errors": int(not processed),
-    }
-    parts: dict[str, float | None] = {
-        "tool_selection": values[0],
-        "parameter_accuracy": values[1],
-        "execution_success": values[2],
-        "response_quality": 0.0,
-    }
-    return weighted(values, weights), parts, counts
-
-
-def _undecoded(made: ToolCall) -> Fault:
-    text = (made.raw_arguments or "")[:80]
-    message = f"the arguments of the call to {made.name!r} are not a JSON object: {text}"
-    return Fault(category="data", code=PROCESSING_ERROR, message=message)

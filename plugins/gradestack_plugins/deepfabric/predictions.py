@@ -12,7 +12,10 @@ import attrs
 
 from gradestack import JSON, Grade, Outcome, Sample, Status
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
+from gradestack_plugins.deepfabric.records import Truth
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native
+from gradestack_plugins.deepfabric.upstream import Seen
+from gradestack_plugins.deepfabric.versions import OLD, USUAL, Reading
 
 
 @attrs.frozen(kw_only=True)
@@ -21,6 +24,8 @@ class Prediction:
 
     sample_id: int
     query: str
+    available_tools: tuple[str, ...] | None = ()
+    """Names of the tools; None: the version that was followed does not write them."""
     expected_tool: str | None = None
     predicted_tool: str | None = None
     expected_parameters: Mapping[str, JSON] = attrs.field(factory=dict)
@@ -41,10 +46,13 @@ class Prediction:
 def prediction(sample: Sample, grade: Grade | None) -> Prediction:
     """Return the result record of a graded sample."""
     native = sample.native if isinstance(sample.native, Native) else Native(0)
-    expected = sample.expected.calls[0] if sample.expected.calls else None
-    text = sample.expected.text
     error = _error(sample, grade)
-    made = sample.calls[0] if sample.calls and error is None else None
+    reading = Reading.of(grade.metadata) if grade is not None and grade.metadata else USUAL
+    shown = _as_sampled(sample, native) if native.case is None else _as_seen(native.as_read(reading))
+    if error is not None:
+        shown |= {"predicted_tool": None, "predicted_parameters": {}, "predicted_answer": None}
+    if reading.version == OLD:
+        shown["available_tools"] = None
     skipped = grade is not None and grade.outcome is Outcome.SKIPPED
     parts: Mapping[str, float | None] = grade.parts if grade is not None else {}
     verdicts: list[bool | None] = [
@@ -53,13 +61,7 @@ def prediction(sample: Sample, grade: Grade | None) -> Prediction:
     ]
     return Prediction(
         sample_id=native.row,
-        query=sample.input if isinstance(sample.input, str) else "",
-        expected_tool=expected.name if expected is not None else None,
-        predicted_tool=made.name if made is not None and native.named else None,
-        expected_parameters=(expected.arguments or {}) if expected is not None else {},
-        predicted_parameters=(made.arguments or {}) if made is not None else {},
-        expected_answer=text if isinstance(text, str) else None,
-        predicted_answer=sample.text if error is None else None,
+        **shown,
         tool_selection_correct=verdicts[0],
         parameters_correct=verdicts[1],
         execution_valid=verdicts[2],
@@ -69,12 +71,47 @@ def prediction(sample: Sample, grade: Grade | None) -> Prediction:
     )
 
 
+def _as_sampled(sample: Sample, native: Native) -> dict[str, Any]:
+    """Return what was asked, expected and done in a sample as the document reads it."""
+    expected = sample.expected.calls[0] if sample.expected.calls else None
+    made = sample.calls[0] if sample.calls else None
+    text = sample.expected.text
+    return {
+        "query": sample.input if isinstance(sample.input, str) else "",
+        "available_tools": tuple(each.name for each in sample.tools or ()),
+        "expected_tool": expected.name if expected is not None else None,
+        "predicted_tool": made.name if made is not None and native.named else None,
+        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
+        "predicted_parameters": (made.arguments or {}) if made is not None else {},
+        "expected_answer": text if isinstance(text, str) else None,
+        "predicted_answer": sample.text,
+    }
+
+
+def _as_seen(seen: Seen | None) -> dict[str, Any]:
+    """Return the same as the program sees it."""
+    if seen is None:
+        return {"query": ""}
+    truth, said = seen.truth or Truth("", (), None), seen.responses
+    expected = truth.calls[0] if truth.calls else None
+    made = seen.calls[0] if seen.calls else None
+    return {
+        "query": truth.query,
+        "available_tools": seen.offered,
+        "expected_tool": expected.name if expected is not None else None,
+        "predicted_tool": made.name if made is not None else None,
+        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
+        "predicted_parameters": made.arguments if made is not None and isinstance(made.arguments, dict) else {},
+        "expected_answer": truth.answer,
+        "predicted_answer": said[-1].content if said else None,
+    }
+
+
 def _error(sample: Sample, grade: Grade | None) -> str | None:
+    """Return why a sample could not be processed: what its grade says, or without one the sample itself."""
     if sample.status is Status.MISSING:
         return NO_REPLY
-    if sample.status is Status.FAILED:
-        return sample.error.message if sample.error is not None else ""
-    fault = grade.fault if grade is not None else None
+    fault = grade.fault if grade is not None else sample.error
     return fault.message if fault is not None and fault.code != NO_SCORE else None
 
 
@@ -84,9 +121,11 @@ _WORDS: Final = {None: "null", True: "true", False: "false"}
 
 def written(record: Prediction) -> str:
     """Return a record as the original writes it inside ``predictions``: indented by two steps, in its key order."""
+    offered = record.available_tools
+    tools = "" if offered is None else f'      "available_tools": {render(offered, 3)},\n'
     return (
         f'    {{\n      "sample_id": {record.sample_id},\n'
-        f'      "query": {_text(record.query)},\n'
+        f'      "query": {_text(record.query)},\n{tools}'
         f'      "expected_tool": {render(record.expected_tool)},\n'
         f'      "predicted_tool": {render(record.predicted_tool)},\n'
         f'      "expected_parameters": {render(record.expected_parameters, 3)},\n'

@@ -43,7 +43,8 @@ class DeepFabricReader(RecordReader):
     ground truth stays on it. A line that is not JSON is a bad record. ``id`` (of the line, the record, or its metadata)
     names the sample, else its zero-based row does.
 
-    Profiles differ in how tools and replies are read: see ``convert`` and ``read_reply``.
+    ``upstream`` reads as version 4.13 does when it asks for one reply. A grader that follows another version, or grades
+    several turns, reads the record and its reply anew; a sample is failed where none of these readings works.
     """
 
     profile: Profile = "documented"

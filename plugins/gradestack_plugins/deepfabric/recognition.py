@@ -22,7 +22,7 @@ def looks_like(record: Any) -> float | None:
     """Return how much a line looks like one of this format; None where it neither does nor speaks against it.
 
     Joined lines count 0.95 (0.8 where the reply is none), records with a reply 0.9, records that say which call they
-    expect 0.7, replies that name their kind 0.6 and replies known by their keys 0.3.
+    expect 0.7, replies that name their kind or hold several turns 0.6 and replies known by their keys 0.3.
     """
     if isinstance(record, str) or record is None:
         return None
@@ -40,7 +40,7 @@ def looks_like(record: Any) -> float | None:
             return 0.9
         own = "tool_context" in record or "executions" in record
         return 0.7 if own else None if record.keys() <= _JOINED_KEYS | RECORD_KEYS else 0.0
-    if kind_of(record) is not None and isinstance(record.get("kind"), str):
+    if kind_of(record) is not None and (isinstance(record.get("kind"), str) or _has_turns(record)):
         return 0.6
     if replied or "tool_call" in record:
         return _REPLY
@@ -48,6 +48,14 @@ def looks_like(record: Any) -> float | None:
         # A lone message or error may be anyone's; more often than not it is no reply to a record.
         return _REPLY if _SPOKEN & record.keys() else None
     return 0.0
+
+
+def _has_turns(record: dict[str, Any]) -> bool:
+    """Return whether a line holds the replies of several turns, each an object (a list would be messages)."""
+    turns = record.get("turns")
+    if not isinstance(turns, list) or not record.keys() <= _JOIN_KEYS | {"turns"}:
+        return False
+    return all(isinstance(each, dict) and bool(_SPOKEN & each.keys()) for each in turns)
 
 
 def begins_like(text: bytes) -> float | None:

@@ -16,39 +16,38 @@ from gradestack import (
     Sample,
     Source,
     Status,
-    ToolSpec,
     replace,
 )
-from gradestack_plugins.deepfabric.records import RecordProblem, Truth, lenient_truth, strict_truth
-from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, read_reply
-from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
+from gradestack_plugins.deepfabric.lenient import lenient_truth
+from gradestack_plugins.deepfabric.records import RecordProblem, Truth, checked_calls, strict_truth
+from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, numbered, read_replies
+from gradestack_plugins.deepfabric.responses import Response, responses
+from gradestack_plugins.deepfabric.upstream import PROCESSING_ERROR, Case, Seen, check_prompt, see, tools_of
+from gradestack_plugins.deepfabric.versions import OLD, USUAL, Reading
 
 Validation = Literal["strict", "lenient"]
-PROCESSING_ERROR: Final = "processing_error"
-"""Fault code of samples that count as wrong because the record or the reply could not be processed."""
 NO_REPLY: Final = "no recorded reply"
+_OTHERS: Final = (Reading(OLD), Reading(most_turns=10))
 _REPLY_KEYS: Final = ("recorded", "response")
 _ENVELOPE_KEYS: Final = frozenset({"id", "model", "run", *_REPLY_KEYS})
 _SCALARS: Final = frozenset({str, int, float, bool})
 
 
 class Native(NamedTuple):
-    """What the exporter needs beyond the general fields of a sample."""
+    """What the family's grader and exporter need beyond the general fields of a sample."""
 
     row: int
     """Zero-based position of the record in its dataset."""
     named: bool = True
-    """False when the reply's call has no name at all."""
+    """False when the reply's call has no name at all (``documented``)."""
+    case: Case | None = None
+    """The record and its reply, for a version of the program to read (``upstream``)."""
+    seen: Seen | None = None
+    """What the newest version makes of them when it asks for one reply."""
 
-
-class Converted(NamedTuple):
-    """A ``tools`` list as specifications, or why it cannot be converted."""
-
-    specs: tuple[ToolSpec, ...]
-    problem: str | None
-    """Why the original fails on converting it."""
-    invalid: str | None
-    """Why the original refuses the record over it; then ``specs`` are those of the entries that are objects."""
+    def as_read(self, reading: Reading) -> Seen | None:
+        """Return what the program makes of the record and its reply; None where they are not kept."""
+        return self.seen if reading is USUAL or self.case is None else see(self.case, reading)
 
 
 class Entry(NamedTuple):
@@ -137,96 +136,88 @@ def build(
         validation: ``strict`` holds the record against every rule of the format.
         model: Model name where the entry has none.
     """
-    record, answer = entry.record, entry.reply
-    truth, converted, reply, fault = None, None, None, None
-    try:
-        if isinstance(record, dict) and isinstance(tools := record.get("tools"), list):
-            converted = _converted(tools, profile)
-        truth = _truth(record, converted, validation)
-        if answer is not ABSENT:
-            reply = _reply(record, answer, converted, profile, strict=validation == "strict")
-    except (RecordProblem, ReplyProblem) as problem:
-        category = "data" if isinstance(problem, RecordProblem) else "target"
-        fault = Fault(category=category, code=PROCESSING_ERROR, message=str(problem))
-    if answer is ABSENT:
+    case = Case(entry.record, entry.reply, validation == "lenient")
+    if profile == "upstream":
+        usual = see(case, USUAL)
+        seen = usual if usual.fault is None else _best(case, usual)
+        replies, native = _spoken(case, seen), Native(row, case=case, seen=usual)
+    else:
+        seen, replies = _documented(case)
+        native = Native(row, replies[0].named if replies else True)
+    fault, truth, missing = seen.fault, seen.truth, entry.reply is ABSENT
+    if missing:
         fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
-    known = truth is not None
+    record = entry.record if truth is not None else {}
     return Sample(
         id=entry.id if entry.id is not None else str(row),
         model=entry.model or model,
         run=entry.run,
         input=truth.query if truth is not None else None,
-        turns=(_conversation(record, reply),) if reply is not None else (),
-        calls=reply.calls if reply is not None else None,
-        text=reply.content if reply is not None else None,
-        tools=converted.specs if converted is not None and known and not converted.problem else None,
+        turns=(_conversation(record, replies),) if replies else (),
+        calls=tuple(call for each in replies for call in each.calls) if replies else None,
+        text=replies[-1].content if replies else None,
+        tools=seen.tools,
         expected=Expectation(calls=tuple(map(ExpectedCall.of, truth.calls)), text=truth.answer)
         if truth is not None
         else _NOTHING_EXPECTED,
-        status=Status.OK if fault is None else Status.MISSING if answer is ABSENT else Status.FAILED,
+        status=Status.OK if fault is None else Status.MISSING if missing else Status.FAILED,
         error=fault,
-        facets=_facets(record.get("metadata")) if known else {},
+        facets=_facets(record.get("metadata")),
         source=source if entry.number is None else replace(source, id=entry.number),
-        native=Native(row, reply.named if reply is not None else True),
+        native=native,
     )
 
 
 _NOTHING_EXPECTED: Final = Expectation()
 
 
-def _converted(raw: list[Any], profile: Profile) -> Converted:
-    entries = [entry for entry in raw if isinstance(entry, dict)]
-    invalid = "tools: every entry must be an object" if len(entries) < len(raw) else None
-    try:
-        return Converted(convert(entries, profile), None, invalid)
-    except SchemaProblem as error:
-        return Converted((), str(error), invalid)
+def _best(case: Case, usual: Seen) -> Seen:
+    """Return the first reading without an error, where there is one: which of them counts is for the grader to say."""
+    others = (see(case, reading) for reading in _OTHERS)
+    return next((seen for seen in others if seen.fault is None), usual)
 
 
-def _reply(
-    record: dict[str, Any], answer: JSON, converted: Converted | None, profile: Profile, *, strict: bool
-) -> Reply:
-    """Return the reply, after what the original does before asking the model, and before what it does afterwards."""
-    late = _check_prompt(record, converted, profile) if strict else None
-    reply = read_reply(answer, profile, with_tools=converted is not None and bool(converted.specs))
-    if late is not None:
-        raise RecordProblem(late)
-    return reply
+def _spoken(case: Case, seen: Seen) -> tuple[Reply, ...]:
+    """Return every recorded reply of a case without an error, those that were not looked at too."""
+    if seen.fault is not None or case.reply is ABSENT:
+        return ()
+    found = list(seen.responses)
+    if isinstance(case.reply, dict) and kind_of(case.reply) == "turns":
+        found = []
+        try:
+            found += responses(case.reply, USUAL, with_tools=bool(seen.tools))
+        except ReplyProblem:
+            found = found or list(seen.responses)
+    return numbered(_as_reply(each) for each in found)
 
 
-def _truth(record: JSON, converted: Converted | None, validation: Validation) -> Truth:
-    if validation == "lenient":
-        return lenient_truth(record)
-    truth = strict_truth(record)
-    if converted is not None:
-        if converted.invalid:
-            raise RecordProblem(converted.invalid)
-        if converted.problem and truth.calls:
-            raise RecordProblem(converted.problem)
-    return truth
+def _as_reply(response: Response) -> Reply:
+    made = response.calls or (() if response.call is None else (response.call,))
+    return Reply(response.content, tuple(each.made() for each in made))
 
 
-def _check_prompt(record: Mapping[str, Any], converted: Converted | None, profile: Profile) -> str | None:
-    """Check what is sent to the model: the messages before the first assistant message, and the tools.
-
-    Returns:
-        A problem that shows only after the model has answered, so that a failing inference comes first.
-
-    Raises:
-        RecordProblem: A problem that shows before the model is asked.
-    """
+def _documented(case: Case) -> tuple[Seen, tuple[Reply, ...]]:
+    """Return what a case says by the document's rules."""
+    record = case.record
+    tools, _ = tools_of(record, "documented")
+    truth: Truth | None = None
+    fault: Fault | None = None
+    replies: tuple[Reply, ...] = ()
     late = None
-    for message in record["messages"]:
-        if message["role"] == "assistant":
-            break
-        if "content" not in message:
-            msg = "'content'" if profile == "upstream" else f"a {message['role']} message of the prompt has no content"
-            raise RecordProblem(msg)
-        if message["content"] is None:
-            late = f"a {message['role']} message of the prompt has null content"
-    if converted is not None and converted.problem:
-        raise RecordProblem(converted.problem)
-    return late
+    try:
+        if case.lenient:
+            truth = lenient_truth(record)
+        else:
+            truth = strict_truth(record, checked_calls(record, "documented"), "documented")
+            late = check_prompt(record, None, "documented")
+        if case.reply is not ABSENT:
+            replies = read_replies(case.reply)
+    except (RecordProblem, ReplyProblem) as problem:
+        category = "data" if isinstance(problem, RecordProblem) else "target"
+        fault = Fault(category=category, code=PROCESSING_ERROR, message=str(problem))
+    if fault is None and late is not None:
+        fault, replies = Fault(category="data", code=PROCESSING_ERROR, message=late), ()
+    return Seen(truth, tools if truth is not None else None, (), (), fault), replies
 
 
 def _facets(metadata: JSON) -> dict[str, JSON]:
@@ -238,8 +229,8 @@ def _facets(metadata: JSON) -> dict[str, JSON]:
     return kept
 
 
-def _conversation(record: Mapping[str, Any], reply: Reply) -> tuple[Message, ...]:
-    """Return the prompt and the recorded reply; the record's own assistant messages are the reference, not the run."""
+def _conversation(record: Mapping[str, Any], replies: tuple[Reply, ...]) -> tuple[Message, ...]:
+    """Return the prompt and the replies; the record's own assistant messages are the reference, not the run."""
     spoken = []
     messages = record.get("messages")
     for message in messages if isinstance(messages, list) else ():
@@ -247,5 +238,5 @@ def _conversation(record: Mapping[str, Any], reply: Reply) -> tuple[Message, ...
         if role == "assistant":
             break
         spoken.append(Message(role=role if isinstance(role, str) else "", content=message.get("content")))
-    spoken.append(Message(role="assistant", content=reply.content, tool_calls=reply.calls))
+    spoken += [Message(role="assistant", content=each.content, tool_calls=each.calls) for each in replies]
     return tuple(spoken)

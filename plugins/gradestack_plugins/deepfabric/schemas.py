@@ -13,7 +13,8 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from gradestack import JSON, Profile, ToolSpec
+from gradestack import JSON, ToolSpec
+from gradestack_plugins.deepfabric.versions import OLD, Rules, Version
 from gradestack_plugins.readers import chat
 
 OWN_OF_JSON: Final = {
@@ -41,6 +42,11 @@ _JSON_CLASSES: Final = frozenset({str, int, float, bool, list, dict, type(None)}
 
 class SchemaProblem(ValueError):
     """A tool schema the original cannot convert; it makes the whole sample a processing error."""
+
+    def __init__(self, message: str, *, stops: bool = False) -> None:
+        super().__init__(message)
+        self.stops = stops
+        """Whether the newest program stops on it instead of counting it."""
 
 
 @attrs.frozen
@@ -76,26 +82,29 @@ def fits(accepted: frozenset[type], value: JSON) -> bool:
     return kind not in _JSON_CLASSES and isinstance(value, tuple(accepted))
 
 
-def signature(parameters: Mapping[str, JSON] | None, profile: Profile) -> Signature:
-    """Return what a profile checks of a tool's JSON Schema.
+def signature(parameters: Mapping[str, JSON] | None, rules: Rules) -> Signature:
+    """Return what is checked of a tool's JSON Schema.
 
     Args:
         parameters: The tool's JSON Schema; None is "takes no parameters".
-        profile: ``upstream`` reads a missing or unknown type as ``str``, forgets required names without a property and
-            drops null properties. ``documented`` leaves an undeclared or unknown type unchecked, understands lists of
-            types (null passes only where ``null`` is listed) and keeps every required name.
+        rules: A version of the program reads a missing or unknown type as ``str``, forgets required names without a
+            property and drops null properties; from 4.5 on, null ``properties`` and ``required`` are none.
+            ``documented`` leaves an undeclared or unknown type unchecked, understands lists of types (null passes only
+            where ``null`` is listed) and keeps every required name.
 
     Raises:
-        SchemaProblem: ``upstream`` only: a schema the original fails on.
+        SchemaProblem: A schema that version of the program fails on.
     """
-    return _upstream(parameters) if profile == "upstream" else _documented(parameters)
+    return _documented(parameters) if rules == "documented" else _upstream(parameters, rules)
 
 
-def _upstream(parameters: Mapping[str, JSON] | None) -> Signature:
+def _upstream(parameters: Mapping[str, JSON] | None, version: Version) -> Signature:
     schema: Any = parameters  # whatever it is, it fails below with the words the original fails with
     try:
-        properties = schema.get("properties", {})
-        listed = set(schema.get("required", []))
+        properties, listed = schema.get("properties", {}), schema.get("required", [])
+        if version != OLD:
+            properties, listed = properties or {}, listed or []
+        listed = set(listed)
         classes: dict[str, frozenset[type] | None] = {}
         words: dict[str, str] = {}
         required = []
@@ -110,7 +119,7 @@ def _upstream(parameters: Mapping[str, JSON] | None) -> Signature:
             if name in listed:
                 required.append(name)
     except (AttributeError, TypeError) as error:
-        raise SchemaProblem(str(error)) from error
+        raise SchemaProblem(str(error), stops=isinstance(error, TypeError)) from error
     return Signature(tuple(required), classes, words, schema)
 
 
@@ -154,8 +163,8 @@ class _Known:
 
     spec: ToolSpec
     signature: Signature | None
-    problem: str | None = None
-    """Why it cannot be converted (``upstream`` only)."""
+    problem: SchemaProblem | None = None
+    """Why it cannot be converted by a version of the program."""
 
 
 _MOST_TOOLS = 4096
@@ -163,62 +172,62 @@ _LARGEST_TOOL = 8 * 1024
 """Bytes of a tool that is shared: all that are held have a bound."""
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
-_known: dict[Profile, dict[int, _Known]] = {"documented": {}, "upstream": {}}
+_known: dict[Rules, dict[int, _Known]] = {"documented": {}, "4.13": {}, "4.3": {}}
 
 
-def _look_up(spec: ToolSpec, profile: Profile) -> _Known:
+def _look_up(spec: ToolSpec, rules: Rules) -> _Known:
     """Return what is known of a tool, worked out once per tool object and not anew for every sample.
 
     Readers share one object among all samples with the same tool, so that looking it up by identity suffices. The entry
     holds the object, so an identity cannot be taken over by another one.
     """
-    tools = _known[profile]
+    tools = _known[rules]
     found = tools.get(id(spec))
     if found is not None and found.spec is spec:
         return found
     try:
-        found = _Known(spec, signature(spec.parameters or {}, profile))
+        found = _Known(spec, signature(spec.parameters or {}, rules))
     except SchemaProblem as error:
-        found = _Known(spec, None, str(error))
+        found = _Known(spec, None, error)
     if len(tools) >= _MOST_TOOLS:
         tools.clear()
     tools[id(spec)] = found
     return found
 
 
-def find(specs: tuple[ToolSpec, ...], name: str, profile: Profile) -> Signature | None:
+def find(specs: tuple[ToolSpec, ...], name: str, rules: Rules) -> Signature | None:
     """Return the signature of the first tool of that name, None when there is none."""
     for spec in specs:
         if spec.name == name:
-            return _look_up(spec, profile).signature
+            return _look_up(spec, rules).signature
     return None
 
 
-def conversion_problem(specs: tuple[ToolSpec, ...]) -> str | None:
-    """Return why the original cannot convert a snapshot of tools, None when it can (``upstream``)."""
+def conversion_problem(specs: tuple[ToolSpec, ...], version: Version) -> SchemaProblem | None:
+    """Return why a version of the program cannot convert a snapshot of tools, None when it can."""
     for spec in specs:
-        problem = _look_up(spec, "upstream").problem
+        problem = _look_up(spec, version).problem
         if problem is not None:
             return problem
     return None
 
 
-def convert(raw: Sequence[Mapping[str, JSON]], profile: Profile) -> tuple[ToolSpec, ...]:
+def convert(raw: Sequence[Mapping[str, JSON]], rules: Rules) -> tuple[ToolSpec, ...]:
     """Return a record's ``tools`` as tool specifications; records with the same tool share one object.
 
     Args:
         raw: The entries as recorded, each an object.
-        profile: ``upstream`` understands the OpenAI form only: an entry of the own form becomes a nameless tool
-            without parameters, which no call can match. ``documented`` understands both forms (and an OpenAI function
-            without its wrapper) and leaves out entries without a name.
+        rules: The program understands the OpenAI form only: an entry of the own form becomes a nameless tool without
+            parameters, which no call can match. ``documented`` understands both forms (and an OpenAI function without
+            its wrapper) and leaves out entries without a name.
 
     Raises:
-        SchemaProblem: ``upstream`` only: an entry the original fails on.
+        SchemaProblem: An entry that version of the program fails on.
     """
-    return tuple(spec for entry in raw if (spec := _shared(entry, profile)) is not None)
+    return tuple(spec for entry in raw if (spec := _shared(entry, rules)) is not None)
 
 
-def _shared(entry: Mapping[str, JSON], profile: Profile) -> ToolSpec | None:
+def _shared(entry: Mapping[str, JSON], rules: Rules) -> ToolSpec | None:
     """Return a tool; one of the same content met before is the same object again, and is not made again.
 
     Content is compared as MessagePack, which unlike ``==`` tells true from 1 and 1.0.
@@ -226,32 +235,32 @@ def _shared(entry: Mapping[str, JSON], profile: Profile) -> ToolSpec | None:
     try:
         packed = _pack(entry)
         if len(packed) <= _LARGEST_TOOL:
-            return _held(packed, profile)
+            return _held(packed, rules)
     except (ValueError, OverflowError, RecursionError):  # lone surrogates, huge integers, deep nesting
         pass
-    return _spec(entry, profile)
+    return _spec(entry, rules)
 
 
 @lru_cache(_MOST_TOOLS)
-def _held(packed: bytes, profile: Profile) -> ToolSpec | None:
-    return _spec(_unpack(packed), profile)
+def _held(packed: bytes, rules: Rules) -> ToolSpec | None:
+    return _spec(_unpack(packed), rules)
 
 
-def _spec(entry: Mapping[str, JSON], profile: Profile) -> ToolSpec | None:
-    if profile == "upstream":
-        return _upstream_spec(entry)
+def _spec(entry: Mapping[str, JSON], rules: Rules) -> ToolSpec | None:
+    if rules != "documented":
+        return _upstream_spec(entry, rules)
     spec = chat.tool_spec(entry)
     return spec if spec is not None and spec.name else None
 
 
-def _upstream_spec(entry: Mapping[str, Any]) -> ToolSpec:
+def _upstream_spec(entry: Mapping[str, Any], version: Version) -> ToolSpec:
     try:
         function = entry.get("function", {})
         name, description = function.get("name", ""), function.get("description", "")
         parameters = function.get("parameters", {})
     except AttributeError as error:
         raise SchemaProblem(str(error)) from error
-    signature(parameters, "upstream")
+    signature(parameters, version)
     for what, text in (("name", name), ("description", description)):
         if not isinstance(text, str):
             msg = f"the {what} of a tool must be text, got {json.dumps(text)[:80]}"

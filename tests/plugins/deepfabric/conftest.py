@@ -52,7 +52,9 @@ def make_sample(record: Any, reply: Any, profile: str = "documented", **options:
 
 
 def make_grade(record: Any, reply: Any, profile: str = "documented", **options: Any) -> Any:
-    """Return the grade of a record and its reply."""
+    """Return the grade of a record and its reply; ``4.3`` and ``4.13`` are versions of ``upstream``."""
+    if profile in ("4.3", "4.13"):
+        profile, options = "upstream", {"upstream_version": profile, **options}
     return DeepFabric(profile=profile, **options).grade(make_sample(record, reply, profile))
 
 

@@ -172,6 +172,7 @@ def test_interpretation_advises_on_low_rates_only(df, grades):
         "tool_selection_accuracy",
         "parameter_accuracy",
         "execution_success_rate",
+        "processing_errors",
     ]
     fine = df.fold(DeepFabricMetrics(), [found[0], found[0], found[0], found[3]])["interpretation"]
     assert fine["band"] == "good"

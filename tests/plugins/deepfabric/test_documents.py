@@ -111,7 +111,7 @@ def test_the_example_suite(tmp_path):
     """The suite runs and passes its gate, and options are reached from the command line."""
     code, output = run_cli("run", EXAMPLE / "suite.yaml", "-o", tmp_path / "one")
     assert code == 0, output
-    weights = "graders.tools.weights={tool_selection: 0, execution_success: 1}"
+    weights = "graders.tools.weights={tool_selection: 0, response_quality: 1}"
     code, output = run_cli("run", EXAMPLE / "suite.yaml", "-o", tmp_path / "two", "--set", weights)
     assert code == 1, output
     bad = "graders.tools.weights={tool_selection: 2}"

@@ -50,7 +50,7 @@ def test_files_and_lines_give_the_same(df, tmp_path, profile):
     assert [result.predictions for result in found] == [found[0].predictions] * 4
     assert found[0].metrics.processing_errors == 2
     assert found[0].metrics.samples_missing == 1
-    assert [p.state for p in found[0].predictions] == ["graded"] * 4 + ["missing"]
+    assert [p.state for p in found[0].predictions] == ["graded"] * 3 + ["failed", "missing"]
 
 
 def test_options_reach_the_grader(df):

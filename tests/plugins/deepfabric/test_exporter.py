@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradestack
-from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source, replace
+from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Key, Outcome, Shard, Source, replace
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
@@ -34,6 +34,9 @@ WHOLE = """{
     {
       "sample_id": 0,
       "query": "q\\u0001é/\\"\\\\",
+      "available_tools": [
+        "f"
+      ],
       "expected_tool": "f",
       "predicted_tool": "f",
       "expected_parameters": {
@@ -60,6 +63,7 @@ WHOLE = """{
     {
       "sample_id": 1,
       "query": "",
+      "available_tools": [],
       "expected_tool": null,
       "predicted_tool": null,
       "expected_parameters": {},
@@ -76,7 +80,7 @@ WHOLE = """{
   "config": {
     "dataset_path": "",
     "output_path": null,
-    "model_path": null,
+    "model": null,
     "inference_config": null,
     "batch_size": 1,
     "max_samples": null,
@@ -88,7 +92,9 @@ WHOLE = """{
     "reporters": [
       "file"
     ],
-    "cloud_api_key": null
+    "cloud_api_key": null,
+    "multi_turn": false,
+    "max_turns": 10
   }
 }"""
 
@@ -107,10 +113,22 @@ def test_the_whole_file(lines):
     assert evaluate(lines, profile="upstream").to_json() == WHOLE
 
 
+def test_the_older_version_has_its_own_keys(lines):
+    """4.3 knows neither available_tools nor several turns, and calls the model by another name."""
+    text = evaluate(lines, profile="upstream", upstream_version="4.3").to_json()
+    old, new = json.loads(text), json.loads(WHOLE)
+    for record in new["predictions"]:
+        del record["available_tools"]
+    assert old["predictions"] == new["predictions"]
+    assert [list(record) for record in old["predictions"]] == [list(record) for record in new["predictions"]]
+    names = ["model_path" if name == "model" else name for name in new["config"]]
+    assert list(old["config"]) == names[:-2]
+
+
 def test_documented_adds_its_options_to_the_config(lines):
     """The documented profile says in the configuration what the original's cannot say."""
     config = json.loads(evaluate(lines, weights={"tool_selection": 2}, normalize=True).to_json())["config"]
-    assert list(config)[:11] == list(json.loads(WHOLE)["config"])
+    assert list(config)[:13] == list(json.loads(WHOLE)["config"])
     assert config["profile"] == "documented"
     assert config["metric_weights"] == {"tool_selection": 2}
     assert config["weights_in_effect"]["tool_selection"] == 1.0
@@ -176,7 +194,7 @@ def summary_of(grader, grades, shown="in.jsonl"):
     aggregator = DeepFabricMetrics(profile=grader.profile)
     state = aggregator.start()
     for grade in grades:
-        state = aggregator.add(state, None, grade)
+        state = aggregator.add(state, Key(id="s"), grade)
     states = {str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome}
     part = GraderSummary(key="tools", grader=grader, states=states, aggregates={"deepfabric": aggregator.finish(state)})
     given = Input(path=None, name="in", shown=shown)
@@ -272,7 +290,9 @@ def test_nameless_calls_and_kept_answers(df):
     grade = DeepFabric(profile="upstream", weights={"tool_selection": math.nan}).grade(sample)
     found = prediction(sample, grade)
     assert (found.predicted_tool, found.predicted_parameters) == (None, {"a": 1})
-    assert (found.parameters_correct, found.error) == (True, None)
+    assert (found.parameters_correct, found.error) == (False, None)
+    old = DeepFabric(profile="upstream", weights={"tool_selection": math.nan}, upstream_version="4.3").grade(sample)
+    assert prediction(sample, old).parameters_correct is True
 
 
 def test_parameters_too_deep_to_write_are_left_out(df):

@@ -35,7 +35,7 @@ SITUATIONS = [
     ("invented tool, equal arguments", ("f", {"a": "X"}), ("zz", {"a": " x"}), (0, 0, 0), (0, 1, 0)),
     ("invented tool, other arguments", ("f", {"a": "x"}), ("zz", {"a": "y"}), (0, 0, 0), (0, 0, 0)),
     ("no call, arguments expected", ("f", {"a": "x"}), None, (0, 0, 0), (0, 0, 0)),
-    ("no call, no arguments expected", ("h", {}), None, (0, 0, 0), (0, 1, 0)),
+    ("no call, no arguments expected", ("h", {}), None, (0, 0, 0), (0, 0, 0)),
     ("required arguments missing, none expected", ("f", {}), ("f", {}), (1, 0, 0), (1, 1, 1)),
     ("required arguments missing, some expected", ("f", {"a": "x"}), ("f", {}), (1, 0, 0), (1, 0, 0)),
     ("no arguments expected, some made", ("f", {}), ("f", {"a": "x"}), (1, 1, 1), (1, 1, 1)),
@@ -128,9 +128,9 @@ def test_a_number_too_large_to_compare_is_a_processing_error(df):
 
 @PROFILES
 def test_errors_are_graded_wrong_and_counted(df, tools, profile):
-    """A processing error has all parts wrong, score 0, its fault, and is no processed sample."""
+    """A processing error is a failed grade with all parts wrong and its fault, and is no processed sample."""
     grade = df.grade(df.record(("f", {"a": "x"}), tools), {"kind": "exception", "message": ""}, profile)
-    assert (grade.outcome, grade.score, grade.passed) == (Outcome.GRADED, 0.0, False)
+    assert (grade.outcome, grade.score, grade.passed) == (Outcome.FAILED, None, None)
     assert df.verdict(grade) == (0, 0, 0)
     assert grade.counts == {**dict.fromkeys(grade.counts, 0), "errors": 1}
     assert (grade.fault.message, grade.gold, grade.label) == ("", "f", None)
@@ -225,7 +225,7 @@ def test_failed_runs_of_other_formats(df, profile):
     """A run that ended in an error is wrong in all parts, with its own fault."""
     fault = Fault(category="target", code="timeout", message="too slow")
     grade = DeepFabric(profile=profile).grade(foreign(status=Status.FAILED, error=fault, calls=None))
-    assert (grade.score, grade.fault, grade.counts["errors"]) == (0.0, fault, 1)
+    assert (grade.outcome, grade.score, grade.fault, grade.counts["errors"]) == (Outcome.FAILED, None, fault, 1)
     assert DeepFabric(profile=profile).grade(foreign(status=Status.FAILED)).fault.code == "failed_run"
 
 
@@ -235,7 +235,7 @@ def test_undecoded_arguments_of_other_formats(profile):
     broken = ToolCall(name="f", arguments=None, raw_arguments="{bad")
     for expected in (Expectation(calls=(CALL,)), Expectation(calls=())):
         grade = DeepFabric(profile=profile).grade(foreign(calls=(broken,), expected=expected))
-        assert (grade.score, grade.fault.code) == (0.0, "processing_error")
+        assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "processing_error")
         assert "{bad" in grade.fault.message
 
 
@@ -245,7 +245,7 @@ def test_undecoded_expected_arguments_of_other_formats(df, raw):
     expected = Expectation(calls=(ToolCall(name=CALL.name, arguments=None, raw_arguments=raw),))
     for calls in ((CALL,), (ToolCall(name=CALL.name, arguments={}),), ()):
         grade = DeepFabric(profile="upstream").grade(foreign(calls=calls, expected=expected))
-        assert (grade.score, grade.fault.code, df.verdict(grade)) == (0.0, "processing_error", (0, 0, 0))
+        assert (grade.score, grade.fault.code, df.verdict(grade)) == (None, "processing_error", (0, 0, 0))
         assert raw in grade.fault.message
     assert df.verdict(DeepFabric().grade(foreign(expected=expected))) == (1, 1, 1)
 
@@ -274,7 +274,10 @@ def test_schemas_upstream_fails_on_are_errors_for_other_formats_too():
     """Upstream converts the whole snapshot, so that one broken schema makes an error of the sample."""
     broken = (*SPECS, ToolSpec(name="x", parameters={"properties": {"a": {"type": ["string"]}}}))
     grade = DeepFabric(profile="upstream").grade(foreign(tools=broken))
-    assert (grade.score, grade.fault.message) == (0.0, "unhashable type: 'list'")
+    assert (grade.outcome, grade.fault.message) == (Outcome.FAILED, "unhashable type: 'list'")
+    assert grade.fault.code == "run_stops"
+    old = DeepFabric(profile="upstream", upstream_version="4.3").grade(foreign(tools=broken))
+    assert old.fault.code == "processing_error"
     assert DeepFabric().grade(foreign(tools=broken)).score == 1.0
 
 

@@ -14,6 +14,7 @@ from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert
+from gradestack_plugins.deepfabric.upstream import ERRORS
 
 pytestmark = pytest.mark.proof
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
@@ -58,7 +59,9 @@ def independent(profile, expected, made, tools):
         return (right,) * 3
     name, given_arguments = made if made is not None else (None, {})
     schema = by_name.get(name)
-    if profile == "upstream" and not expected[1] and not given_arguments:
+    if made is None:
+        fine = False
+    elif profile == "upstream" and not expected[1] and not given_arguments:
         fine = True
     elif schema is not None:
         fine = all(key in given_arguments for key in schema["required"]) and all(
@@ -88,7 +91,12 @@ def sample_of(expected, made, tools, profile):
     def call(pair):
         return () if pair is None else (ToolCall(name=pair[0], arguments=pair[1]),)
 
-    return Sample(id="s", calls=call(made), expected=Expectation(calls=call(expected)), tools=convert(tools, profile))
+    return Sample(
+        id="s",
+        calls=call(made),
+        expected=Expectation(calls=call(expected)),
+        tools=convert(tools, "4.13" if profile == "upstream" else profile),
+    )
 
 
 @PROFILES
@@ -147,13 +155,21 @@ def test_strict_options_never_gain(expected, made, tools):
 WILD_KEYS = (
     *("messages", "role", "content", "tool_context", "executions", "function_name", "arguments", "tools", "function"),
     *("name", "parameters", "properties", "type", "required", "tool_call", "tool_calls", "kind", "text", "metadata"),
-    *("sample", "recorded", "id"),
+    *("sample", "recorded", "id", "turns", "content", "conversation_type", "available_tools", "agent_mode"),
 )
 wild = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WILD_KEYS), inner, max_size=4),
     max_leaves=20,
 )
+
+
+def graders_of(profile):
+    """Return graders that read records and replies in every way the profile has."""
+    options = [{}, {"multi_turn": True}]
+    if profile == "upstream":
+        options += [{"upstream_version": "4.3"}, {"tool_call_parser": "llama", "multi_turn": True, "max_turns": 1}]
+    return [DeepFabric(profile=profile, **each) for each in options]
 
 
 @PROFILES
@@ -163,10 +179,12 @@ wild = st.recursive(
 def test_hostile_lines_never_raise(profile, validation, line):
     """Whatever a line holds, it gives a sample that can be graded and written, or a missing one."""
     sample = build(split_entry(line), row=0, source=Source(file="x"), profile=profile, validation=validation)
-    grade = DeepFabric(profile=profile).grade(sample)
-    assert grade.outcome in (Outcome.GRADED, Outcome.SKIPPED)
-    text = evaluate([line], profile=profile, validation=validation).to_json()
-    json.loads(text.encode("utf-8"))
+    for grader in graders_of(profile):
+        grade = grader.grade(sample)
+        assert grade.outcome is not Outcome.MISSING
+        assert grade.outcome is not Outcome.FAILED or grade.fault.code in {*ERRORS, "missing_reply"}
+        text = evaluate([line], validation=validation, grader=grader).to_json()
+        json.loads(text.encode("utf-8"))
 
 
 @PROFILES
@@ -176,8 +194,9 @@ def test_hostile_replies_and_tools_never_raise(profile, record, reply, tools):
     """Odd tools and replies on a sound record are graded, as wrong at worst, and counted."""
     execution = {"function_name": "f", "arguments": '{"a": 1}', "reasoning": "r", "result": "x"}
     line = {"sample": {**record, "tools": tools, "tool_context": {"executions": [execution]}}, "recorded": reply}
-    results = evaluate([line], profile=profile)
-    metrics = results.metrics
-    assert metrics.samples_evaluated + metrics.samples_skipped == 1
-    assert metrics.samples_processed + metrics.processing_errors == metrics.samples_evaluated
-    json.loads(results.to_json().encode("utf-8"))
+    for grader in graders_of(profile):
+        results = evaluate([line], grader=grader)
+        metrics = results.metrics
+        assert metrics.samples_evaluated + metrics.samples_skipped == 1
+        assert metrics.samples_processed + metrics.processing_errors == metrics.samples_evaluated
+        json.loads(results.to_json().encode("utf-8"))

@@ -5,13 +5,26 @@ import enum
 
 import pytest
 
-from gradestack import Status
+from gradestack import Outcome, Status
+from gradestack.jsonio import compact
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.records import NO_QUERY, RecordProblem, lenient_truth, looks_like_call, strict_truth
+from gradestack_plugins.deepfabric.lenient import lenient_truth
+from gradestack_plugins.deepfabric.records import (
+    NO_QUERY,
+    RecordProblem,
+    RunStops,
+    checked_calls,
+    looks_like_call,
+    strict_truth,
+)
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 CALL = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 STEP = {"step_number": 1, "thought": "t"}
+
+
+def truth_of(record, rules="documented"):
+    return strict_truth(record, checked_calls(record, rules), rules)
 
 
 @pytest.fixture
@@ -108,7 +121,9 @@ BROKEN = [
     (("reasoning",), {"style": "freetext", "content": [STEP]}),
     (("reasoning",), {"style": "freetext", "content": "t", "more": 1}),
     (("tool_context",), []),
-    (("tool_context", "available_tools"), []),
+    (("tool_context", "available_tools"), [1]),
+    (("tool_context", "available_tools"), {}),
+    (("tool_context", "tools"), []),
     (("tool_context", "executions"), None),
     ((*EXECUTION[:2], 0), "x"),
     ((*EXECUTION, "more"), 1),
@@ -127,6 +142,7 @@ BROKEN = [
     (("tools",), ["f"]),
     (("agent_context",), "x"),
     (("agent_context", "mode"), "x"),
+    (("agent_context", "mode"), None),
     (("agent_context", "planning_trace"), 1),
     (("agent_context", "more"), 1),
     (("tool_context",), DROP),  # agent_context needs it
@@ -187,10 +203,10 @@ def test_query_comes_from_the_first_user_message_else_the_question():
     """The first user message asks; without any the question does; without both there is an error with known words."""
     system = {"role": "system", "content": "s"}
     users = [{"role": "user", "content": "one"}, {"role": "user", "content": "two"}]
-    assert strict_truth({"messages": [system, *users], "question": "other"}).query == "one"
-    assert strict_truth({"messages": [system], "question": "asked"}).query == "asked"
-    with pytest.raises(RecordProblem, match=f"^{NO_QUERY}$"):
-        strict_truth({"messages": [system]})
+    assert truth_of({"messages": [system, *users], "question": "other"}).query == "one"
+    assert truth_of({"messages": [system], "question": "asked"}).query == "asked"
+    with pytest.raises(RunStops, match=f"^{NO_QUERY}$"):
+        truth_of({"messages": [system]})
 
 
 def test_the_first_execution_is_the_expected_call(df):
@@ -198,8 +214,11 @@ def test_the_first_execution_is_the_expected_call(df):
     record = df.record(("f", {"a": 1}))
     record["tool_context"]["executions"].append(df.execution("g", "[1]"))
     record["messages"].append({"role": "assistant", "content": "x", "tool_calls": [CALL]})
-    calls = strict_truth(record).calls
-    assert [(call.name, call.arguments) for call in calls] == [("f", {"a": 1}), ("g", None)]
+    for rules in ("documented", "4.3"):
+        calls = truth_of(record, rules).calls
+        assert [(call.name, call.arguments) for call in calls] == [("f", {"a": 1}), ("g", None)]
+    with pytest.raises(RecordProblem, match="must hold a JSON object"):
+        truth_of(record, "4.13")
 
 
 @pytest.mark.parametrize("context", [None, {}, {"executions": []}])
@@ -220,25 +239,25 @@ def test_the_expected_answer(df, fields, with_tools, answer):
     """final_answer wins; with tools, the last assistant message that is no call; else the last one."""
     record = df.record(("f", {}) if with_tools else None, **fields)
     record["messages"] += [{"role": "assistant", "content": text} for text in ("plain", "f(x) it is")]
-    assert strict_truth(record).answer == answer
+    assert truth_of(record).answer == answer
 
 
 def test_when_all_messages_look_like_calls_the_last_one_is_the_answer(df):
     """There is always an answer when an assistant has spoken, and none when it has not."""
     record = df.record(("f", {}))
-    assert strict_truth(record).answer is None
+    assert truth_of(record).answer is None
     record["messages"] += [{"role": "assistant", "content": text} for text in ("f(1)", "f(2)")]
-    assert strict_truth(record).answer == "f(2)"
+    assert truth_of(record).answer == "f(2)"
 
 
 def test_null_content_in_a_scanned_message_is_an_error(df):
     """Looking for the answer fails on null content, but only with tools and without final_answer."""
     record = df.record(("f", {}))
     record["messages"].append({"role": "assistant", "content": None})
-    with pytest.raises(RecordProblem, match="argument of type 'NoneType' is not iterable"):
-        strict_truth(record)
-    assert strict_truth({**record, "final_answer": "x"}).answer == "x"
-    assert strict_truth({**record, "tool_context": None}).answer is None
+    with pytest.raises(RunStops, match="argument of type 'NoneType' is not iterable"):
+        truth_of(record)
+    assert truth_of({**record, "final_answer": "x"}).answer == "x"
+    assert truth_of({**record, "tool_context": None}).answer is None
 
 
 CALLS = [
@@ -265,10 +284,13 @@ def test_prompt_messages_need_text(df, profile, message):
     record = df.record(("f", {"a": 1}))
     record["messages"].insert(0, message)
     sample = df.sample(record, df.reply(("f", {})), profile)
-    assert sample.status is Status.FAILED
+    grade = DeepFabric(profile=profile).grade(sample)
+    assert (grade.outcome, grade.fault.code) == (Outcome.FAILED, "processing_error")
     assert (sample.input, sample.expected.calls[0].name) == ("the query", "f")
-    if "content" not in message and profile == "upstream":
-        assert sample.error.message == "'content'"
+    if profile == "upstream":
+        lacking = "content" not in message
+        assert sample.status is (Status.FAILED if lacking else Status.OK)  # several turns take null content
+        assert grade.fault.message == "'content'" or not lacking
     late = df.record(("f", {"a": 1}), final_answer="x")
     late["messages"] += [{"role": "assistant", "content": "x"}, message]
     assert df.sample(late, df.reply(("f", {})), profile).status is Status.OK
@@ -318,7 +340,10 @@ def test_lenient_validation_keeps_the_usable_tools(df, profile):
         sample = df.sample(record, df.reply(("f", arguments)), profile, validation="lenient")
         assert df.verdict(DeepFabric(profile=profile).grade(sample)) == (1, right, right)
     sample = df.sample(record, df.reply(("f", {"a": 2})), profile)
-    assert (sample.error.code, sample.error.message) == ("processing_error", "tools: every entry must be an object")
+    assert (sample.error.code, sample.error.message) == (
+        "processing_error",
+        "tools: must be a list of objects or null, got " + compact(record["tools"])[:80],
+    )
 
 
 @pytest.mark.parametrize("key", ["function_name", "arguments", "reasoning", "result"])
@@ -326,13 +351,13 @@ def test_executions_with_lone_surrogates(df, key):
     """Texts whose length the original measures must be valid Unicode; surrogates that JSON text escapes are none."""
     record = df.record(("f", {"a": "é\U0001f600"}))
     execution = record["tool_context"]["executions"][0]
-    assert strict_truth(record).calls[0].arguments == {"a": "é\U0001f600"}
+    assert truth_of(record).calls[0].arguments == {"a": "é\U0001f600"}
     execution[key] = '{"a": "\ud800"}'
     with pytest.raises(RecordProblem, match=f"executions.{key}: must be text without lone surrogates"):
-        strict_truth(record)
+        truth_of(record)
     if key == "arguments":
         execution[key] = '{"a": "\\ud800"}'
-        assert strict_truth(record).calls[0].arguments == {"a": "\ud800"}
+        assert truth_of(record).calls[0].arguments == {"a": "\ud800"}
 
 
 def test_names_of_recorded_calls_with_lone_surrogates(df):
@@ -340,10 +365,10 @@ def test_names_of_recorded_calls_with_lone_surrogates(df):
     function = {"name": "é", "arguments": '{"a": "\ud800"}'}
     call = {"id": "abcdefghi", "type": "function", "function": function}
     messages = [{"role": "user", "content": "q\ud800"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
-    assert strict_truth(df.record(messages=messages)).query == "q\ud800"
+    assert truth_of(df.record(messages=messages)).query == "q\ud800"
     function["name"] = "f\ud800"
     with pytest.raises(RecordProblem, match=r"tool_calls.function.name: must be text without lone surrogates"):
-        strict_truth(df.record(messages=messages))
+        truth_of(df.record(messages=messages))
 
 
 def test_lenient_truth_fills_what_it_can():

@@ -5,22 +5,27 @@ import json
 import pytest
 
 from gradestack import Status
-from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, kind_of, read_reply
+from gradestack_plugins.deepfabric.parsers import first_object
+from gradestack_plugins.deepfabric.replies import ReplyProblem, kind_of, read_replies
+from gradestack_plugins.deepfabric.responses import heard
+from gradestack_plugins.deepfabric.versions import Reading
 
-PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
+RULES = ["documented", "4.3", "4.13"]
+PROFILES = pytest.mark.parametrize("profile", RULES)
 CALL = {"name": "f", "arguments": {"a": 1}}
 TEXT = json.dumps(CALL)
 
 
-def call_of(raw, profile="upstream", *, with_tools=True):
+def call_of(raw, profile="4.3", *, with_tools=True):
     """Return (name, arguments) of the first call, None for none, or the error's text."""
     try:
-        reply = read_reply(raw, profile, with_tools=with_tools)
+        if profile == "documented":
+            (reply,) = read_replies(raw)
+            return ((reply.calls[0].name if reply.named else None), reply.calls[0].arguments) if reply.calls else None
+        (response,) = heard(raw, Reading(profile), with_tools=with_tools)
     except ReplyProblem as error:
         return f"error: {error}"
-    if not reply.calls:
-        return None
-    return (reply.calls[0].name if reply.named else None), reply.calls[0].arguments
+    return None if response.call is None else (response.call.name, response.call.arguments)
 
 
 @PROFILES
@@ -66,7 +71,8 @@ def test_no_call(profile, reply):
 def test_the_first_of_several_calls_counts(df, profile):
     """Of several calls the first decides; the others stay visible to other graders."""
     reply = {"kind": "chat", "content": "", "tool_calls": [CALL, {"name": "g", "arguments": {}}]}
-    sample = df.sample(df.record(("g", {}), [df.tool("f"), df.tool("g")]), reply, profile)
+    read = "documented" if profile == "documented" else "upstream"
+    sample = df.sample(df.record(("g", {}), [df.tool("f"), df.tool("g")]), reply, read)
     assert [call.name for call in sample.calls] == ["f", "g"]
     grade = df.grade(df.record(("g", {"x": 1}), [df.tool("f"), df.tool("g")]), reply, profile)
     assert df.verdict(grade) == (0, 1, 0)
@@ -76,7 +82,8 @@ def test_the_first_of_several_calls_counts(df, profile):
 def test_a_failed_inference_is_a_processing_error(df, profile):
     """The message of an exception becomes the error's text; an empty one is still an error."""
     for message in ("boom", ""):
-        sample = df.sample(df.record(("f", {})), {"kind": "exception", "message": message}, profile)
+        read = "documented" if profile == "documented" else "upstream"
+        sample = df.sample(df.record(("f", {})), {"kind": "exception", "message": message}, read)
         assert (sample.status, sample.error.message, sample.error.category) == (Status.FAILED, message, "target")
         assert sample.input == "the query"
     assert call_of({"error": "bare"}, profile) == "error: bare"
@@ -114,7 +121,8 @@ def test_argument_text_is_decoded_by_documented_only(kind, arguments, documented
     call = {"name": "f", "arguments": arguments}
     reply = {"kind": kind, "content": "", "tool_call": call, "tool_calls": [call]}
     assert call_of(reply, "documented") == documented
-    assert call_of(reply, "upstream").startswith("error: the arguments of a call must be an object")
+    for version in RULES[1:]:
+        assert call_of(reply, version).startswith("error: the arguments of a call must be an object")
 
 
 @PROFILES
@@ -131,12 +139,14 @@ def test_content_is_required_upstream():
     for content in ({}, {"content": None}):
         reply = {"kind": "tool_call", "tool_call": CALL, **content}
         assert call_of(reply, "documented") == ("f", {"a": 1})
-        assert call_of(reply, "upstream").startswith("error: the content of a reply must be text")
-        assert call_of({"kind": "chat", "tool_calls": [CALL], **content}, "upstream") == ("f", {"a": 1})
+        for version in RULES[1:]:
+            assert call_of(reply, version).startswith("error: the content of a reply must be text")
+            assert call_of({"kind": "chat", "tool_calls": [CALL], **content}, version) == ("f", {"a": 1})
     assert call_of({"kind": "tool_call", "tool_call": CALL, "content": 3}, "documented").startswith("error: ")
     parts = {"kind": "chat", "content": [{"type": "text", "text": "hi"}], "tool_calls": [CALL]}
-    assert call_of(parts, "upstream").startswith("error: ")
-    assert read_reply(parts, "documented", with_tools=True).content == "hi"
+    for version in RULES[1:]:
+        assert call_of(parts, version).startswith("error: ")
+    assert read_replies(parts)[0].content == "hi"
 
 
 @PROFILES
@@ -156,7 +166,7 @@ def test_what_is_no_reply_is_an_error(profile, reply):
 
 
 TEXTS = [
-    # a text, upstream's call, and whether documented reports an error instead
+    # a text, the call that 4.3 finds, and whether documented reports an error instead
     (f"<tool_call>{{bad</tool_call> {TEXT}", None, True),
     (f"<tool_call>prose</tool_call> {TEXT}", ("f", {"a": 1}), False),
     (f"<tool_call>{TEXT}</tool_call><tool_call>{{}}</tool_call>", ("f", {"a": 1}), False),
@@ -189,8 +199,8 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "call", "broken"), TEXTS, ids=[text[:40] for text, _, _ in TEXTS])
 def test_calls_in_text(text, call, broken):
-    """Upstream reads text it cannot parse as no call; documented reports a call that is not valid JSON as an error."""
-    assert call_of(text, "upstream") == call
+    """4.3 reads text it cannot parse as no call; documented reports a call that is not valid JSON as an error."""
+    assert call_of(text, "4.3") == call
     documented = call_of(text, "documented")
     assert str(documented).startswith("error: ") if broken else documented == call
 
@@ -210,7 +220,7 @@ def test_text_too_deeply_nested_is_an_error(profile):
 
 def test_text_is_parsed_only_with_tools_upstream():
     """Upstream reads no call out of the text of a sample without tools."""
-    assert call_of(TEXT, "upstream", with_tools=False) is None
+    assert [call_of(TEXT, version, with_tools=False) for version in RULES[1:]] == [None, None]
     assert call_of(TEXT, "documented", with_tools=False) == ("f", {"a": 1})
 
 

@@ -185,8 +185,8 @@ def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]
     """Return what aggregators found that must not be overlooked: the texts under ``warnings`` of their metrics."""
     found = []
     for key, metrics in aggregates.items():
-        for finished in metrics.values():
-            texts = finished.get("warnings")
+        for each in metrics.values():
+            texts = each.get("warnings")
             found += (
                 [f"grader {key!r}: {text}" for text in texts if isinstance(text, str)]
                 if isinstance(texts, list)

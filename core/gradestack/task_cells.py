@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, TypedDict, TypeVar
 from zlib import crc32
 
@@ -194,7 +194,12 @@ class TaskCells:
         return found
 
     def ratios(
-        self, state: CellsState, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, share: bool = True
+        self,
+        state: CellsState,
+        of: Mapping[str, tuple[str, str]],
+        *,
+        confidence: float = 0.95,
+        unbounded: Container[str] = (),
     ) -> dict[str, JSON]:
         """Return the intervals of ratios of sums over all models, clustered by task, each under ``NAME_interval``.
 
@@ -204,7 +209,7 @@ class TaskCells:
             state: The cells.
             of: Figure -> what is divided, and by what: names of a cell's numbers.
             confidence: Of the intervals.
-            share: Whether the figures are bound to [0, 1].
+            unbounded: Figures that are not bound to [0, 1].
         """
         cells = rounded_cells(counted_cells(state)[0])
         found: dict[str, JSON] = {}
@@ -216,7 +221,7 @@ class TaskCells:
                     parts[cell[by], cell[at]] += times
             n = sum(int(cell[0]) * times for cell, times in parts.items())
             estimate = jackknife(_ratio, parts, 2)["ratio"]
-            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
+            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=name not in unbounded)}
         return found
 
     def _estimated(

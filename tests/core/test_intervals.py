@@ -212,6 +212,6 @@ def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
     state = cells.start()
     for task, expected, called in (("a", 2, 1), ("b", 1, 1), ("c", 0, 0)):
         cells.add(state, Key(id=task), [1, expected, called])
-    found = cells.ratios(state, {"selection": ("called", "expected"), "calls": ("called", "samples")}, share=True)
+    found = cells.ratios(state, {"selection": ("called", "expected"), "calls": ("called", "samples")})
     assert (found["selection_interval"]["n"], found["selection_interval"]["clusters"]) == (3, 2)
     assert (found["calls_interval"]["n"], found["calls_interval"]["clusters"]) == (3, 3)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, Grade, Key, Memory, Outcome
+from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells
 from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.records import finite_number, reward_of
@@ -41,8 +41,38 @@ _NO_REWARD = "no graded sample has a recorded reward"
 
 
 def explained(figures: dict[str, Any], why: Mapping[str, str]) -> dict[str, Any]:
-    """Return figures with a ``NAME_reason`` beside every undefined one."""
-    return figures | {f"{name}_reason": why[name] for name in why if name in figures and figures[name] is None}
+    """Return figures with a ``NAME_reason`` beside every undefined one, and the same in place of its interval."""
+    undefined = {name: why[name] for name in why if name in figures and figures[name] is None}
+    intervals = {
+        f"{name}_interval": {"reason": text} for name, text in undefined.items() if f"{name}_interval" in figures
+    }
+    return figures | intervals | {f"{name}_reason": text for name, text in undefined.items()}
+
+
+_OUTCOMES = TaskCells("applicable", "graded", "successes", "score")
+_CREDITS = TaskCells(
+    "applicable",
+    "graded",
+    "score",
+    "rewards",
+    "successes",
+    "reward",
+    "expected",
+    "called",
+    "similarities",
+    "similarity",
+)
+_RATES = {"success_rate": ("successes", "graded"), "success_rate_over_total": ("successes", "applicable")}
+_CALLS = {
+    "tool_selection_accuracy": ("called", "expected"),
+    "argument_precision": ("similarity", "similarities"),
+}
+_AVERAGES = {"average": ("score", "graded"), "average_over_total": ("score", "applicable")}
+
+
+def _beyond(score: float) -> int:
+    """Return 1 for a score that is no share."""
+    return 0 if 0.0 <= score <= 1.0 else 1
 
 
 class BinaryState(TypedDict):
@@ -51,6 +81,9 @@ class BinaryState(TypedDict):
     counts: dict[str, int]
     successes: int
     sum: Partials
+    outside: int
+    """Scores beyond [0, 1]."""
+    cells: CellsState
 
 
 def rate(numerator: int, denominator: int) -> float | None:
@@ -58,7 +91,7 @@ def rate(numerator: int, denominator: int) -> float | None:
     return numerator / denominator if denominator else None
 
 
-_GRADED = Outcome.GRADED  # looked up once: members are properties of the class
+_GRADED, _SKIPPED = Outcome.GRADED, Outcome.SKIPPED  # looked up once: members are properties of the class
 
 
 def _count(counts: dict[str, int], outcome: Outcome, times: int = 1) -> None:
@@ -85,12 +118,14 @@ class Binary(Aggregator[BinaryState]):
 
     Attributes:
         threshold: Scores above it are successes.
+        confidence: Of the intervals, between 0 and 1.
     """
 
-    version: ClassVar[str] = "2"
-    memory: ClassVar[Memory] = "constant"
+    version: ClassVar[str] = "3"
+    memory: ClassVar[Memory] = "per_key"
 
     threshold: float = SUCCESS_ABOVE
+    confidence: float = 0.95
 
     def __attrs_post_init__(self) -> None:
         """Check the threshold.
@@ -103,21 +138,28 @@ class Binary(Aggregator[BinaryState]):
 
     @override
     def start(self) -> BinaryState:
-        return {"counts": {}, "successes": 0, "sum": []}
+        return {"counts": {}, "successes": 0, "sum": [], "outside": 0, "cells": _OUTCOMES.start()}
 
     @override
     def add(self, state: BinaryState, key: Key, grade: Grade) -> BinaryState:
         _count(state["counts"], grade.outcome)
         if grade.outcome is _GRADED and grade.score is not None:
-            state["successes"] += grade.score > self.threshold
+            success = int(grade.score > self.threshold)
+            state["successes"] += success
             add_exact(state["sum"], grade.score)
+            state["outside"] += _beyond(grade.score)
+            _OUTCOMES.add(state["cells"], key, [1, 1, success, float(grade.score)])
+        elif grade.outcome is not _SKIPPED:
+            _OUTCOMES.add(state["cells"], key, [1, 0, 0, 0])
         return state
 
     @override
     def merge(self, left: BinaryState, right: BinaryState) -> BinaryState:
         count_into(left["counts"], right["counts"])
         left["successes"] += right["successes"]
+        left["outside"] += right["outside"]
         merge_exact(left["sum"], right["sum"])
+        _OUTCOMES.merge(left["cells"], right["cells"])
         return left
 
     @override
@@ -132,6 +174,12 @@ class Binary(Aggregator[BinaryState]):
             "success_rate_over_total": rate(state["successes"], applicable),
             "average": exact_mean(state["sum"], graded),
             "average_over_total": exact_mean(state["sum"], applicable),
+            **_OUTCOMES.ratios(
+                state["cells"],
+                _RATES | _AVERAGES,
+                confidence=self.confidence,
+                unbounded=_AVERAGES if state["outside"] else (),
+            ),
         }
         return explained(figures, _UNDEFINED)
 
@@ -160,6 +208,9 @@ class PartialState(TypedDict):
     calls: dict[str, int]
     similarities: int
     similarity_sum: Partials
+    outside: int
+    """Scores and rewards beyond [0, 1]."""
+    cells: CellsState
 
 
 @attrs.frozen(kw_only=True)
@@ -177,8 +228,11 @@ class PartialStatistics(Aggregator[PartialState]):
     Works on any grader's scores; figures whose ingredients a grader does not give are null.
     """
 
-    version: ClassVar[str] = "2"
-    memory: ClassVar[Memory] = "constant"
+    version: ClassVar[str] = "3"
+    memory: ClassVar[Memory] = "per_key"
+
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
 
     @override
     def start(self) -> PartialState:
@@ -197,6 +251,8 @@ class PartialStatistics(Aggregator[PartialState]):
             "calls": {"expected_calls": 0, "called": 0, "made_calls": 0},
             "similarities": 0,
             "similarity_sum": [],
+            "outside": 0,
+            "cells": _CREDITS.start(),
         }
 
     @override
@@ -226,9 +282,31 @@ class PartialStatistics(Aggregator[PartialState]):
                 state["similarities"] += times
                 add_times(state["similarity_sum"], similarity, times)
         for key, grade in zip(keys, grades, strict=True):
-            if grade.parts and (reward := reward_of(grade.parts.get("reward"))) is not None:
+            reward = reward_of(grade.parts.get("reward")) if grade.parts else None
+            if reward is not None:
                 self._add_reward(state, key, grade, reward)
+            if grade.outcome is not _SKIPPED:
+                self._add_cell(state, key, grade, reward)
         return state
+
+    def _add_cell(self, state: PartialState, key: Key, grade: Grade, reward: float | None) -> None:
+        """Keep what a sample adds to its task; failed and missing ones are applicable and nothing else."""
+        if grade.outcome is not _GRADED or grade.score is None:
+            _CREDITS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
+            return
+        score, counts = float(grade.score), grade.counts
+        rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
+        found = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
+        similar: list[float] = []
+        number = 0
+        for each in found:
+            if each is not None:
+                number += 1
+                add_exact(similar, each)
+        state["outside"] += _beyond(score) + (0 if reward is None else _beyond(reward))
+        expected, called = counts.get("expected_calls", 0), counts.get("called", 0)
+        cell = [1, 1, score, rewards, successes, reward or 0, expected, called, number, similar or 0]
+        _CREDITS.add(state["cells"], key, cell)
 
     def _add_reward(self, state: PartialState, key: Key, grade: Grade, reward: float) -> None:
         if grade.outcome is not _GRADED or grade.score is None:
@@ -257,6 +335,8 @@ class PartialStatistics(Aggregator[PartialState]):
         merge_exact(left["sum"], right["sum"])
         merge_exact(left["reward_sum"], right["reward_sum"])
         merge_exact(left["similarity_sum"], right["similarity_sum"])
+        left["outside"] += right["outside"]
+        _CREDITS.merge(left["cells"], right["cells"])
         left["fail_high"] = _joined(left["fail_high"], right["fail_high"])
         left["success_low"] = _joined(left["success_low"], right["success_low"])
         return left
@@ -264,13 +344,19 @@ class PartialStatistics(Aggregator[PartialState]):
     @override
     def finish(self, state: PartialState) -> dict[str, Any]:
         graded, applicable, total = base_counts(state["counts"])
-        calls = state["calls"]
+        calls, cells = state["calls"], state["cells"]
+        rewards = {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
+        options: dict[str, Any] = {
+            "confidence": self.confidence,
+            "unbounded": _AVERAGES if state["outside"] else (),
+        }
         binary = {
             "threshold": SUCCESS_ABOVE,
             "n": state["rewards"],
             "successes": state["successes"],
             "success_rate": rate(state["successes"], state["rewards"]),
             "average": exact_mean(state["reward_sum"], state["rewards"]),
+            **_CREDITS.ratios(cells, rewards, **options),
         }
         figures = {
             "n": graded,
@@ -288,6 +374,7 @@ class PartialStatistics(Aggregator[PartialState]):
             "tool_selection_accuracy": rate(calls["called"], calls["expected_calls"]),
             "argument_precision": exact_mean(state["similarity_sum"], state["similarities"]),
             "interpretation": {"bands": described(state["bands"])},
+            **_CREDITS.ratios(cells, _AVERAGES | _CALLS, **options),
         }
         return explained(figures, _UNDEFINED)
 

@@ -27,7 +27,7 @@ def graded(score, reward=None, similarities=(), counts=None):
 def test_binary(tau):
     """Successes are scores above the threshold; failed and missing grades count over the total, skipped ones do not."""
     out = tau.fold(Binary(), [graded(1.0), graded(0.9), graded(0.91), graded(0.0), FAILED, MISSING, SKIPPED])
-    assert out == {
+    assert without_intervals(out) == {
         "threshold": 0.9,
         "successes": 2,
         "n": 4,
@@ -37,6 +37,27 @@ def test_binary(tau):
         "average": float((1 + Fraction(0.9) + Fraction(0.91)) / 4),
         "average_over_total": float((1 + Fraction(0.9) + Fraction(0.91)) / 6),
     }
+
+
+def without_intervals(figures):
+    return {name: value for name, value in figures.items() if not name.endswith("_interval")}
+
+
+def test_rates_and_averages_have_intervals(tau):
+    """By task, of the samples they divide by; a task without any has no part, and scores beyond 1 make no share."""
+    keys = [Key(id=task, run=number % 2, ordinal=number) for number, task in enumerate("aabbcd")]
+    counts = {"expected_calls": 2, "called": 1, "made_calls": 1}
+    grades = [graded(1.0, 1.0, [0.5], counts), graded(0.0), graded(1.0, 0.0), graded(1.0), FAILED, SKIPPED]
+    rates = tau.fold(Binary(), zip(keys, grades, strict=True))
+    parts = {name: rates[f"{name}_interval"] for name in ("success_rate", "success_rate_over_total", "average")}
+    assert [(each["n"], each["clusters"]) for each in parts.values()] == [(4, 2), (5, 3), (4, 2)]
+    assert parts["success_rate"]["low"] < rates["success_rate"] < parts["success_rate"]["high"]
+    partial = tau.fold(PartialStatistics(confidence=0.9), zip(keys, grades, strict=True))
+    assert partial["average_interval"]["confidence"] == 0.9
+    assert (partial["binary"]["average_interval"]["n"], partial["binary"]["average_interval"]["clusters"]) == (2, 2)
+    assert partial["tool_selection_accuracy_interval"] == {"reason": "one task"}
+    beyond = tau.fold(Binary(), zip(keys[:4], [graded(1.5), *grades[1:4]], strict=True))
+    assert [beyond[f"{name}_interval"]["method"] for name in ("success_rate", "average")] == ["logit_t", "t"]
 
 
 def test_binary_threshold(tau):
@@ -52,7 +73,9 @@ def test_binary_of_nothing(tau):
     assert (out["success_rate"], out["average"], out["average_over_total"]) == (None, None, None)
     assert out["success_rate_reason"] == "no sample was graded"
     assert out["average_over_total_reason"] == "no sample was graded"
-    assert tau.fold(Binary(), [FAILED])["average_over_total"] is None
+    assert out["average_interval"] == {"reason": "no sample was graded"}
+    failed = tau.fold(Binary(), [FAILED])
+    assert (failed["average_over_total"], failed["average_over_total_interval"]) == (None, out["average_interval"])
 
 
 def test_partial_statistics_figures(tau):
@@ -63,7 +86,8 @@ def test_partial_statistics_figures(tau):
     assert (out["n"], out["total"], out["failed"]) == (3, 5, 1)
     assert (out["average"], out["min"], out["max"]) == (float(Fraction(7, 12)), 0.25, 1.0)
     assert out["average_over_total"] == 1.75 / 4
-    assert out["binary"] == {"threshold": 0.9, "n": 2, "successes": 1, "success_rate": 0.5, "average": 0.5}
+    binary = without_intervals(out["binary"])
+    assert binary == {"threshold": 0.9, "n": 2, "successes": 1, "success_rate": 0.5, "average": 0.5}
     assert (out["expected_calls"], out["called"], out["made_calls"]) == (4, 2, 10)
     assert (out["tool_selection_accuracy"], out["argument_precision"]) == (0.5, 0.75)
 

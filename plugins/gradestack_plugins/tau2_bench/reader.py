@@ -20,7 +20,7 @@ from gradestack import (
     Shard,
     Source,
 )
-from gradestack.jsonio import Element, JsonProblem, Layout, Range, as_list, compact, iter_members, loads
+from gradestack.jsonio import SHARD_BYTES, Element, JsonProblem, Layout, Range, as_list, compact, iter_members, loads
 from gradestack_plugins.tau2_bench.recognition import (
     RESULTS,
     SIMULATIONS,
@@ -194,7 +194,7 @@ def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
     """
     values: dict[str, Any] = {}
     ranges = None
-    for member in iter_members(results):
+    for member in iter_members(results, SHARD_BYTES):
         if member.key == SIMULATIONS:
             if member.ranges is None and member.read(results).strip() != b"null":
                 raise DataError(f"{results}:{member.line}: {SIMULATIONS}: expected a list")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -82,6 +82,8 @@ class Bfcl(RecordReader):
         """
         forms = {(given.name, name): form for given in inputs.data for name, form in _forms(given)}
         paths = {given.name: given.path for given in inputs.data}
+        if not {"result", "question", "answer"} & set(forms.values()):
+            forms |= {(given, str(found.absolute())): "result" for given, found in _results_of(forms, paths)}
         wanted = _wanted(forms.values())
         files = {
             given: tuple(name for (of, name), form in forms.items() if of == given and form == wanted)
@@ -171,6 +173,13 @@ def _forms(given: Input) -> Iterator[tuple[str, Form]]:
     yield from forms
 
 
+def _results_of(forms: Mapping[tuple[str, str], Form], paths: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Yield the result files of score files, each with the input of its scores."""
+    for (given, name), form in forms.items():
+        if form == "score" and (found := counterpart(paths[given] / name, "result")) is not None:
+            yield given, found
+
+
 def _wanted(forms: Iterable[Form]) -> Form:
     """Return what samples are made of: results, else questions, else possible answers.
 
@@ -213,7 +222,9 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
 
 
 def _below(given: Input, name: str) -> Input:
-    """Return a file below an input's directory, shown as such; the input itself for no name."""
+    """Return a file below an input's directory, shown as such; the input itself for no name, or a file elsewhere."""
+    if Path(name).is_absolute():
+        return attrs.evolve(given, path=Path(name), shown=name)
     return attrs.evolve(given, path=given.path / name, shown=f"{given.shown.rstrip('/')}/{name}") if name else given
 
 

@@ -16,6 +16,8 @@ NAME = re.compile(r"BFCL_v\d+_(?P<category>\w+?)(?:_result|_score)?\.json")
 _ID = re.compile(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
 _SCORE = frozenset({"accuracy", "correct_count", "total_count"})
 _COUNTS = frozenset({"input_token_count", "output_token_count", "latency", "inference_log"})
+_RUNS = frozenset({"input", "messages", "question", "predicted", "expected"})
+"""Keys of other formats that may keep a ground truth, too."""
 _SNIFFED = 5
 _MOST_ENTRIES = 5_000
 """Files and folders looked at before a directory is taken not to be of this format."""
@@ -34,7 +36,7 @@ def form_of(record: Any) -> Form | None:
         return "score"
     if _is_question(record):
         return "question"
-    if isinstance(record.get("ground_truth"), list) and not record.keys() - {"id", "ground_truth", "source"}:
+    if isinstance(record.get("ground_truth"), list) and not record.keys() & _RUNS:
         return "answer"
     if isinstance(record.get("result"), str | list) and (record.keys() & _COUNTS or record.keys() <= {"id", "result"}):
         return "result"

@@ -17,6 +17,19 @@ from gradestack_plugins.bfcl.tools import parameter_names, tools_of
 _HEAD = 64 * 1024
 _DATA = ("", "data", "bfcl_eval/data")
 """Where questions stand below the directory that holds ``result``."""
+_DOCS = "multi_turn_func_doc"
+"""Folder beside the questions of several turns that holds the tools of each class."""
+_CLASSES = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+    "WebSearchAPI": "web_search",
+}
 _BASES = (
     ("memory_kv_", "memory_"),
     ("memory_vector_", "memory_"),
@@ -150,10 +163,11 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
     questions: dict[str, Question] = {}
     truths: dict[str, Any] = {}
     for path in files:
+        classes = _Classes(path.parent / _DOCS)
         for record in _records(path):
             form = form_of(record)
             if form == "question":
-                questions[record["id"]] = question_of(record)
+                questions[record["id"]] = question_of(record, classes)
             elif form == "answer":
                 truths[record["id"]] = record["ground_truth"]
     answers = {name: _expected(truth, find(questions, name)) for name, truth in truths.items()}
@@ -161,10 +175,33 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
     return SideFiles(questions=questions, answers=answers, scores=scores)
 
 
-def question_of(record: Mapping[str, Any]) -> Question:
-    """Return what a question says."""
+class _Classes:
+    """The tools of the classes that questions of several turns name, each file read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, list[dict[str, Any]]] = {}
+
+    def functions(self, names: Any, excluded: Any) -> list[dict[str, Any]] | None:
+        """Return the functions of classes without those excluded; None where one of the classes is not described."""
+        found: list[dict[str, Any]] = []
+        for name in as_list(names):
+            file = self._folder / f"{_CLASSES.get(name, '') if isinstance(name, str) else ''}.json"
+            if not file.is_file():
+                return None
+            if file.name not in self._known:
+                self._known[file.name] = list(_records(file))
+            found += self._known[file.name]
+        return [each for each in found if each.get("name") not in as_list(excluded)] or None
+
+
+def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
+    """Return what a question says; its tools stand in it, or with the classes it names."""
     turns = tuple(tuple(each for each in turn if isinstance(each, dict)) for turn in as_list(record["question"]))
-    return Question(turns=turns, tools=tools_of(record.get("function"), texts="java" in str(record["id"])))
+    functions = record.get("function")
+    if functions is None:
+        functions = classes.functions(record.get("involved_classes"), record.get("excluded_function"))
+    return Question(turns=turns, tools=tools_of(functions, texts="java" in str(record["id"])))
 
 
 def _expected(truth: Any, question: Question | None) -> Expectation | None:

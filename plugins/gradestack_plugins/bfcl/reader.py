@@ -84,7 +84,7 @@ class Bfcl(RecordReader):
         paths = {given.name: given.path for given in inputs.data}
         if not {"result", "question", "answer"} & set(forms.values()):
             forms |= {(given, str(found.absolute())): "result" for given, found in _results_of(forms, paths)}
-        wanted = _wanted(forms.values())
+        wanted = _wanted(forms.values(), inputs)
         files = {
             given: tuple(name for (of, name), form in forms.items() if of == given and form == wanted)
             for given in paths
@@ -169,7 +169,8 @@ def _forms(given: Input) -> Iterator[tuple[str, Form]]:
         names = sorted(each.relative_to(given.path).as_posix() for each in found)
     forms = [(name, form) for name in names if (form := form_of_file(given.path / name)) is not None]
     if not forms:
-        raise DataError(f"{given.shown}: no file of BFCL: questions, possible answers, results or scores are expected")
+        what = "no file of BFCL: questions, possible answers, results or scores are expected"
+        raise DataError(f"{given.path}: {what}")
     yield from forms
 
 
@@ -180,7 +181,7 @@ def _results_of(forms: Mapping[tuple[str, str], Form], paths: Mapping[str, Path]
             yield given, found
 
 
-def _wanted(forms: Iterable[Form]) -> Form:
+def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
     """Return what samples are made of: results, else questions, else possible answers.
 
     Raises:
@@ -190,7 +191,8 @@ def _wanted(forms: Iterable[Form]) -> Form:
     for form in ("result", "question", "answer"):
         if form in found:
             return form
-    raise DataError("a score file lists failures only; name its result file too, or the directory that holds result/")
+    what = "a score file lists failures only; name its result file too, or the directory that holds result/"
+    raise DataError(f"{inputs.data[0].path}: {what}")
 
 
 def _listed(files: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:

@@ -104,16 +104,18 @@ def model_of(path: Path) -> str | None:
 
 
 def form_of_file(path: Path) -> Form | None:
-    """Return the form of a file's first records.
+    """Return the form of a file's first records; where they are broken, the one its name says.
 
     Raises:
         DataError: It cannot be read.
     """
     try:
         with path.open("rb") as file:
-            return form_at(file.read(_HEAD))
+            head = file.read(_HEAD)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    named = head.strip() and category_of(path) is not None and path.name.endswith("_result.json")
+    return form_at(head) or ("result" if named else None)
 
 
 def _root(path: Path) -> tuple[Path, tuple[str, ...]]:

@@ -94,7 +94,7 @@ class Tau2(RecordReader):
             try:
                 found[each.name] = _recording(each, given)
             except OSError as error:
-                raise DataError(f"{each.shown}: cannot be read: {error.strerror or error}") from error
+                raise DataError(f"{each.path}: cannot be read: {error.strerror or error}") from error
         return found
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
@@ -142,7 +142,7 @@ class Tau2(RecordReader):
         except JsonProblem as problem:
             yield Element(0, 1, problem=str(problem))
         except OSError as error:
-            raise DataError(f"{file.shown}: cannot be read: {error.strerror or error}") from error
+            raise DataError(f"{file.path}: cannot be read: {error.strerror or error}") from error
 
 
 def _checked(record: Any, source: Source, setting: Setting) -> Sample:
@@ -160,14 +160,14 @@ def _recording(given: Input, inputs: set[Path]) -> Recording:
     results = given.path / RESULTS if given.path.is_dir() else given.path
     if not results.is_file():
         what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
-        raise DataError(f"{given.shown}: {what}; results of tau2-bench are expected")
+        raise DataError(f"{given.path}: {what}; results of tau2-bench are expected")
     with results.open("rb") as file:
         head = file.read(_HEAD)
     if is_simulation(head) and not is_results(results, head):
         return _alone(results, inputs)
     values, ranges = _members(results)
     if "info" not in values and "tasks" not in values and ranges is None:
-        raise DataError(f"{given.shown}: neither info, tasks nor simulations; results of tau2-bench are expected")
+        raise DataError(f"{given.path}: neither info, tasks nor simulations; results of tau2-bench are expected")
     setting = setting_of(values.get("info"), values.get("tasks"))
     folder = results.parent / SIMULATIONS
     if ranges is not None or not folder.is_dir():

@@ -3,6 +3,7 @@
 from gradestack.jsonio.lenient import as_count, as_list, as_map, as_number, as_text, is_number, same
 from gradestack.jsonio.lines import SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
 from gradestack.jsonio.lists import Range, iter_list, list_ranges
+from gradestack.jsonio.members import Member, iter_members
 from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import JsonProblem, compact, dumps, loads
@@ -13,6 +14,7 @@ __all__ = [
     "JsonProblem",
     "Layout",
     "Line",
+    "Member",
     "Range",
     "as_count",
     "as_list",
@@ -25,6 +27,7 @@ __all__ = [
     "is_number",
     "iter_lines",
     "iter_list",
+    "iter_members",
     "iter_records",
     "line_ranges",
     "list_ranges",

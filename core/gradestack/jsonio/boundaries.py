@@ -74,7 +74,7 @@ def cuts(file: BinaryIO, size: int, *, hurried: bool = False) -> Iterator[tuple[
         size: Bytes from one place to the next, at least.
         hurried: Stop in front of the first element that msgspec refuses, too.
     """
-    walk = _Walk(file, hurried=hurried)
+    walk = Walk(file, hurried=hurried)
     at = walk.first()
     last = row = 0
     while at is not None:
@@ -98,8 +98,8 @@ def cuts(file: BinaryIO, size: int, *, hurried: bool = False) -> Iterator[tuple[
             yield last, walk.line(at), row
 
 
-class _Walk:
-    """A list's text, read on as it is walked through."""
+class Walk:
+    """JSON text of a file, read on as it is walked through."""
 
     def __init__(self, file: BinaryIO, *, hurried: bool) -> None:
         self._file = file
@@ -197,10 +197,10 @@ class _Walk:
                 return None
             depth += (mark in b"[{") - (mark in b"]}")
             if depth == 0:
-                return self._solid(match.end())
+                return self.solid(match.end())
         return None
 
-    def _solid(self, at: int) -> int | None:
+    def solid(self, at: int) -> int | None:
         """Return the place of the first character from ``at`` on that is not white space."""
         space = _space.match(self.text, at)
         found = space.end() if space else at
@@ -208,7 +208,7 @@ class _Walk:
 
     def character(self, at: int) -> bytes:
         """Return the first character from ``at`` on that is not white space, empty at the end of the text."""
-        found = self._solid(at)
+        found = self.solid(at)
         return b"" if found is None else self.text[found : found + 1]
 
     def closed(self, at: int, end: int) -> bool:

@@ -1,0 +1,55 @@
+"""Grader ``bfcl_valid``: the verdict BFCL recorded."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from gradestack import Grade, Grader, Reason, Sample, Status, failed, skipped
+from gradestack.jsonio import compact
+from gradestack_plugins.bfcl.records import BfclRun
+
+_SHOWN = 500
+"""Characters of a failure's text that a reason keeps."""
+
+
+class BfclValid(Grader):
+    """Score 1 where BFCL's own checker found an entry valid, 0 where its score file lists it as a failure.
+
+    ``score = valid``; ``passed`` is the same. A failure's reason has BFCL's error type as its code and its first words
+    as message. Runs that ended in an error are graded as the benchmark does, which lists them as failures. Samples
+    without a recorded verdict are skipped: no score file, or one of other entries.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
+    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        valid = sample.recorded.get("valid")
+        if not isinstance(valid, bool):
+            if sample.error is not None:
+                return failed(sample.error)
+            return skipped("no_verdict", "no score file of BFCL says whether the entry is valid")
+        if valid:
+            return Grade(score=1.0, passed=True)
+        reason = _reason(sample.native.failure if isinstance(sample.native, BfclRun) else None)
+        return Grade(score=0.0, passed=False, reasons=(reason,), rationale=reason.message)
+
+
+def _reason(failure: Any) -> Reason:
+    """Return why an entry failed; single turns say it in a list, several turns in an object."""
+    about = failure if isinstance(failure, dict) else {}
+    error, code = about.get("error"), about.get("error_type")
+    if isinstance(error, dict):
+        code = code or error.get("error_type")
+        error = error.get("error_message", error)
+    lines = error if isinstance(error, list) else [error]
+    said = "; ".join(each if isinstance(each, str) else compact(each) for each in lines if each is not None)
+    return Reason(
+        code=code if isinstance(code, str) and code else "invalid", message=said[:_SHOWN] or "listed as a failure"
+    )

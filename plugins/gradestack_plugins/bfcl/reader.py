@@ -1,0 +1,234 @@
+"""Reader ``bfcl``: files of the Berkeley Function Calling Leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import attrs
+from typing_extensions import override
+
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
+from gradestack_plugins.bfcl.recognition import Form, confidence
+from gradestack_plugins.bfcl.records import question_sample, sample_of, shown
+from gradestack_plugins.bfcl.side_files import (
+    SideFiles,
+    base_id,
+    beside,
+    category_of,
+    counterpart,
+    find,
+    form_of_file,
+    ids_of,
+    model_of,
+    read_side_files,
+)
+
+_NAMED = 3
+"""How many of many ids a message shows."""
+
+
+@attrs.frozen(kw_only=True)
+class Index:
+    """The files samples are made of, and what is joined with them."""
+
+    files: dict[str, tuple[str, ...]]
+    """Input -> its files, below it; "" is the input itself."""
+    side: SideFiles
+    form: Form
+    """What the files are: results, or questions or possible answers where there is no result."""
+
+
+@attrs.frozen(kw_only=True)
+class Bfcl(RecordReader):
+    """Reads BFCL: results, joined by id with their questions, possible answers and scores.
+
+    One sample per result: ``id`` is the entry's, ``model`` the folder below ``result``, the facet ``category`` that of
+    the file. Calls are objects of name and arguments, or a text of calls, which is parsed as literals only.
+    ``expected.calls`` come of the possible answer: an argument of several values, or one that may be absent, has a
+    rule; ground truth by turn keeps its turn. ``recorded.valid`` is true where a score file of all entries does not
+    list it as a failure. Other files are found beside the results, or given with them; of questions or possible answers
+    alone, samples have a reference and no run.
+
+    Attributes:
+        data: Directory of questions, with ``possible_answer`` in it; unset, the usual places beside ``result``.
+        model: Model name given to all samples, in place of the folder's.
+    """
+
+    version: ClassVar[str] = "1"
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {"model", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "usage"}
+        | {"facets", "source", "native"}
+    )
+    stack: ClassVar[str | None] = "bfcl"
+    duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
+    takes_directories: ClassVar[bool] = True
+
+    data: Path | None = None
+    model: str | None = None
+
+    @classmethod
+    @override
+    def sniff(cls, path: Path, head: bytes) -> float:
+        return confidence(path, head)
+
+    @override
+    def index(self, inputs: Inputs) -> Index:
+        """Find the files of each form and read those that are joined.
+
+        Raises:
+            DataError: An input cannot be read, or is a score file whose results are not found.
+        """
+        forms = {(given.name, name): form for given in inputs.data for name, form in _forms(given)}
+        paths = {given.name: given.path for given in inputs.data}
+        if not {"result", "question", "answer"} & set(forms.values()):
+            forms |= {(given, str(found.absolute())): "result" for given, found in _results_of(forms, paths)}
+        wanted = _wanted(forms.values(), inputs)
+        files = {
+            given: tuple(name for (of, name), form in forms.items() if of == given and form == wanted)
+            for given in paths
+        }
+        results = [paths[given] / name for given, name in _listed(files)]
+        side = {paths[of] / name for (of, name), form in forms.items() if form in {"question", "answer"}}
+        for path in results:
+            side |= set(beside(path, self.data))
+        scores = {}
+        if wanted == "result":
+            given_scores = [paths[of] / name for (of, name), form in forms.items() if form == "score"]
+            scores = {str(path): score for path in results if (score := _score_of(path, given_scores)) is not None}
+        return Index(files=files, side=read_side_files(sorted(side), scores), form=wanted)
+
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield what has no counterpart: results without a question, questions without a result, scores of others.
+
+        Raises:
+            DataError: There are no results among the inputs.
+        """
+        index = self.index(inputs)
+        if index.form != "result":
+            first = inputs.data[0].shown
+            what = "questions" if index.form == "question" else "possible answers"
+            raise DataError(
+                f"{first}: {what} without results: nothing was run that could be graded; name the result file too, "
+                "or the directory that holds result/MODEL/…/BFCL_v4_CATEGORY_result.json"
+            )
+        paths = {given.name: given for given in inputs.data}
+        answered: set[str] = set()
+        for given, name in _listed(index.files):
+            path = paths[given].path / name
+            ids = ids_of(path)
+            answered |= {base_id(each) for each in ids} | set(ids)
+            yield from _unmatched(_below(paths[given], name).shown, ids, index.side, str(path))
+        left = [each for each in index.side.questions if each not in answered]
+        if left:
+            yield f"{len(left)} question(s) without a result: {_some(left)}"
+
+    def files(self, inputs: Inputs, index: Index) -> Iterator[RecordFile]:
+        """Yield the files samples are made of."""
+        for given in inputs.data:
+            for name in index.files[given.name]:
+                yield RecordFile(input=given, file=_below(given, name), extra=name)
+
+    @override
+    def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a range in order.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        file = _below(shard.input, shard.extra)
+        category = category_of(file.path)
+        model = self.model or model_of(file.path)
+
+        def samples_of(record: Any, source: Source) -> Iterable[Sample | BadRecord]:
+            if not isinstance(record, dict):
+                raise ValueError(f"expected an object, found {shown(record)}")  # noqa: TRY004 - what makes a bad record
+            group = category or str(record.get("id", "")).rpartition("_")[0]
+            if index.form == "result":
+                key = str(file.path)
+                yield sample_of(record, source, index.side, model=model, category=group, scored=key)
+                return
+            identifier = record.get("id")
+            if not isinstance(identifier, str) or not identifier:
+                raise ValueError("id is missing or no text")
+            yield question_sample(identifier, source, index.side, group)
+
+        return self.samples(shard, samples_of, file)
+
+
+def _forms(given: Input) -> Iterator[tuple[str, Form]]:
+    """Yield the files of an input that have one of the four forms, sorted, each with its form.
+
+    Raises:
+        DataError: It has none.
+    """
+    names = [""]
+    if given.path.is_dir():
+        found = (each for each in given.path.rglob("*.json") if category_of(each) is not None)
+        names = sorted(each.relative_to(given.path).as_posix() for each in found)
+    forms = [(name, form) for name in names if (form := form_of_file(given.path / name)) is not None]
+    if not forms:
+        what = "no file of BFCL: questions, possible answers, results or scores are expected"
+        raise DataError(f"{given.path}: {what}")
+    yield from forms
+
+
+def _results_of(forms: Mapping[tuple[str, str], Form], paths: Mapping[str, Path]) -> Iterator[tuple[str, Path]]:
+    """Yield the result files of score files, each with the input of its scores."""
+    for (given, name), form in forms.items():
+        if form == "score" and (found := counterpart(paths[given] / name, "result")) is not None:
+            yield given, found
+
+
+def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
+    """Return what samples are made of: results, else questions, else possible answers.
+
+    Raises:
+        DataError: There are scores alone.
+    """
+    found = set(forms)
+    for form in ("result", "question", "answer"):
+        if form in found:
+            return form
+    what = "a score file lists failures only; name its result file too, or the directory that holds result/"
+    raise DataError(f"{inputs.data[0].path}: {what}")
+
+
+def _listed(files: dict[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    return ((given, name) for given, names in files.items() for name in names)
+
+
+def _score_of(result: Path, given: list[Path]) -> Path | None:
+    """Return the score file of a result file: the one beside it, else one given for the same model and category."""
+    if (found := counterpart(result, "score")) is not None:
+        return found
+    mark = category_of(result), model_of(result)
+    same = [path for path in given if (category_of(path), model_of(path)) == mark]
+    return same[0] if len(same) == 1 else None
+
+
+def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Iterator[str]:
+    """Yield what of a result file has no question, and whether its score file is of other entries."""
+    lost = [each for each in ids if side.questions and find(side.questions, each) is None]
+    if lost:
+        yield f"{file}: {len(lost)} result(s) without a question: {_some(lost)}"
+    scores = side.scores.get(scored)
+    if scores is None:
+        return
+    strange = sorted(scores.failures.keys() - set(ids))
+    if strange:
+        yield f"{file}: {len(strange)} failure(s) of its score file are of no result: {_some(strange)}"
+    if not scores.complete:
+        yield f"{file}: {len(ids)} result(s), but its score file is of {scores.total}; only failures are taken from it"
+
+
+def _below(given: Input, name: str) -> Input:
+    """Return a file below an input's directory, shown as such; the input itself for no name, or a file elsewhere."""
+    if Path(name).is_absolute():
+        return attrs.evolve(given, path=Path(name), shown=name)
+    return attrs.evolve(given, path=given.path / name, shown=f"{given.shown.rstrip('/')}/{name}") if name else given
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

@@ -1,0 +1,273 @@
+"""One BFCL result as a sample, joined with its question, its possible answer and its score."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from gradestack import (
+    JSON,
+    Expectation,
+    Fault,
+    Message,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    Usage,
+    replace,
+)
+from gradestack.jsonio import as_list, as_map, as_number, compact
+from gradestack_plugins.bfcl.literals import parse_calls
+from gradestack_plugins.bfcl.side_files import Question, SideFiles, find
+from gradestack_plugins.bfcl.tools import parameter_names, spellings
+from gradestack_plugins.readers.chat import parse_arguments, text_of
+
+_FAILED = "Error during inference:"
+"""How a result begins for which the model could not be asked."""
+_FAILED_CALLS = ("Error during execution:", '{"error"', "{'error'")
+"""How the answers of functions begin that went wrong."""
+_MOST_SUMMED = 1_000_000
+
+
+@attrs.frozen
+class BfclRun:
+    """What the grader of this family knows beside the general fields: the failure its score file lists."""
+
+    failure: Mapping[str, JSON] | None = None
+
+
+@attrs.define(eq=False)
+class Reply:
+    """What a model answered, step by step."""
+
+    question: Question
+    calls: list[ToolCall] = attrs.field(factory=list)
+    text: str | None = None
+    remarks: Counter[str] = attrs.field(factory=Counter)
+    step: int = 0
+    _names: Mapping[str, str] = attrs.field(init=False)
+    _parameters: Mapping[str, Sequence[str]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._names = spellings(self.question.tools)
+        self._parameters = parameter_names(self.question.tools)
+
+    def take(self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None) -> list[Message]:
+        """Take up one answer of the model and return its messages; each call is given the result of its place."""
+        made = list(self._made(answer, turn))
+        answered = [_answered(call, result) for call, result in zip(made, results, strict=False)]
+        made[: len(answered)] = answered
+        if len(results) > len(made):
+            self.remarks["result_without_call"] += len(results) - len(made)
+        self.calls += made
+        self.step += 1
+        said = None if made else (answer if isinstance(answer, str) else text_of(answer)) or None
+        self.text = said if said is not None else self.text
+        spoken = Message(role="assistant", content=said, tool_calls=tuple(made), reasoning=reasoning)
+        return [spoken, *(Message(role="tool", content=call.result) for call in answered)]
+
+    def _made(self, answer: Any, turn: int) -> Iterator[ToolCall]:
+        if isinstance(answer, str):
+            found = parse_calls(answer, self._parameters)
+            if found is None and self._looks_like_calls(answer):
+                self.remarks["calls_undecodable"] += 1
+            for call in found or ():
+                raw = call.text if call.arguments is None else None
+                self.remarks["arguments_not_literal"] += raw is not None
+                yield self._call(call.name, call.arguments, raw, turn)
+            return
+        for entry in as_list(answer):
+            if not isinstance(entry, dict):
+                self.remarks["call_not_an_object"] += 1
+                continue
+            for name, given in entry.items():
+                arguments, raw = parse_arguments(given)
+                self.remarks["arguments_undecodable"] += arguments is None
+                yield self._call(name, arguments, raw, turn)
+
+    def _looks_like_calls(self, answer: str) -> bool:
+        text = answer.strip().strip("`").strip()
+        return text.startswith("[") and text.endswith("]") and "(" in text
+
+    def _call(self, name: str, arguments: dict[str, JSON] | None, raw: str | None, turn: int) -> ToolCall:
+        name = self._names.get(name, name)
+        return ToolCall(name=name, arguments=arguments, raw_arguments=raw, turn=turn, step=self.step)
+
+
+def _answered(call: ToolCall, result: Any) -> ToolCall:
+    wrong = isinstance(result, str) and result.lstrip().startswith(_FAILED_CALLS)
+    return replace(call, result=result, error=result if wrong else None, status="error" if wrong else "ok")
+
+
+def sample_of(
+    record: Mapping[str, Any], source: Source, side: SideFiles, *, model: str | None, category: str, scored: str
+) -> Sample:
+    """Return the sample of one result.
+
+    Args:
+        record: The result.
+        source: Where it stands.
+        side: What is joined with it.
+        model: Whose result it is.
+        category: The category of its file.
+        scored: The key of its file's scores.
+
+    Raises:
+        ValueError: It has no usable id, or no result.
+    """
+    identifier, answer = record.get("id"), record.get("result")
+    if not isinstance(identifier, str) or not identifier:
+        raise ValueError("id is missing or no text; a result is joined with its question by it")
+    if not isinstance(answer, str | list):
+        raise ValueError("result is missing, or neither a text nor a list")  # noqa: TRY004 - what makes a bad record
+    question = find(side.questions, identifier)
+    reply = Reply(question or Question())
+    broken = answer if isinstance(answer, str) and answer.startswith(_FAILED) else None
+    turns = () if broken else _turns(record, answer, reply)
+    expected, known = expected_of(side, identifier, category)
+    reply.remarks["ground_truth_unusable"] += not known
+    reply.remarks["question_missing"] += bool(side.questions) and question is None
+    remarks = {kind: number for kind, number in reply.remarks.items() if number}
+    failure, recorded = _verdict(side, scored, identifier)
+    sample = Sample(
+        id=identifier,
+        model=model,
+        input=asked(question),
+        turns=turns,
+        calls=None if broken else tuple(reply.calls),
+        text=reply.text,
+        tools=question.tools if question else None,
+        expected=expected,
+        recorded=recorded,
+        usage=_usage(record),
+        facets={"category": category, **({"remarks": remarks} if remarks else {})},
+        source=source,
+        native=BfclRun(failure),
+    )
+    if broken is None:
+        return sample
+    return replace(sample, status=Status.FAILED, error=Fault(category="target", code="inference_error", message=broken))
+
+
+def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
+    """Return what is expected, and whether that could be read; where nothing must be called, that is a reference."""
+    found = find(side.answers, identifier)
+    if found is not None:
+        return found, True
+    known = identifier not in side.answers
+    return Expectation(calls=()) if known and "irrelevance" in category else Expectation(), known
+
+
+def asked(question: Question | None) -> str | tuple[str, ...] | None:
+    """Return what the user asked: a text, or one per turn."""
+    if question is None:
+        return None
+    said = [
+        "\n".join(text_of(each.get("content")) for each in turn if each.get("role") == "user")
+        for turn in question.turns
+    ]
+    return said[0] if len(said) == 1 else tuple(said)
+
+
+def _verdict(side: SideFiles, scored: str, identifier: str) -> tuple[Mapping[str, JSON] | None, dict[str, JSON]]:
+    """Return why an entry failed, and its verdict: failures are listed, all others passed, if all were scored."""
+    scores = side.scores.get(scored)
+    if scores is None:
+        return None, {}
+    failure = scores.failures.get(identifier)
+    if failure is not None:
+        return failure, {"valid": False}
+    return None, {"valid": True} if scores.complete else {}
+
+
+def _turns(record: Mapping[str, Any], answer: Any, reply: Reply) -> tuple[tuple[Message, ...], ...]:
+    """Return the conversation by turns: what was asked, and each step of what the model answered."""
+    questions = [
+        [Message(role=str(each.get("role", "")), content=each.get("content")) for each in turn]
+        for turn in reply.question.turns
+    ]
+    reasoning = record.get("reasoning_content")
+    if not _has_turns(answer):
+        said = reply.take(answer, 0, [], reasoning if isinstance(reasoning, str) else None)
+        return ((*(questions[0] if questions else ()), *said),)
+    logged = _logged(record.get("inference_log"))
+    found = []
+    for turn, steps in enumerate(answer):
+        asked_now = questions[turn] if turn < len(questions) else []
+        replies: list[Message] = []
+        for step, each in enumerate(as_list(steps)):
+            results = logged[turn][step] if turn < len(logged) and step < len(logged[turn]) else []
+            replies += reply.take(each, turn, results, _nested(reasoning, turn, step))
+        found.append((*asked_now, *replies))
+    return tuple(found)
+
+
+def _has_turns(answer: Any) -> bool:
+    return isinstance(answer, list) and bool(answer) and all(isinstance(each, list) for each in answer)
+
+
+def _nested(value: Any, turn: int, step: int) -> str | None:
+    turns = as_list(value)
+    steps = as_list(turns[turn]) if turn < len(turns) else ()
+    said = steps[step] if step < len(steps) else None
+    return said if isinstance(said, str) and said else None
+
+
+def _logged(log: Any) -> list[list[list[Any]]]:
+    """Return what the functions answered, by turn and step, as the log of the run has it."""
+    found = []
+    for turn in as_list(log):
+        if isinstance(turn, dict) and "begin_of_turn_query" in turn:
+            steps = [as_list(each) for key, each in turn.items() if key.startswith("step_")]
+            found.append(
+                [[as_map(each).get("content") for each in step if as_map(each).get("role") == "tool"] for step in steps]
+            )
+    return found
+
+
+def _usage(record: Mapping[str, Any]) -> Usage | None:
+    tokens = [_sum(record.get(key)) for key in ("input_token_count", "output_token_count")]
+    seconds = _sum(record.get("latency"))
+    if seconds is None and tokens == [None, None]:
+        return None
+    read, written = (None if each is None else int(each) for each in tokens)
+    return Usage(input_tokens=read, output_tokens=written, seconds=seconds)
+
+
+def _sum(value: Any) -> float | None:
+    """Return a number, or the sum of the numbers of nested lists; None without any."""
+    waiting, total, seen = [value], None, 0
+    while waiting and seen < _MOST_SUMMED:
+        each = waiting.pop()
+        seen += 1
+        if isinstance(each, list):
+            waiting += each
+        elif (number := as_number(each)) is not None:
+            total = number if total is None else total + number
+    return total
+
+
+def question_sample(identifier: str, source: Source, side: SideFiles, category: str) -> Sample:
+    """Return the sample of a question that nothing has answered: a reference to be joined with runs."""
+    question = find(side.questions, identifier)
+    expected, known = expected_of(side, identifier, category)
+    facets: dict[str, JSON] = {"category": category}
+    if not known:
+        facets["remarks"] = {"ground_truth_unusable": 1}
+    return Sample(
+        id=identifier,
+        input=asked(question),
+        tools=question.tools if question else None,
+        expected=expected,
+        facets=facets,
+        source=source,
+    )
+
+
+def shown(record: Any) -> str:
+    """Return the beginning of what a record is, for messages."""
+    return compact(record)[:60]

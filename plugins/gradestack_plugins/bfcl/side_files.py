@@ -1,0 +1,236 @@
+"""Where the files of one category stand, and what questions, possible answers and scores say by id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from gradestack import DataError, Expectation, Input, ToolSpec, read_records
+from gradestack.jsonio import as_list, as_map
+from gradestack_plugins.bfcl.answers import Unusable, expectation
+from gradestack_plugins.bfcl.recognition import NAME, Form, form_at, form_of
+from gradestack_plugins.bfcl.tools import parameter_names, tools_of
+
+_HEAD = 64 * 1024
+_DATA = ("", "data", "bfcl_eval/data")
+"""Where questions stand below the directory that holds ``result``."""
+_DOCS = "multi_turn_func_doc"
+"""Folder beside the questions of several turns that holds the tools of each class."""
+_CLASSES = {
+    "GorillaFileSystem": "gorilla_file_system",
+    "MathAPI": "math_api",
+    "MessageAPI": "message_api",
+    "TwitterAPI": "posting_api",
+    "TicketAPI": "ticket_api",
+    "TradingBot": "trading_bot",
+    "TravelAPI": "travel_booking",
+    "VehicleControlAPI": "vehicle_control",
+    "WebSearchAPI": "web_search",
+}
+_BASES = (
+    ("memory_kv_", "memory_"),
+    ("memory_vector_", "memory_"),
+    ("memory_rec_sum_", "memory_"),
+    ("web_search_base_", "web_search_"),
+    ("web_search_no_snippet_", "web_search_"),
+)
+"""Categories that are several runs of one set of questions."""
+
+
+@attrs.frozen(kw_only=True)
+class Question:
+    """What a question says."""
+
+    turns: tuple[tuple[Mapping[str, Any], ...], ...] = ()
+    tools: tuple[ToolSpec, ...] | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Scores:
+    """What one score file says: which entries failed, and of how many."""
+
+    failures: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    total: int | None = None
+    entries: int = 0
+    """How many results there are."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is of all the results, so that those it does not list passed."""
+        return self.total == self.entries
+
+
+@attrs.frozen(kw_only=True)
+class SideFiles:
+    """Everything that is joined with results, by id."""
+
+    questions: Mapping[str, Question] = attrs.field(factory=dict)
+    answers: Mapping[str, Expectation | None] = attrs.field(factory=dict)
+    """None where the ground truth is of no known form."""
+    scores: Mapping[str, Scores] = attrs.field(factory=dict)
+    """Path of a result file -> what its score file says."""
+
+
+def category_of(path: Path) -> str | None:
+    """Return the category a file is named by."""
+    named = NAME.fullmatch(path.name)
+    return named["category"] if named else None
+
+
+def base_id(identifier: str) -> str:
+    """Return the id a question has of which a category makes several runs."""
+    for prefix, base in _BASES:
+        if identifier.startswith(prefix):
+            return base + identifier.removeprefix(prefix)
+    return identifier
+
+
+def find(table: Mapping[str, Any], identifier: str) -> Any:
+    """Return what a table says of an id, or of the question it is a run of."""
+    found = table.get(identifier)
+    return table.get(base_id(identifier)) if found is None else found
+
+
+def model_of(path: Path) -> str | None:
+    """Return the name of the folder below ``result`` or ``score`` that a file stands in."""
+    parts = path.parts[:-1]
+    for place in range(len(parts) - 2, -1, -1):
+        if parts[place] in {"result", "score"}:
+            return parts[place + 1]
+    return None
+
+
+def form_of_file(path: Path) -> Form | None:
+    """Return the form of a file's first records; where they are broken, the one its name says.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    named = head.strip() and category_of(path) is not None and path.name.endswith("_result.json")
+    return form_at(head) or ("result" if named else None)
+
+
+def _root(path: Path) -> tuple[Path, tuple[str, ...]]:
+    """Return the directory that holds ``result`` or ``score``, and the parts from there on; else the file's own."""
+    for place in range(len(path.parts) - 3, -1, -1):
+        if path.parts[place] in {"result", "score"}:
+            return Path(*path.parts[:place]) if place else Path(), path.parts[place + 1 :]
+    return path.parent, (path.name,)
+
+
+def counterpart(path: Path, side: str) -> Path | None:
+    """Return the score file of a result file, or the other way round; None where there is none."""
+    root, below = _root(path)
+    name = below[-1].replace("_result.json", f"_{side}.json").replace("_score.json", f"_{side}.json")
+    candidates = (
+        [path.parent / name] if len(below) == 1 else [root.joinpath(side, *below[:-1], name), path.parent / name]
+    )
+    return next((each for each in candidates if each != path and each.is_file()), None)
+
+
+def beside(path: Path, data: Path | None) -> list[Path]:
+    """Return the files of questions and possible answers of a result file's category, wherever they usually stand."""
+    category = category_of(path)
+    if category is None:
+        return []
+    base = base_id(f"{category}_").rstrip("_")
+    root, _ = _root(path)
+    folders = [data] if data is not None else [root / each for each in _DATA]
+    found: list[Path] = []
+    for folder in folders:
+        for place in (folder, folder / "possible_answer"):
+            for name in dict.fromkeys((category, base)):
+                found += sorted(place.glob(f"BFCL_v*_{name}.json"))
+    return [each for each in dict.fromkeys(found) if each != path]
+
+
+def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideFiles:
+    """Return what questions and possible answers say, and the scores of result files.
+
+    Args:
+        files: Files of questions and of possible answers.
+        results: Result file -> its score file.
+
+    Raises:
+        DataError: One cannot be read.
+    """
+    questions: dict[str, Question] = {}
+    truths: dict[str, Any] = {}
+    for path in files:
+        classes = _Classes(path.parent / _DOCS)
+        for record in _records(path):
+            form = form_of(record)
+            if form == "question":
+                questions[record["id"]] = question_of(record, classes)
+            elif form == "answer":
+                truths[record["id"]] = record["ground_truth"]
+    answers = {name: _expected(truth, find(questions, name)) for name, truth in truths.items()}
+    scores = {result: _scores(path, len(ids_of(Path(result)))) for result, path in results.items()}
+    return SideFiles(questions=questions, answers=answers, scores=scores)
+
+
+class _Classes:
+    """The tools of the classes that questions of several turns name, each file read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, list[dict[str, Any]]] = {}
+
+    def functions(self, names: Any, excluded: Any) -> list[dict[str, Any]] | None:
+        """Return the functions of classes without those excluded; None where one of the classes is not described."""
+        found: list[dict[str, Any]] = []
+        for name in as_list(names):
+            file = self._folder / f"{_CLASSES.get(name, '') if isinstance(name, str) else ''}.json"
+            if not file.is_file():
+                return None
+            if file.name not in self._known:
+                self._known[file.name] = list(_records(file))
+            found += self._known[file.name]
+        return [each for each in found if each.get("name") not in as_list(excluded)] or None
+
+
+def question_of(record: Mapping[str, Any], classes: _Classes) -> Question:
+    """Return what a question says; its tools stand in it, or with the classes it names."""
+    turns = tuple(tuple(each for each in turn if isinstance(each, dict)) for turn in as_list(record["question"]))
+    functions = record.get("function")
+    if functions is None:
+        functions = classes.functions(record.get("involved_classes"), record.get("excluded_function"))
+    return Question(turns=turns, tools=tools_of(functions, texts="java" in str(record["id"])))
+
+
+def _expected(truth: Any, question: Question | None) -> Expectation | None:
+    try:
+        return expectation(truth, parameter_names(question.tools if question else None))
+    except (Unusable, RecursionError):
+        return None
+
+
+def _scores(path: Path, entries: int) -> Scores:
+    failures: dict[str, Mapping[str, Any]] = {}
+    total = None
+    for record in _records(path):
+        if "total_count" in record and "id" not in record:
+            count = record["total_count"]
+            total = count if type(count) is int else None
+        elif isinstance(record.get("id"), str) and record.get("valid") is False:
+            failures[record["id"]] = {key: record[key] for key in ("error", "error_type") if key in record}
+    return Scores(failures=failures, total=total, entries=entries)
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file; what is none cannot be joined with anything."""
+    given = Input(path=path, name=path.stem, shown=str(path))
+    return (each.value for each in read_records(given) if isinstance(each.value, dict))
+
+
+def ids_of(path: Path) -> list[str]:
+    """Return the ids of a result file, one for each record that has one."""
+    return [identifier for each in _records(path) if isinstance(identifier := as_map(each).get("id"), str)]

@@ -1,0 +1,238 @@
+"""Reader ``tau2``: results of tau2-bench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import attrs
+from typing_extensions import override
+
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+)
+from gradestack.jsonio import SHARD_BYTES, Element, JsonProblem, Layout, Range, as_list, compact, iter_members, loads
+from gradestack_plugins.tau2_bench.recognition import (
+    RESULTS,
+    SIMULATIONS,
+    confidence,
+    is_results,
+    is_simulation,
+)
+from gradestack_plugins.tau2_bench.records import sample_of
+from gradestack_plugins.tau2_bench.tasks import Setting, setting_of
+
+_HEAD = 64 * 1024
+_NAMED = 3
+"""How many of many names a message shows."""
+
+
+@attrs.frozen(kw_only=True)
+class Recording:
+    """One input: what holds for all its simulations, and where they stand."""
+
+    setting: Setting = attrs.field(factory=Setting)
+    ranges: tuple[Range, ...] | None = None
+    """Where the simulations stand in the file itself; None in the directory form."""
+    files: tuple[str, ...] = ()
+    """Files of the directory form, below the directory of the results file."""
+    missing: tuple[str, ...] = ()
+    """Ids that ``simulation_index`` names and no file has."""
+    extra: tuple[str, ...] = ()
+    """Ids that files have and ``simulation_index`` does not name."""
+
+
+@attrs.frozen(kw_only=True)
+class Tau2(RecordReader):
+    """Reads results of tau2-bench: a file with ``tasks`` and ``simulations``, or a directory of one file each.
+
+    One sample per simulation: ``id`` is ``task_id`` as text, ``run`` is ``trial``, ``model`` the agent's model.
+    ``calls`` are the tool calls of all messages, those of the user's simulator with ``requestor: user``, each with its
+    result; ``expected.calls`` the actions of the task, where arguments that ``compare_args`` leaves out may be
+    anything. ``recorded`` holds ``reward``, ``db_match`` and, of each list of checks, the share that is met;
+    ``ended`` and the facet ``termination_reason`` say how it ended. A simulation that ended by
+    ``infrastructure_error`` or ``unexpected_error`` is a failed sample.
+
+    A file that has simulations of its own is read alone; one without is read with the folder ``simulations`` beside
+    it. A single file of that folder is read with the results file above it, where there is one.
+    """
+
+    version: ClassVar[str] = "1"
+    provides: ClassVar[frozenset[str]] = frozenset(
+        {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
+        | {"usage", "agent_usage", "trace", "facets", "source", "native"}
+    )
+    stack: ClassVar[str | None] = "tau2"
+    layout: ClassVar[Layout] = "list"
+    duplicates: ClassVar[Literal["keep", "last", "error"]] = "keep"
+    takes_directories: ClassVar[bool] = True
+
+    @classmethod
+    @override
+    def sniff(cls, path: Path, head: bytes) -> float:
+        return confidence(path, head)
+
+    @override
+    def index(self, inputs: Inputs) -> dict[str, Recording]:
+        """Read what holds for all simulations of each input, and find where they stand.
+
+        Raises:
+            DataError: An input is not of this format, or cannot be read.
+        """
+        given = {each.path.resolve() for each in inputs.data}
+        found = {}
+        for each in inputs.data:
+            try:
+                found[each.name] = _recording(each, given)
+            except OSError as error:
+                raise DataError(f"{each.path}: cannot be read: {error.strerror or error}") from error
+        return found
+
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield what is odd about the inputs as a whole."""
+        for given, recording in zip(inputs.data, self.index(inputs).values(), strict=True):
+            if recording.extra:
+                number, names = len(recording.extra), _some(recording.extra)
+                yield f"{given.shown}: {number} simulation(s) not in simulation_index, read all the same: {names}"
+
+    def files(self, inputs: Inputs, index: dict[str, Recording]) -> Iterator[RecordFile]:
+        """Yield the file of each input, or the files of its directory, and what is missing of them."""
+        for given in inputs.data:
+            recording = index[given.name]
+            if recording.ranges is not None:
+                yield RecordFile(input=given, ranges=recording.ranges)
+            for relative in recording.files:
+                yield RecordFile(input=given, file=_below(given, relative), ranges=(Range(),), extra=relative)
+            if recording.missing:
+                yield RecordFile(input=given, file=_results(given), ranges=(Range(),), extra=list(recording.missing))
+
+    @override
+    def read(self, shard: Shard, index: dict[str, Recording]) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a range, or of one file, in order.
+
+        Raises:
+            DataError: A file cannot be read.
+        """
+        given, setting = shard.input, index[shard.input.name].setting
+        if isinstance(shard.extra, list):
+            for place, identifier in enumerate(shard.extra):
+                reason = f"simulation_index names {identifier}, but there is no {SIMULATIONS}/{identifier}.json"
+                yield BadRecord(source=Source(file=_results(given).shown, ordinal=place), reason=reason)
+            return
+        file = given if shard.extra is None else _below(given, shard.extra)
+        yield from self.samples(shard, lambda record, source: (_checked(record, source, setting),), file)
+
+    @override
+    def elements(self, file: Input, part: Range) -> Iterator[Element]:
+        """Yield the simulations of a range; one whole file is one simulation."""
+        if part.start:
+            yield from super().elements(file, part)
+            return
+        try:
+            yield Element(0, 1, loads(file.path.read_bytes()))
+        except JsonProblem as problem:
+            yield Element(0, 1, problem=str(problem))
+        except OSError as error:
+            raise DataError(f"{file.path}: cannot be read: {error.strerror or error}") from error
+
+
+def _checked(record: Any, source: Source, setting: Setting) -> Sample:
+    if not isinstance(record, dict):
+        raise ValueError(f"expected a simulation (an object), found {compact(record)[:60]}")  # noqa: TRY004
+    return sample_of(record, source, setting)
+
+
+def _recording(given: Input, inputs: set[Path]) -> Recording:
+    """Return what an input holds.
+
+    Raises:
+        DataError: It is not of this format.
+    """
+    results = given.path / RESULTS if given.path.is_dir() else given.path
+    if not results.is_file():
+        what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
+        raise DataError(f"{given.path}: {what}; results of tau2-bench are expected")
+    with results.open("rb") as file:
+        head = file.read(_HEAD)
+    if is_simulation(head) and not is_results(results, head):
+        return _alone(results, inputs)
+    values, ranges = _members(results)
+    if "info" not in values and "tasks" not in values and ranges is None:
+        raise DataError(f"{given.path}: neither info, tasks nor simulations; results of tau2-bench are expected")
+    setting = setting_of(values.get("info"), values.get("tasks"))
+    folder = results.parent / SIMULATIONS
+    if ranges is not None or not folder.is_dir():
+        return Recording(setting=setting, ranges=ranges or ())
+    return _directory(setting, folder, values.get("simulation_index"))
+
+
+def _alone(file: Path, inputs: set[Path]) -> Recording:
+    """Return the recording of one file of a folder of simulations: nothing where the whole of it is an input too."""
+    results = file.parent.parent / RESULTS
+    if {results.resolve(), results.parent.resolve()} & inputs:
+        return Recording()
+    values: dict[str, Any] = {}
+    if file.parent.name == SIMULATIONS and results.is_file():
+        values, _ = _members(results)
+    return Recording(setting=setting_of(values.get("info"), values.get("tasks")), files=("",))
+
+
+def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
+    """Return the members of a results file, and where its simulations stand; None where it has none of its own.
+
+    Raises:
+        DataError: It holds no object, or one of its members is not JSON.
+    """
+    values: dict[str, Any] = {}
+    ranges = None
+    for member in iter_members(results, SHARD_BYTES):
+        if member.key == SIMULATIONS:
+            if member.ranges is None and member.read(results).strip() != b"null":
+                raise DataError(f"{results}:{member.line}: {SIMULATIONS}: expected a list")
+            ranges = member.ranges or None
+            continue
+        try:
+            values[member.key] = loads(member.read(results))
+        except JsonProblem as problem:
+            raise DataError(f"{results}:{member.line}: {member.key}: {problem}") from problem
+    return values, ranges
+
+
+def _directory(setting: Setting, folder: Path, index: Any) -> Recording:
+    """Return the recording of a folder of simulations, checked against the index where there is one."""
+    names = sorted(each.stem for each in folder.iterdir() if each.suffix == ".json" and not each.name.startswith("."))
+    named = [str(each["id"]) for each in as_list(index) if isinstance(each, dict) and "id" in each]
+    known, there = set(named), set(names)
+    return Recording(
+        setting=setting,
+        files=tuple(f"{SIMULATIONS}/{name}.json" for name in names),
+        missing=tuple(name for name in dict.fromkeys(named) if name not in there),
+        extra=tuple(name for name in names if name not in known) if isinstance(index, list) else (),
+    )
+
+
+def _results(given: Input) -> Input:
+    return _below(given, RESULTS) if given.path.is_dir() else given
+
+
+def _below(given: Input, relative: str) -> Input:
+    """Return a file below an input's directory, shown as such; the input itself for no name."""
+    if not relative:
+        return given
+    if given.path.is_dir():
+        return attrs.evolve(given, path=given.path / relative, shown=f"{given.shown.rstrip('/')}/{relative}")
+    folder, slash, _ = given.shown.rpartition("/")
+    return attrs.evolve(given, path=given.path.parent / relative, shown=f"{folder}{slash}{relative}")
+
+
+def _some(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")

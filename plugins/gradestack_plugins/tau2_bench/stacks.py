@@ -1,0 +1,13 @@
+"""The default metric stack of tau2-bench results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def tau2() -> dict[str, Any]:
+    """Return the suite fragment: the recorded reward, and pass^k whose divisor is the number of a task's own trials."""
+    return {
+        "graders": {"reward": {"kind": "tau2_reward"}},
+        "metrics": {"pass_hat_k": {"trials": "task"}},
+    }

@@ -1,0 +1,82 @@
+"""Builders of a small BFCL tree."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+FIND = {
+    "name": "find.trains",
+    "description": "Find.",
+    "parameters": {
+        "type": "dict",
+        "properties": {
+            "to": {"type": "string"},
+            "price": {"type": "float"},
+            "stops": {"type": "array", "items": {"type": "any"}},
+        },
+        "required": ["to"],
+    },
+}
+
+
+def lines(*records):
+    """Return JSON Lines."""
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+@pytest.fixture
+def bfcl(tmp_path):
+    """Return functions that write the files of one category below a root."""
+    root = tmp_path / "board"
+
+    def write(relative, *records):
+        path = root / relative
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(lines(*records), encoding="utf-8")
+        return path
+
+    def questions(*records, category="parallel"):
+        return write(f"BFCL_v4_{category}.json", *records)
+
+    def answers(*records, category="parallel"):
+        return write(f"possible_answer/BFCL_v4_{category}.json", *records)
+
+    def results(*records, category="parallel", model="rail-1-FC"):
+        return write(f"result/{model}/non_live/BFCL_v4_{category}_result.json", *records)
+
+    def scores(*records, category="parallel", model="rail-1-FC"):
+        return write(f"score/{model}/non_live/BFCL_v4_{category}_score.json", *records)
+
+    def question(identifier="parallel_0", *asked, function=(FIND,), **more):
+        turns = [[{"role": "user", "content": each}] for each in asked or ("Trains?",)]
+        return {"id": identifier, "question": turns, "function": list(function), **more}
+
+    def result(answer, identifier="parallel_0", **more):
+        return {
+            "id": identifier,
+            "result": answer,
+            "input_token_count": 7,
+            "output_token_count": 3,
+            "latency": 0.5,
+            **more,
+        }
+
+    def answer(truth, identifier="parallel_0"):
+        return {"id": identifier, "ground_truth": truth}
+
+    def header(correct, total):
+        return {"accuracy": correct / total, "correct_count": correct, "total_count": total}
+
+    return SimpleNamespace(
+        root=root,
+        write=write,
+        questions=questions,
+        answers=answers,
+        results=results,
+        scores=scores,
+        question=question,
+        result=result,
+        answer=answer,
+        header=header,
+    )

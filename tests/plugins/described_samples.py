@@ -1,0 +1,50 @@
+"""Samples compared with what an ``expected.json`` beside an example of a format says of them."""
+
+from gradestack import Input, Inputs
+
+
+def read(reader, *paths):
+    """Return everything a reader yields for paths, planned and read as a run does."""
+    inputs = Inputs(
+        data=tuple(Input(path=path, name=f"{n}-{path.stem}", shown=str(path)) for n, path in enumerate(paths))
+    )
+    index = reader.index(inputs)
+    return [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
+
+
+def described(sample, wanted):
+    """Return a sample in the words of an expected.json, as far as that says something of it."""
+    used = sample.usage
+    found = {
+        "id": sample.id,
+        "run": sample.run,
+        "model": sample.model,
+        "calls": [_call(call) for call in sample.calls or ()],
+        "text": sample.text,
+        "tools": None if sample.tools is None else len(sample.tools),
+        "usage": used and {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens},
+        "status": str(sample.status),
+        "expected_calls": [
+            {"name": call.name, "arguments": call.arguments, "requestor": call.requestor}
+            for call in sample.expected.calls or ()
+        ],
+        "expected_names": [call.name for call in sample.expected.calls or ()],
+        "recorded": {key: sample.recorded.get(key) for key in wanted.get("recorded", ())},
+    }
+    return {key: found[key] for key in wanted}
+
+
+def _call(call):
+    return {
+        "name": call.name,
+        "arguments": call.arguments,
+        "result": call.result is not None,
+        "error": call.error is not None,
+    }
+
+
+def agrees(sample, wanted):
+    """Return whether a sample is what an expected.json says; of a list of models or usages any will do."""
+    found = described(sample, wanted)
+    any_of = {key for key in ("model", "usage") if isinstance(wanted.get(key), list)}
+    return all(found[key] in value if key in any_of else found[key] == value for key, value in wanted.items())

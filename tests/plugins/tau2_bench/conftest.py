@@ -1,0 +1,98 @@
+"""Builders of small tau2-bench results."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+
+def say(role, content, **more):
+    """Return a message."""
+    return {"role": role, "content": content, "tool_calls": None, **more}
+
+
+def call(identifier, name, requestor="assistant", **arguments):
+    """Return a tool call as the benchmark keeps it."""
+    return {"id": identifier, "name": name, "arguments": arguments, "requestor": requestor}
+
+
+def result(identifier, content, **more):
+    """Return a tool's answer."""
+    return {"role": "tool", "id": identifier, "content": content, "requestor": "assistant", "error": False, **more}
+
+
+def action(name, compare_args=None, requestor="assistant", **arguments):
+    """Return an expected action."""
+    return {
+        "action_id": name,
+        "name": name,
+        "arguments": arguments,
+        "requestor": requestor,
+        "compare_args": compare_args,
+    }
+
+
+def task(identifier, *actions, criteria=True):
+    """Return a task; without criteria it has none."""
+    about = {"actions": list(actions), "reward_basis": ["DB"]} if criteria else None
+    return {"id": identifier, "user_scenario": {"instructions": "Ask."}, "evaluation_criteria": about}
+
+
+def simulation(task_id="t", trial=0, messages=(), reward=1.0, ended="user_stop", **more):
+    """Return a simulation."""
+    return {
+        "id": f"{task_id}-{trial}",
+        "task_id": task_id,
+        "termination_reason": ended,
+        "reward_info": None if reward is None else {"reward": reward},
+        "messages": list(messages),
+        "trial": trial,
+        "seed": 1,
+        **more,
+    }
+
+
+def results(*simulations, tasks=None, **more):
+    """Return the content of a results file."""
+    info = {
+        "num_trials": 1,
+        "agent_info": {"implementation": "llm_agent", "llm": "rail-1"},
+        "environment_info": {"domain_name": "rail", "policy": "Sell tickets.", "tool_defs": None},
+    }
+    found = {"timestamp": "2026-01-01", "info": info, "tasks": [task("t")] if tasks is None else tasks}
+    return found | {"simulations": list(simulations)} | more
+
+
+@pytest.fixture
+def tau2(tmp_path):
+    """Return the builders, and a function that writes results to a file."""
+
+    def write(*simulations, name="results.json", indent=2, **more):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(results(*simulations, **more), indent=indent), encoding="utf-8")
+        return path
+
+    def directory(*simulations, name="run", index=True, **more):
+        folder = tmp_path / name
+        (folder / "simulations").mkdir(parents=True)
+        whole = results(**more)
+        del whole["simulations"]
+        if index:
+            whole["simulation_index"] = [{"id": each["id"], "task_id": each["task_id"]} for each in simulations]
+        (folder / "results.json").write_text(json.dumps(whole), encoding="utf-8")
+        for each in simulations:
+            (folder / "simulations" / f"{each['id']}.json").write_text(json.dumps(each), encoding="utf-8")
+        return folder
+
+    return SimpleNamespace(
+        say=say,
+        call=call,
+        result=result,
+        action=action,
+        task=task,
+        simulation=simulation,
+        results=results,
+        write=write,
+        directory=directory,
+    )

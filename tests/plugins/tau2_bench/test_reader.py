@@ -1,0 +1,278 @@
+"""The reader of tau2-bench results: samples, both forms, and what is odd in a file."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import BadRecord, DataError, Rule, Status, testing
+from gradestack_plugins.tau2_bench.reader import Tau2
+from tests.plugins.described_samples import read
+
+
+def conversation(tau2):
+    """Return a conversation of two turns: the agent calls twice at once, the user once."""
+    return [
+        tau2.say("assistant", "Hi!"),
+        tau2.say("user", "Two trains, please.", usage={"prompt_tokens": 9, "completion_tokens": 9}),
+        tau2.say(
+            "assistant",
+            None,
+            tool_calls=[tau2.call("a", "find", to="X"), tau2.call("b", "find", to="Y")],
+            usage={"prompt_tokens": 10, "completion_tokens": 2},
+        ),
+        {"role": "tool", "tool_messages": [tau2.result("b", "no", error=True), tau2.result("a", "yes")]},
+        tau2.say("user", None, tool_calls=[tau2.call("c", "check_phone", requestor="user")]),
+        tau2.result("c", "ok", requestor="user"),
+        tau2.say("user", "Thanks."),
+        tau2.say("assistant", "Done.", usage={"prompt_tokens": 20, "completion_tokens": 3}),
+    ]
+
+
+def test_a_simulation_is_a_sample(tau2):
+    """Task, trial, model, reward, usage of the agent alone, and where the simulation stands."""
+    path = tau2.write(tau2.simulation("t", 2, conversation(tau2), agent_cost=0.5, user_cost=0.25, duration=3))
+    (sample,) = read(Tau2(), path)
+    assert (sample.id, sample.run, sample.model, sample.recorded) == ("t", 2, "rail-1", {"reward": 1.0})
+    assert (sample.input, sample.text, sample.ended) == ("Two trains, please.", "Done.", "completed")
+    assert sample.usage == gradestack.Usage(requests=2, input_tokens=30, output_tokens=5, cost_usd=0.5, seconds=3.0)
+    assert sample.agent_usage == {"agent_cost": 0.5, "user_cost": 0.25}
+    assert sample.facets == {"domain": "rail", "termination_reason": "user_stop"}
+    lines = path.read_text().split("\n")
+    assert '"t-2"' in lines[sample.source.line]
+    assert sample.source.ordinal == 0
+
+
+def test_calls_have_their_results_and_requestors(tau2):
+    """Results find their call by id whatever their order; the user's calls say so; parallel calls share a step."""
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=conversation(tau2))))
+    assert [(call.name, call.result, call.status, call.requestor) for call in sample.calls] == [
+        ("find", "yes", "ok", "assistant"),
+        ("find", "no", "error", "assistant"),
+        ("check_phone", "ok", "ok", "user"),
+    ]
+    assert [(call.turn, call.step) for call in sample.calls] == [(0, 1), (0, 1), (0, None)]
+    assert sample.calls[1].error == "no"
+    assert "remarks" not in sample.facets
+
+
+def test_arguments_that_are_not_compared_may_be_anything(tau2):
+    """compare_args leaves the others to a rule; null compares all; the user's actions keep their requestor."""
+    actions = (
+        tau2.action("find", ["to"], to="X", day=1),
+        tau2.action("book", None, seat=1),
+        tau2.action("restart", [], requestor="user", hard=True),
+    )
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(), tasks=[tau2.task("t", *actions)]))
+    free = Rule(ignore=True, optional=True)
+    assert [call.rules for call in sample.expected.calls] == [{"day": free}, None, {"hard": free}]
+    assert [call.arguments for call in sample.expected.calls] == [{"to": "X", "day": 1}, {"seat": 1}, {"hard": True}]
+    assert [call.requestor for call in sample.expected.calls] == ["assistant", "assistant", "user"]
+
+
+def test_no_actions_is_no_reference_and_an_empty_list_is_one(tau2):
+    """A task without criteria expects nothing known; one with an empty list expects no call."""
+    tasks = [tau2.task("none", criteria=False), tau2.task("empty")]
+    none, empty = read(Tau2(), tau2.write(tau2.simulation("none"), tau2.simulation("empty"), tasks=tasks))
+    assert none.expected.calls is None
+    assert empty.expected.calls == ()
+
+
+@pytest.mark.parametrize(
+    ("reason", "ended", "status"),
+    [
+        ("agent_stop", "completed", Status.OK),
+        ("max_steps", "limit:steps", Status.OK),
+        ("timeout", "limit:time", Status.OK),
+        ("too_many_errors", "limit:errors", Status.OK),
+        ("context_window_exceeded", "limit:context", Status.OK),
+        ("agent_error", "error", Status.OK),
+        ("infrastructure_error", "error", Status.FAILED),
+        ("unexpected_error", "error", Status.FAILED),
+        ("never_heard_of", None, Status.OK),
+        (["odd"], None, Status.OK),
+    ],
+)
+def test_how_a_simulation_ended(tau2, reason, ended, status):
+    """Limits and errors are told apart; only the benchmark's own trouble makes a failed sample."""
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(ended=reason)))
+    assert (sample.ended, sample.status) == (ended, status)
+
+
+def test_checks_are_recorded_as_shares(tau2):
+    """Of each list of checks the share that is met is recorded, of none nothing."""
+    checks = [{"action_match": True}, {"action_match": False}]
+    about = {"reward": 0.0, "db_check": {"db_match": False}, "action_checks": checks, "nl_assertions": None}
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(reward_info=about)))
+    assert sample.recorded == {"reward": 0.0, "db_match": False, "actions": 0.5}
+
+
+def test_odd_messages_are_counted_by_kind(tau2):
+    """Results without a call, calls answered twice or never, and what is no message, call or object of arguments."""
+    messages = [
+        "no message",
+        {"role": "narrator", "content": "x"},
+        tau2.say("assistant", None, tool_calls=["no call", {"id": "a", "name": "f", "arguments": "{"}, {"id": "b"}]),
+        tau2.result("a", "one"),
+        tau2.result("a", "two"),
+        tau2.result("z", "whose?"),
+    ]
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation("unknown", messages=messages)))
+    assert sample.facets["remarks"] == {
+        "message_not_an_object": 1,
+        "message_of_unknown_role": 1,
+        "call_not_an_object": 1,
+        "arguments_undecodable": 1,
+        "call_without_name": 1,
+        "call_answered_twice": 1,
+        "result_without_call": 1,
+        "call_without_result": 1,
+        "task_missing": 1,
+    }
+    assert sample.calls[0].arguments is None
+    assert sample.calls[0].raw_arguments == "{"
+    assert sample.calls[0].result == "one"
+
+
+def test_a_result_without_an_id_answers_the_oldest_open_call_of_its_requestor(tau2):
+    """Ids are empty in the benchmark's own default."""
+    made = [tau2.call("", "f"), tau2.call("", "g")]
+    messages = [tau2.say("assistant", None, tool_calls=made), tau2.result("", "1"), tau2.result(None, "2")]
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(messages=messages)))
+    assert [call.result for call in sample.calls] == ["1", "2"]
+    assert [call.id for call in sample.calls] == [None, None]
+
+
+def test_a_simulation_without_a_task_is_a_bad_record(tau2):
+    """It is named with its line, and reading goes on."""
+    odd = tau2.simulation()
+    del odd["task_id"]
+    path = tau2.write(odd, tau2.simulation("t"), 7)
+    bad, good, number = read(Tau2(), path)
+    assert isinstance(bad, BadRecord)
+    assert "task_id is missing" in bad.reason
+    assert good.id == "t"
+    assert "expected a simulation" in number.reason
+
+
+def test_numbers_as_task_ids_keep_their_number(tau2):
+    """The id is text, the source keeps the number."""
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(7), tasks=[tau2.task(7, tau2.action("f"))]))
+    assert (sample.id, sample.source.id) == ("7", 7)
+    assert [call.name for call in sample.expected.calls] == ["f"]
+
+
+def test_tools_are_read_where_they_are_defined(tau2):
+    """tool_defs is an object by name."""
+    whole = tau2.results(tau2.simulation())
+    definition = {"name": "find", "doc": "Find.", "params": {"type": "object"}, "returns": None}
+    whole["info"]["environment_info"]["tool_defs"] = {"find": definition}
+    path = tau2.write()
+    path.write_text(json.dumps(whole))
+    (sample,) = read(Tau2(), path)
+    assert sample.tools == (gradestack.ToolSpec(name="find", description="Find.", parameters={"type": "object"}),)
+
+
+def test_members_may_come_in_any_order(tau2):
+    """Simulations before the tasks are read all the same."""
+    whole = tau2.results(tau2.simulation("t"), tasks=[tau2.task("t", tau2.action("f"))])
+    path = tau2.write()
+    path.write_text(json.dumps(dict(reversed(whole.items()))))
+    assert Tau2.sniff(path, path.read_bytes()) > 0
+    (sample,) = read(Tau2(), path)
+    assert [call.name for call in sample.expected.calls] == ["f"]
+
+
+def test_any_split_reads_the_same(tau2, monkeypatch):
+    """Where the list of simulations is cut changes nothing."""
+    path = tau2.write(*(tau2.simulation("t", trial, conversation(tau2)) for trial in range(6)))
+    whole = read(Tau2(), path)
+    monkeypatch.setattr("gradestack_plugins.tau2_bench.reader.SHARD_BYTES", 1)
+    assert read(Tau2(), path) == whole
+    assert len(whole) == 6
+
+
+def test_the_directory_form_reads_as_the_single_file_does(tau2):
+    """Files by name below simulations/; given as a directory, as results.json, or alone."""
+    simulations = [tau2.simulation("t", trial, conversation(tau2)) for trial in range(2)]
+    folder = tau2.directory(*simulations)
+    single = read(Tau2(), tau2.write(*simulations))
+    for path in (folder, folder / "results.json"):
+        found = read(Tau2(), path)
+        assert [gradestack.replace(each, source=None) for each in found] == [
+            gradestack.replace(each, source=None) for each in single
+        ]
+        assert [each.source.file for each in found] == [
+            str(folder / "simulations" / f"t-{trial}.json") for trial in range(2)
+        ]
+    (alone,) = read(Tau2(), folder / "simulations" / "t-1.json")
+    assert alone.model == "rail-1"
+    assert alone.run == 1
+
+
+def test_a_directory_is_checked_against_its_index(tau2):
+    """A file that is missing is a bad record, one too many is read and remarked."""
+    folder = tau2.directory(tau2.simulation("t", 0), tau2.simulation("t", 1))
+    (folder / "simulations" / "t-0.json").rename(folder / "simulations" / "other.json")
+    first, second, bad = read(Tau2(), folder)
+    assert [first.run, second.run] == [0, 1]
+    assert "t-0" in bad.reason
+    inputs = gradestack.Inputs(data=(gradestack.Input(path=folder, name="run", shown="run"),))
+    assert list(Tau2().remarks(inputs)) == ["run: 1 simulation(s) not in simulation_index, read all the same: other"]
+
+
+def test_a_folder_of_runs_reads_each_simulation_once(tau2, tmp_path):
+    """Single files of a folder whose results file is read too are not read again."""
+    tau2.directory(tau2.simulation("t", 0), name="all/one")
+    tau2.directory(tau2.simulation("t", 1), name="all/two")
+    files = sorted((tmp_path / "all").rglob("*.json"))
+    assert len(read(Tau2(), *files)) == 2
+
+
+def test_what_cannot_be_used_is_refused_by_name(tau2, tmp_path):
+    """A file that is no results file, one whose tasks are broken, and one whose simulations are no list."""
+    for number, text in enumerate(('{"a": 1}', "[1]", "", '{"info": {}, "tasks": [1', '{"simulations": {"a": 1}}')):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text)
+        with pytest.raises(DataError, match=path.name):
+            read(Tau2(), path)
+    with pytest.raises(DataError, match=r"no results\.json"):
+        read(Tau2(), tmp_path)
+
+
+def test_a_file_cut_off_gives_what_it_holds(tau2):
+    """The simulations before the cut are read, and the cut is said."""
+    path = tau2.write(tau2.simulation("t", 0), tau2.simulation("t", 1))
+    text = path.read_text()
+    path.write_text(text[: text.rindex('"trial"')])
+    first, bad = read(Tau2(), path)
+    assert first.run == 0
+    assert isinstance(bad, BadRecord)
+
+
+def test_the_reader_keeps_the_contract(tau2, tmp_path):
+    """Same samples twice, and sound on files cut off or garbled."""
+    path = tau2.write(*(tau2.simulation("t", trial, conversation(tau2)) for trial in range(3)))
+    (tmp_path / "scratch").mkdir()
+    testing.check_reader(Tau2(), path, scratch=tmp_path / "scratch")
+
+
+def test_ticks_are_read_where_there_are_no_messages(tau2):
+    """Chunks said in a row are one message, silent ones none; calls and results of both sides are found."""
+
+    def chunk(role, content, utterance):
+        return {"role": role, "content": content, "utterance_ids": [utterance]}
+
+    ticks = [
+        {"tick_id": 0, "user_chunk": chunk("user", "Good ", "u1")},
+        {"tick_id": 1, "user_chunk": chunk("user", "day.", "u1"), "agent_chunk": chunk("assistant", "", "a0")},
+        {"tick_id": 2, "agent_tool_calls": [tau2.call("a", "f")], "agent_tool_results": [tau2.result("a", "1")]},
+        {"tick_id": 3, "agent_chunk": chunk("assistant", "One.", "a1")},
+        {"tick_id": 4, "agent_chunk": chunk("assistant", "Two.", "a2")},
+    ]
+    (sample,) = read(Tau2(), tau2.write(tau2.simulation(ticks=ticks) | {"messages": None}))
+    assert (sample.input, sample.text) == ("Good day.", "One. Two.")
+    assert [(call.name, call.result) for call in sample.calls] == [("f", "1")]
+    (empty,) = read(Tau2(), tau2.write(tau2.simulation() | {"messages": None}))
+    assert empty.calls is None
+    assert empty.facets["remarks"] == {"conversation_missing": 1}

@@ -44,15 +44,15 @@ def resolve_headline(
 ) -> tuple[Success | None, Headline]:
     """Return what makes a sample a success, and what the run is summed up by.
 
-    The outcome grader is the suite's own (``outcome``); in a letta-evals suite (``kind: tool``, a flat gate) the
-    gate's, with the gate's rule per sample; else the named stack's; else that of the format's stack, if a grader of
-    that component is in use; else the first grader.
+    The outcome grader is the suite's own (``outcome``); in a letta-evals suite (``kind: tool`` or the stack of its
+    recordings, and a flat gate) the gate's, with the gate's rule per sample; else the named stack's; else that of the
+    format's stack, if a grader of that component is in use; else the first grader.
     """
     usual = reader.component.stack if reader is not None else None
     names = dict.fromkeys(name for name in (spec.stack, usual) if name)
-    stacks = [_declared(_fragment(resolver, name, asked=name == spec.stack), graders, metrics) for name in names]
+    stacks = [_declared(resolver, name, graders, metrics, asked=name == spec.stack) for name in names]
     declared = next((each for each in stacks if each.applies), _Declared())
-    gate = _letta_gate(spec, gates)
+    gate = _letta_gate(spec, gates, letta=declared.headline.letta)
     own = spec.headline
     if spec.outcome is None:
         success = Success(gate.metric_key or "", gate) if gate is not None else _default(stacks, graders)
@@ -77,11 +77,11 @@ def counting(suite: Suite) -> Suite:
     return attrs.evolve(suite, metrics=(*suite.metrics, Metric(of=success.grader, stage=stage)))
 
 
-def _letta_gate(spec: SuiteSpec, gates: Sequence[Gate]) -> GateSpec | None:
-    """Return the flat gate of a suite in letta-evals' form, in which graders are ``kind: tool``."""
+def _letta_gate(spec: SuiteSpec, gates: Sequence[Gate], *, letta: bool) -> GateSpec | None:
+    """Return the flat gate of a letta-evals suite: graders are ``kind: tool``, or its stack says that it is one."""
     tools = any(isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values())
     first = gates[0] if gates and spec.gate is not None else None
-    return first if tools and isinstance(first, GateSpec) else None
+    return first if (tools or letta) and isinstance(first, GateSpec) else None
 
 
 def _named(resolver: Resolver, key: str, graders: Mapping[str, Stage]) -> Success | None:
@@ -111,9 +111,13 @@ def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any
         return {}
 
 
-def _declared(fragment: Mapping[str, Any], graders: Mapping[str, Stage], metrics: Sequence[Metric]) -> _Declared:
-    """Return what a stack declares of the graders in use."""
-    keys = {key: _in_use(key, entry, graders) for key, entry in (fragment.get("graders") or {}).items()}
+def _declared(
+    resolver: Resolver, name: str, graders: Mapping[str, Stage], metrics: Sequence[Metric], *, asked: bool
+) -> _Declared:
+    """Return what a stack declares of the graders in use, which are told by component; of a named stack also by key."""
+    fragment = _fragment(resolver, name, asked=asked)
+    entries = (fragment.get("graders") or {}).items()
+    keys = {key: key if asked and key in graders else _in_use(key, entry, graders) for key, entry in entries}
     if not any(keys.values()):
         return _Declared()
     headline: HeadlineSpec = fragment["headline"]

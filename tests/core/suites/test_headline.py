@@ -95,8 +95,9 @@ def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
     """Under the key they have in the suite; a stack none of whose graders is in use declares nothing."""
     registry = stack_of(FRAGMENT)
     replaced = suite(registry, stack="theirs", graders={"b": {"kind": "regex_match"}})
-    assert (outcome_of(replaced), replaced.headline.figures[0].path) == (("a", None), "a.mean.mean")
-    assert replaced.headline.passed == "found"
+    assert (outcome_of(replaced), replaced.headline.figures[0].path) == (("b", None), "b.mean")
+    other = suite(graders={"mine": "exact_match"})
+    assert (outcome_of(other), other.headline.passed) == (("mine", None), "passed")
     own = suite(graders={"mine": "tau_partial"})  # the format's own stack has this grader under another key
     assert (outcome_of(own), own.headline.passed) == (("mine", None), "all calls right")
     assert [figure.grader for figure in own.headline.figures] == ["mine"] * 3

@@ -12,10 +12,11 @@ from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
 from gradestack.grading.progress import ProgressCount
-from gradestack.grading.recording import Grades, InProcess
+from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.model import BadRecord, Sample
+from gradestack.rundir.in_process import InProcess
 
 
 class _Handed(InProcess):

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from gradestack.api import Shard
 from gradestack.grading.duplicates import Span
 from gradestack.grading.plan import Plan
-from gradestack.grading.recording import Grades, InProcess
+from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.model import Sample
+from gradestack.rundir.in_process import InProcess
 from gradestack.rundir.pieces import RowWriter
 from gradestack.rundir.recorder import places_in_rows
 

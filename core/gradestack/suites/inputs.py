@@ -13,6 +13,7 @@ from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
+from gradestack.suites.paths import path_of
 
 _HEAD = 64 * 1024
 _MAGIC = frozenset("*?[")
@@ -37,8 +38,10 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
         if not text:
             msg = "an empty path was given; name result files or directories"
             raise DataError(msg)
-        path = _expanded(text)
-        path = base / path if base is not None else path
+        try:
+            path = path_of(text, base)
+        except ValueError as error:
+            raise DataError(f"{text}: {error}") from error
         if _exists(path):
             if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
                 msg = f"{path}: neither a file nor a directory; write it to a file first"
@@ -55,13 +58,6 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
             msg = f"{path}: no such file or directory"
             raise DataError(msg)
     return list(dict.fromkeys(found))
-
-
-def _expanded(text: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:  # no such user: a file may be called ~x
-        return Path(text)
 
 
 def _exists(path: Path) -> bool:

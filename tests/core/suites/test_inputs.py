@@ -54,7 +54,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
         ("x" * 300, "File name too long"),
         ("~no_such_user_here/x", "no such file or directory"),
         ("x.numbers/below", "no such file or directory"),
-        ("a\0b", "no such file or directory"),
+        ("a\0b", "a path holds no NUL character"),
     ],
 )
 def test_paths_that_lead_nowhere(place, given, message):

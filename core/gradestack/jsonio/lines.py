@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from gradestack.errors import DataError
+from gradestack.jsonio.foreign import require_text
 
 SHARD_BYTES = 8 * 1024 * 1024
 """Size of a shard. Fixed, so that results never depend on the number of workers."""
@@ -32,10 +33,14 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
     """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about ``size`` bytes.
 
     An empty file yields nothing.
+
+    Raises:
+        DataError: The file is compressed, or of another encoding than UTF-8.
     """
     held = bytearray(min(size, _PIECE))  # one for all pieces: fresh memory takes longer to get than to fill
     piece = memoryview(held)
     with path.open("rb") as file:
+        require_text(path, file)
         start, line = 0, 1
         while True:
             left, lines, whole = size, 0, True
@@ -59,13 +64,17 @@ def numbered_lines(
     A byte-order mark is removed. Lines added to the file behind the range are not looked at.
 
     Raises:
-        DataError: The file ends before the range does: it was cut short since the range was planned.
+        DataError: The file ends before the range does: it was cut short since the range was planned. Or it is
+            compressed, or of another encoding than UTF-8.
     """
     number = first_line
     position = start
     last = sys.maxsize if end is None else end
     with path.open("rb", buffering=_PIECE) as file:
-        file.seek(start)
+        if start:
+            file.seek(start)
+        else:
+            require_text(path, file)
         for data in file:
             if position >= last:
                 return

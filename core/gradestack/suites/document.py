@@ -9,6 +9,7 @@ import attrs
 import yaml
 
 from gradestack.errors import ConfigError
+from gradestack.jsonio.foreign import foreign
 from gradestack.suites.plain_yaml import parse, plain_data
 
 Place = tuple[str | int, ...]
@@ -106,7 +107,11 @@ def read_yaml(path: Path) -> Document:
         ConfigError: The file cannot be read, or see :func:`parse_yaml`.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+        if said := foreign(content):
+            msg = f"{path}: {said}"
+            raise ConfigError(msg)
+        text = content.decode("utf-8-sig")
     except FileNotFoundError as error:
         msg = f"{path}: no such file"
         raise ConfigError(msg) from error

@@ -14,7 +14,7 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates
-from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
+from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, remarks, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
@@ -95,7 +95,7 @@ def resolve(
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    resolver.warnings += slim_runs(inputs.data)
+    resolver.warnings += [*slim_runs(inputs.data), *remarks(inputs.data, sniffed)]
     return _suite(
         resolver,
         spec,

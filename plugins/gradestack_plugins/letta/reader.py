@@ -25,7 +25,7 @@ from gradestack import (
 )
 from gradestack.jsonio import Layout
 from gradestack_plugins.letta.layout import ResultFile, result_files, suite_samples, unwrapped
-from gradestack_plugins.letta.recognition import begins_like, directory_certainty, looks_like
+from gradestack_plugins.letta.recognition import begins_like, complaint, directory_certainty, looks_like
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
 
 
@@ -96,6 +96,7 @@ class Letta(RecordReader):
 
     looks_like = staticmethod(looks_like)
     begins_like = staticmethod(begins_like)
+    complaint = staticmethod(complaint)
 
     @classmethod
     @override

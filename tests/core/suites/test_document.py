@@ -125,10 +125,12 @@ def test_a_key_given_twice_is_refused():
 def test_files_that_cannot_be_read(tmp_path):
     """Missing, a directory, not UTF-8: each says so."""
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
+    (tmp_path / "wide.yaml").write_bytes("name: x".encode("utf-16"))
     for name, message in [
         ("gone.yaml", "no such file"),
         (".", "cannot be read: Is a directory"),
         ("latin.yaml", "utf-8"),
+        ("wide.yaml", "is UTF-16 text, and only UTF-8 is read"),
     ]:
         with pytest.raises(ConfigError, match=message):
             read_yaml(tmp_path / name)

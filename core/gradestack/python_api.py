@@ -43,6 +43,7 @@ def run(
     allow_code: bool = False,
     strict: bool = False,
     rows: Rows | bool | None = None,
+    exporters: Sequence[str] = (),
     engine: str | None = None,
     workers: int | None = None,
     resume: bool = False,
@@ -62,6 +63,7 @@ def run(
         rows: What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
             conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and
             pages without samples.
+        exporters: Exporters by name, besides those the suite names and those of the format's own plugin.
         engine: Engine by name, whatever the suite says.
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
@@ -88,6 +90,7 @@ def run(
         allow_code=allow_code,
         strict=strict,
         rows=rows,
+        exporters=exporters,
         engine=engine,
         workers=workers,
         resume=resume,
@@ -158,6 +161,7 @@ def grade_files(
     allow_code: bool = False,
     strict: bool = False,
     rows: Rows | bool | None = None,
+    exporters: Sequence[str] = (),
     engine: str | None = None,
     workers: int | None = None,
     resume: bool = False,
@@ -183,6 +187,7 @@ def grade_files(
         allow_code=allow_code,
         strict=strict,
         rows=rows,
+        exporters=exporters,
         engine=engine,
         workers=workers,
         resume=resume,

@@ -35,6 +35,7 @@ def _run_options(command: Command) -> Command:
                 "--rows", type=click.Choice(["full", "slim", "none"]), help="What is kept of samples [default: full]."
             ),
             click.option("--no-rows", "rows", flag_value="none", help="Keep no results.jsonl: as --rows none."),
+            click.option("--export", "exporters", multiple=True, metavar="NAME", help="Also write this native form."),
             click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
             click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),

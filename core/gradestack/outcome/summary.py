@@ -12,6 +12,7 @@ from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
+from gradestack.suites.exporters import said_of
 from gradestack.suites.spec import Suite
 
 
@@ -85,8 +86,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
         },
         "warnings": _warnings(suite, merged),
     }
-    if merged.broken:
-        content["broken"] = merged.broken
+    if broken := _broken(suite, merged):
+        content["broken"] = broken
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
@@ -118,5 +119,11 @@ def _warnings(suite: Suite, merged: Merged) -> list[str]:
         if merged.samples and not count["states"][Outcome.GRADED]:
             others = ", ".join(f"{number} {state}" for state, number in count["states"].items() if number)
             said.append(f"grader {key!r} graded no sample ({others}); the rows say why")
-    said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
+    said += [f"{name} is broken and left out: {text}" for name, text in sorted(_broken(suite, merged).items())]
     return said
+
+
+def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
+    """Return what is broken, exporters by kind, name and distribution, with what each said."""
+    exporters = {stage.name: said_of(stage.name, stage.distribution) for stage in suite.exporters}
+    return {**suite.broken, **{exporters.get(name, name): text for name, text in merged.broken.items()}}

@@ -11,8 +11,9 @@ from gradestack.api import Grader, Input, Inputs, Reader
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
-from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
+from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
+from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
 from gradestack.suites.gates import resolve_gates
 from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, remarks, slim_runs
 from gradestack.suites.local_files import LocalFiles
@@ -89,13 +90,15 @@ def resolve(
     parts = _parts(resolver, spec, graders, options.workers)
     dataset, dataset_reader = _dataset(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
+    named = [*spec.exporters, *options.exporters]
+    exporters = NO_EXPORTERS if reader is None else exporters_of(resolver, named, reader, graders.values())
     resolver.finish()
     if late is not None:
         raise late
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    resolver.warnings += [*slim_runs(inputs.data), *remarks(inputs.data, sniffed)]
+    resolver.warnings += [*slim_runs(inputs.data), *remarks(inputs.data, sniffed), *exporters.warnings]
     return _suite(
         resolver,
         spec,
@@ -105,7 +108,7 @@ def resolve(
         reader=reader,
         rows=options.rows,
         dataset_reader=dataset_reader,
-        exporters=exporters_for(resolver.registry, reader, graders.values()),
+        exporters=exporters,
         config=published(document.data, inputs, reader, graders, parts.metrics),
         ignored=sniffed.ignored,
     )
@@ -200,7 +203,7 @@ def _suite(
     config: Mapping[str, Any],
     rows: Rows | None = None,
     dataset_reader: Stage | None = None,
-    exporters: tuple[Stage, ...] = (),
+    exporters: Exporters = NO_EXPORTERS,
     ignored: Sequence[str] = (),
 ) -> Suite:
     if parts.engine is None:
@@ -215,7 +218,8 @@ def _suite(
         dataset_reader=dataset_reader,
         graders=parts.graders,
         metrics=parts.metrics,
-        exporters=exporters,
+        exporters=exporters.stages,
+        broken=exporters.broken,
         gates=parts.gates,
         rule=parts.gates[0] if parts.gates else None,
         num_runs=spec.num_runs,

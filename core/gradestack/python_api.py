@@ -16,7 +16,7 @@ from gradestack.api import Grader, Profile
 from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
 from gradestack.model import BadRecord, Grade, Sample
-from gradestack.registry import Registry, discover
+from gradestack.registry import Registry, discover, unknown_plugin
 from gradestack.report import Report
 from gradestack.rundir.handed import stream_grades
 from gradestack.runner import grade_suite, run_suite
@@ -28,6 +28,16 @@ from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
 Say = Callable[[str], None]
+
+
+def _installed(registry: Registry | None) -> Registry:
+    """Return the plugins to use, all installed ones by default; of names GRADESTACK_PLUGINS has too many is warned."""
+    if registry is not None:
+        return registry
+    found = discover()
+    for name in found.unknown:
+        warnings.warn(unknown_plugin(name), stacklevel=3)
+    return found
 
 
 def _ignore(_: str) -> None:
@@ -94,7 +104,7 @@ def run(
         engine=engine,
         workers=workers,
         resume=resume,
-        registry=registry or discover(),
+        registry=_installed(registry),
         progress=progress,
         say=say,
     )
@@ -118,7 +128,7 @@ def load_suite(
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
-    found = registry or discover()
+    found = _installed(registry)
     options = RunOptions(
         overrides=tuple(overrides), allow_code=allow_code, engine=engine, workers=workers, registry=found
     )
@@ -191,7 +201,7 @@ def grade_files(
         engine=engine,
         workers=workers,
         resume=resume,
-        registry=registry or discover(),
+        registry=_installed(registry),
         progress=progress,
         say=say,
     )
@@ -285,7 +295,7 @@ def grade(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.75
     """
-    registry = registry or discover()
+    registry = _installed(registry)
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
@@ -345,7 +355,7 @@ def stream(
         >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
         ...     print(sample.id, grades["tau_partial"].score)
     """
-    registry = registry or discover()
+    registry = _installed(registry)
     options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
     ready = graders_by_key(graders, registry)
     paths = paths_of(data)

@@ -95,11 +95,11 @@ def _leave_in_peace() -> None:
 
 
 def _registry(*, no_plugins: bool) -> Any:
-    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
+    from gradestack.registry import discover, unknown_plugin  # noqa: PLC0415 - not needed for --help
 
     found = discover(limit="" if no_plugins else None)
     for name in found.unknown:
-        click.echo(printable(f"warning: GRADESTACK_PLUGINS names {name}, no installed plugin is called that"), err=True)
+        click.echo(printable(f"warning: {unknown_plugin(name)}"), err=True)
     return found
 
 
@@ -172,7 +172,8 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
     """Check the suite file SUITE without running it."""
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
-    found = load_suite(suite, overrides=overrides, allow_code=allow_code)
+    installed = _registry(no_plugins=False)
+    found = load_suite(suite, overrides=overrides, allow_code=allow_code, registry=installed)
     click.echo(f"{suite}: valid")
     click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")

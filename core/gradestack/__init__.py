@@ -16,18 +16,26 @@ _NAMES = {
     "Memory Profile Reader ResultT Shard",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError suggest",
     "grading.progress": "Progress",
+    "intervals": "Estimate Interval interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
+    "output.sheet": "csv_line",
+    "output.terminal": "terminal_line",
     "plugin_errors": "error_text",
+    "comparison.compared": "Comparison",
+    "python_compare": "compare",
     "python_api": "grade grade_files load_suite run stream",
     "records": "RecordFile RecordReader read_records",
     "registry": "Registry discover hookimpl",
     "report": "Report Reporter is_run load_report",
     "rows.index": "RowEntry RowIndex ScoreBins",
     "rows.read": "grade_from_json key_from_row",
+    "rows.tables": "Table",
     "rows.write": "grade_to_json",
     "rundir.memory": "free_memory",
+    "suites.folding": "figures",
     "suites.local_files": "load_file",
+    "task_cells": "CellsState ExactCell TaskCells counted_cells rounded_cells",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -5,14 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 
-
-def printable(text: str) -> str:
-    """Return text of other people's files as a terminal can show it: control characters and the like are escaped."""
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text
-    )
-
-
 _LONGEST, _MOST = 2_000, 100
 """Characters of a message, and problems of an error; what comes from files may be of any size."""
 

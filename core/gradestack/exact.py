@@ -94,11 +94,40 @@ def exact_value(partials: Iterable[float]) -> float:
     return math.fsum(partials)
 
 
+def exact_ratio(partials: Iterable[float], count: int) -> Fraction | None:
+    """Return sum / count as it is, not rounded, for what goes on calculating with it; None when ``count`` is 0."""
+    return sum(map(Fraction, partials), Fraction(0)) / count if count else None
+
+
 def exact_mean(partials: Iterable[float], count: int) -> float | None:
     """Return sum / count correctly rounded once, or None when ``count`` is 0."""
-    if not count:
-        return None
-    return float(sum(map(Fraction, partials), Fraction(0)) / count)
+    found = exact_ratio(partials, count)
+    return None if found is None else float(found)
+
+
+_MOST_DECIMALS = 17
+
+
+def visible(number: float, threshold: float, decimals: int = 2) -> str:
+    """Return a number with as many decimals as show on which side of a threshold it is.
+
+    Args:
+        number: A finite number.
+        threshold: What it is compared with.
+        decimals: The fewest there are; a whole number that needs none has none.
+
+    Returns:
+        ``0.8999`` beside 0.9 and ``0.80`` beside 0.75: rounded, it compares to the threshold as it does itself.
+    """
+    for places in range(0 if isinstance(number, int) else decimals, _MOST_DECIMALS):
+        text = f"{number:.{places}f}"
+        if _side(float(text), threshold) == _side(number, threshold):
+            return text
+    return repr(number)
+
+
+def _side(number: float, threshold: float) -> int:
+    return (number > threshold) - (number < threshold)
 
 
 def count_into(counts: MutableMapping[str, int], more: Mapping[str, int]) -> None:
@@ -184,10 +213,10 @@ class Moments:
 
     @property
     def std(self) -> float | None:
-        """Sample standard deviation (divisor n - 1); 0.0 for n = 1, None for an empty series."""
+        """Sample standard deviation (divisor n - 1); None below two values."""
         n = self.n
         if n < 2:
-            return 0.0 if n else None
+            return None
         total = sum(map(Fraction, self.state["sum"]), Fraction(0))
         squares = sum(map(Fraction, self.state["squares"]), Fraction(0))
         return math.sqrt(max(0.0, float((squares - total * total / n) / (n - 1))))

@@ -79,6 +79,8 @@ class Source(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Zero-based position of the record in its file."""
     line: int | None = None
     """One-based line the record starts at, where the format has lines."""
+    id: int | None = None
+    """The sample's id, where it was recorded as a whole number; ``Sample.id`` is its text."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line is not None else f"{self.file} record {self.ordinal}"

@@ -16,6 +16,7 @@ from gradestack.api import Grader, Profile
 from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
 from gradestack.model import BadRecord, Grade, Sample
+from gradestack.output.terminal import terminal_line
 from gradestack.registry import Registry, discover, unknown_plugin
 from gradestack.report import Report
 from gradestack.rundir.handed import stream_grades
@@ -376,4 +377,4 @@ def stream(
 
 
 def _warn(record: BadRecord) -> None:
-    warnings.warn(f"{record.source}: {record.reason}", stacklevel=4)
+    warnings.warn(terminal_line(f"{record.source}: {record.reason}"), stacklevel=4)

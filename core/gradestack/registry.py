@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -150,24 +150,6 @@ class Registry:
             msg = f"{kind} {name!r} of plugin {plugin}: {component.target} {problem}"
             raise PluginError(msg)
         return target
-
-    def stack(self, name: str) -> Mapping[str, Any]:
-        """Return the suite mapping of a named stack.
-
-        Raises:
-            ConfigError: No such stack.
-            PluginError: It cannot be made.
-        """
-        make = self.load("stack", name)
-        try:
-            fragment = make()
-        except Exception as error:
-            msg = f"stack {name!r} of plugin {self.find('stack', name)[1]} raised {type(error).__name__}: {error}"
-            raise PluginError(msg) from error
-        if not isinstance(fragment, Mapping):
-            msg = f"stack {name!r} of plugin {self.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
-            raise PluginError(msg)
-        return fragment
 
     def version(self, kind: Kind, name: str) -> str:
         """Return the version a component declares for itself."""

@@ -16,10 +16,11 @@ from typing import IO, Any, ClassVar, Self
 import attrs
 
 from gradestack.api import Contract, Kind
-from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, DataError, PluginError
+from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.rows.index import RowIndex
+from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -91,12 +92,22 @@ class Report:
         return self.summary["gates_passed"]  # type: ignore[no-any-return]
 
     @property
+    def all_failed(self) -> str | None:
+        """That every grade failed, with the first reason, in one sentence; None where something was graded."""
+        return self.summary.get("all_failed")
+
+    @property
     def exit_code(self) -> int:
-        """What the command line exits with: 0, 1 gate failed, 4 a plugin broke on the way, 130 interrupted."""
+        """What the command line exits with.
+
+        0; 1 a gate failed; 3 every grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest.
+        """
         if self.summary.get("incomplete"):
             return EXIT_INTERRUPTED
         if self.summary.get("broken"):
             return PluginError.exit_code
+        if self.all_failed:
+            return DataError.exit_code
         return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
 
     @property
@@ -118,6 +129,21 @@ class Report:
         self._check_rows()
         rows = (self._row(number, line) for number, _, line in self._lines())
         return (row for row in rows if isinstance(row, dict))
+
+    def table(self, name: TableName) -> Table:
+        """Return one table of all rows, as columns; a score is None unless graded, where rows say 0.0.
+
+        Args:
+            name: ``samples``, ``grades`` (one row per sample and grader), ``items``, ``reasons`` or ``calls``.
+
+        Raises:
+            ConfigError: There is no such table.
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        if name not in COLUMNS:
+            msg = f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}"
+            raise ConfigError(msg)
+        return table_of(name, self.rows())
 
     def rows_at(self, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the rows at these positions, which entries of the index have; no other row is read.
@@ -252,3 +278,11 @@ class Reporter(Contract):
     @abc.abstractmethod
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write into the directory ``out`` and return the files written."""
+
+    def comparison(self, data: Mapping[str, JSON]) -> Mapping[str, str]:
+        """Return the page of a comparison: file name -> text; none where it has no such page.
+
+        Args:
+            data: Content of comparison.json.
+        """
+        return {}

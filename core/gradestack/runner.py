@@ -155,7 +155,8 @@ class _Run:
         if self.recorder.damaged:
             self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
         for key, text in loop.merged.tracebacks.items() if self.options.debug else ():
-            self.say(f"the first error of grader {key!r}:\n{text}")
+            for line in (f"the first error of grader {key!r}:", *text.split("\n")):
+                self.say(line)
         self.timings |= _timings(loop, time.perf_counter() - begun)
         begun = time.perf_counter()
         self.progress.phase("native files")

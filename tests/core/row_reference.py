@@ -102,8 +102,14 @@ def reference(sample, grades, headline, passed, submissions):
     said = [submissions.get(headline), sample.text, sample.label, ""]
     written = {key: grade_of(grade) for key, grade in grades.items()}
     truth = expected.text if expected.text is not None else expected.label
+    place = pure(sample.source)
+    number = None if place is None else place.pop("id")
     return {
-        "sample": {"id": sample.id, "input": pure(sample.input), "ground_truth": pure(truth)},
+        "sample": {
+            "id": sample.id if number is None else number,
+            "input": pure(sample.input),
+            "ground_truth": pure(truth),
+        },
         "submission": next(text for text in said if text is not None),
         "submissions": dict(submissions) or None,
         "trajectory": [[message_of(message) for message in turn] for turn in sample.turns],
@@ -118,7 +124,7 @@ def reference(sample, grades, headline, passed, submissions):
         "status": sample.status.value,
         "error": pure(sample.error),
         "facets": pure(sample.facets),
-        "source": pure(sample.source),
+        "source": place,
         "recorded": pure(sample.recorded),
         "tools": None if sample.tools is None else [tool.name for tool in sample.tools],
         "expected": {

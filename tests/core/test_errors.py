@@ -5,7 +5,6 @@ import pickle
 import pytest
 
 from gradestack import ConfigError, DataError, GradestackError, PluginError
-from gradestack.errors import printable
 
 
 @pytest.mark.parametrize(("kind", "code"), [(ConfigError, 2), (DataError, 3), (PluginError, 4)])
@@ -37,18 +36,3 @@ def test_errors_cross_process_borders():
     """With their problems."""
     error = pickle.loads(pickle.dumps(DataError("head", "one", "two")))  # noqa: S301
     assert (type(error), str(error)) == (DataError, "head\n  - one\n  - two")
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("plain é ✓\nline", "plain é ✓\nline"),
-        ("\x1b[2J", "\\x1b[2J"),
-        ("a\rb\tc\x00", "a\\rb\\tc\\x00"),
-        ("\ud800", "\\ud800"),
-        ("\u202etxt", "\\u202etxt"),
-    ],
-)
-def test_what_a_terminal_would_obey_is_escaped(text, shown):
-    """Texts of other people's files cannot clear the screen or turn lines round."""
-    assert printable(text) == shown

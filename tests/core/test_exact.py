@@ -114,11 +114,11 @@ def test_moments_of_a_known_series():
 
 
 def test_moments_of_short_series():
-    """Nothing is undefined, one value has deviation 0, equal values have deviation 0 and never a negative root."""
+    """One value has no deviation, as nothing has none; equal values have deviation 0 and never a negative root."""
     assert (Moments().mean, Moments().std) == (None, None)
     one = Moments()
     one.add(0.1)
-    assert (one.mean, one.std) == (0.1, 0.0)
+    assert (one.mean, one.std) == (0.1, None)
     same = Moments()
     for _ in range(3):
         same.add(0.1)

@@ -226,21 +226,6 @@ def test_a_class_without_options_need_not_be_an_attrs_class(make_registry_, toys
     assert pickle.loads(pickle.dumps(found())) == found()  # noqa: S301
 
 
-def test_stacks_are_made_by_functions(make_registry_, toys):
-    """A stack gives a mapping; one that raises or gives something else is its plugin's fault."""
-    found = make_registry_(
-        toys.component("stack", "raising", "raising_stack"),
-        toys.component("stack", "listed", "listed_stack"),
-        Component(kind="stack", name="constant", target="gradestack_toys:ROOT", summary="s"),
-    )
-    assert found.stack("numbers")["graders"]["number"]["kind"] == "toy"
-    for name, message in [("raising", "raised LookupError: no stack here"), ("listed", "is list, not a mapping")]:
-        with pytest.raises(PluginError, match=message):
-            found.stack(name)
-    with pytest.raises(PluginError, match="is not a function"):
-        found.stack("constant")
-
-
 @pytest.mark.parametrize(
     ("word", "known", "answer"),
     [

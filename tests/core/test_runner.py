@@ -22,11 +22,11 @@ def test_a_run_directory(run_lines, record, toys):
 
 
 def test_the_summary_spells_out_every_figure(run_lines, record):
-    """1, 0.5 and 0 graded, one skipped, one failed: 1.5/3 and 1.5/5, and two of three pass the gate's 0.5."""
+    """1, 0.5 and 0 graded, one skipped, one failed: 1.5/3 and 1.5/4, and two of three pass the gate's 0.5."""
     records = [record("a", 1.0), record("b", 0.5), record("c", 0.0), record("d", **DO_SKIP), record("e", **DO_RAISE)]
     report = run_lines(records, gate={"op": "gte", "value": 0.5})
     summary = read(report)
-    figures = {"avg_score_attempted": 0.5, "avg_score_total": 0.3, "passed_attempts": 2, "failed_attempts": 1}
+    figures = {"avg_score_attempted": 0.5, "avg_score_total": 0.375, "passed_attempts": 2, "failed_attempts": 1}
     rate = 100 * 2 / 3
     assert summary["metrics"] == {
         "total": 5,
@@ -54,12 +54,16 @@ def test_the_summary_spells_out_every_figure(run_lines, record):
             "value": 0.5,
             "text": "quality >= 0.5",
             "actual": 0.5,
+            "over": "graded",
+            "counted": 3,
+            "of": 4,
             "passed": True,
             "outcome": "passed",
         }
     ]
     assert summary["gates_passed"] is True
-    assert (summary["suite"], summary["bad_records"], summary["warnings"]) == ("toys", {"count": 0, "listed": []}, [])
+    assert (summary["suite"], summary["bad_records"]) == ("toys", {"count": 0, "listed": []})
+    assert summary["warnings"] == ["1 of 4 samples (25.0%) failed or missing for 'quality'"]
     assert summary["duplicates"] == {"policy": "keep", "count": 0, "listed": []}
     assert report.exit_code == 0
 
@@ -73,17 +77,18 @@ def test_states_are_never_zeros(run_lines, record):
         "no_data",
         None,
         False,
-        1,
+        3,
     )
     upstream = run_lines([record("a", **DO_SKIP)], gate={"op": "lte", "value": 1}, profile="upstream")
     assert (upstream.metrics["avg_score_attempted"], upstream.gates[0]["actual"], upstream.passed) == (0.0, 0.0, True)
 
 
-@pytest.mark.parametrize(("profile", "actual"), [("documented", 50.0), ("upstream", 100 / 3)])
+@pytest.mark.parametrize(("profile", "actual"), [("documented", 20.0), ("upstream", 25.0)])
 def test_the_same_gate_says_the_same_wherever_it_stands(run_lines, record, profile, actual):
-    """Upstream counts runs that did not fail, graded or not, in a gate computed from rows as in the first one."""
-    records = [record("a", 1.0), record("b", 0.5), record("c", **DO_SKIP), record("d", 1.0, error="broken")]
-    rule = {"metric": "accuracy", "op": "gte", "value": 40}
+    """One passes, of three graded and two failed; upstream counts the four runs that did not fail, graded or not."""
+    records = [record("a", 1.0), record("b", 0.5), record("c", **DO_SKIP), record("d", 0.5)]
+    records += [record(name, 1.0, error="broken") for name in ("e", "f")]
+    rule = {"metric": "accuracy", "op": "gte", "value": 10}
     report = run_lines(records, profile=profile, gates=[rule, rule, {**rule, "per": "model"}])
     assert [gate["actual"] for gate in report.gates] == pytest.approx([actual] * 3)
     assert len({gate["outcome"] for gate in report.gates}) == 1

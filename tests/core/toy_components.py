@@ -11,6 +11,7 @@ from gradestack import (
     Aggregator,
     BadRecord,
     Component,
+    ConfigError,
     Engine,
     Exporter,
     Grade,
@@ -279,6 +280,25 @@ def numbers_stack() -> dict[str, Any]:
         "gate": {"metric_key": "number", "op": "gte", "value": 0.5},
         "reports": [],
     }
+
+
+def counting_stack(inputs: Inputs | None = None) -> dict[str, Any]:
+    """A grader for each input, and a gate about the first."""
+    names = ["toy"] if inputs is None else [each.name for each in inputs.data]
+    gate = {"metric_key": names[0], "op": "gte", "value": 0.5}
+    return {"graders": {name: {"kind": "toy"} for name in names}, "gate": gate, "warnings": ["counted"]}
+
+
+@attrs.frozen(kw_only=True)
+class Adapting(Toy):
+    """Multiplies by the number of scores among the first samples, and refuses a recording without any."""
+
+    def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> "Adapting":
+        found = sum("score" in sample.recorded for sample in samples)
+        if not found:
+            msg = f"{key} finds no score in {len(inputs.data)} input(s) of {type(reader).__name__}"
+            raise ConfigError(msg)
+        return attrs.evolve(self, factor=found)
 
 
 def raising_stack() -> dict[str, Any]:

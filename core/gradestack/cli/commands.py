@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gradestack._version import __version__
-from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError, printable
+from gradestack.cli.comparing import compare
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
+from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
     from gradestack.report import Report
@@ -41,6 +43,7 @@ def _run_options(command: Command) -> Command:
             click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
             click.option("--num-runs", type=click.IntRange(1), metavar="N", help="Group N recorded runs (trials)."),
             click.option("-q", "--quiet", is_flag=True, help="Print only the verdict."),
+            click.option("--allow-all-failed", is_flag=True, help="Exit as the gates say even if every grade failed."),
             click.option("--strict", is_flag=True, help="Stop at the first bad record (exit 3) or raising grader (4)."),
             click.option("--no-plugins", is_flag=True, help="Use the built-in plugins only."),
             debug_option,
@@ -56,8 +59,8 @@ def _run_options(command: Command) -> Command:
 def cli() -> None:
     """Grade recorded runs of tool-calling LLM agents.
 
-    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable, 4 a plugin is broken,
-    130 interrupted.
+    Exit codes: 0 passed, 1 a gate failed, 2 usage or configuration, 3 input unusable or every grade failed,
+    4 a plugin is broken, 130 interrupted.
     """
 
 
@@ -67,10 +70,12 @@ def _finish(report: Report, *, quiet: bool) -> None:
     if not quiet:
         console.say(f"{console.results(report)}\n\n{console.files(report)}")
     if report.passed is not None:
-        console.say(console.verdict(report.passed))
+        console.say(console.verdict(report.passed and not report.all_failed))
+    if report.all_failed:
+        _say(f"error: {report.all_failed}")
     if quiet:
         for name, text in sorted(report.summary.get("broken", {}).items()):
-            click.echo(printable(f"error: {name} is broken: {text}"), err=True)
+            _say(f"error: {name} is broken: {text}")
     if "incomplete" in report.summary:
         from gradestack.outcome.pages import PAGES_MISSING  # noqa: PLC0415 - only here
         from gradestack.rundir.place import can_continue  # noqa: PLC0415
@@ -81,7 +86,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
         else:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
         kept = "results were kept, pages are missing" if graded else "partial results were kept"
-        click.echo(printable(f"interrupted: {kept}{'; ' * bool(rest)}{rest}"), err=True)
+        _say(f"interrupted: {kept}{'; ' * bool(rest)}{rest}")
         _leave_in_peace()
     sys.exit(report.exit_code)
 
@@ -99,12 +104,16 @@ def _registry(*, no_plugins: bool) -> Any:
 
     found = discover(limit="" if no_plugins else None)
     for name in found.unknown:
-        click.echo(printable(f"warning: {unknown_plugin(name)}"), err=True)
+        _say(f"warning: {unknown_plugin(name)}")
     return found
 
 
-def _say(text: str) -> None:
-    click.echo(printable(text), err=True)
+def _say(line: str) -> None:
+    click.echo(terminal_line(line), err=True)
+
+
+def _print(line: str) -> None:
+    click.echo(terminal_line(line))
 
 
 def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> None:
@@ -120,6 +129,8 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
     if runs is not None:
         shared["overrides"] += (f"num_runs={runs}",)
+    if shared.pop("allow_all_failed"):
+        shared["overrides"] += ("allow_all_failed=true",)
     registry = _registry(no_plugins=shared.pop("no_plugins"))
     debug = click.get_current_context().obj == "debug"
     options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
@@ -174,13 +185,13 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
 
     installed = _registry(no_plugins=False)
     found = load_suite(suite, overrides=overrides, allow_code=allow_code, registry=installed)
-    click.echo(f"{suite}: valid")
-    click.echo(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
-    click.echo(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
-    click.echo(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
-    click.echo(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
+    _print(f"{suite}: valid")
+    _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
+    _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
+    _print(f"  metrics: {', '.join(f'{metric.of}/{metric.stage.key}' for metric in found.metrics) or 'none'}")
+    _print(f"  gates:   {len(found.gates) or 'none'}; headline grader {found.headline}")
     for warning in found.warnings:
-        click.echo(f"  warning: {warning}")
+        _print(f"  warning: {warning}")
 
 
 @cli.command()
@@ -198,7 +209,7 @@ def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> Non
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
     for page in rewrite_pages(found, _registry(no_plugins=False), formats, out, _say):
-        click.echo(f"Report: {page}")
+        _print(f"Report: {page}")
 
 
 @cli.group()
@@ -213,7 +224,7 @@ def plugins_list(*, kind: str | None) -> None:
     from gradestack.cli.listing import component_lines  # noqa: PLC0415
 
     for line in component_lines(_registry(no_plugins=False), kind):
-        click.echo(line)
+        _print(line)
 
 
 @plugins.command("describe")
@@ -223,7 +234,7 @@ def plugins_describe(name: str) -> None:
     from gradestack.cli.listing import describe_lines  # noqa: PLC0415
 
     for line in describe_lines(_registry(no_plugins=False), name):
-        click.echo(line)
+        _print(line)
 
 
 @cli.group()
@@ -236,7 +247,7 @@ def stacks_list() -> None:
     """List the named stacks."""
     found = [pair for pair in _registry(no_plugins=False).components() if pair[0].kind == "stack"]
     for component, plugin in found:
-        click.echo(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
+        _print(f"{component.name:<24} {component.summary}  [{plugin.distribution} {plugin.version}]")
 
 
 @stacks.command("show")
@@ -245,7 +256,9 @@ def stacks_show(name: str) -> None:
     """Print the stack NAME as YAML, ready to paste into a suite."""
     import yaml  # noqa: PLC0415
 
-    click.echo(yaml.safe_dump(dict(_registry(no_plugins=False).stack(name)), sort_keys=False), nl=False)
+    from gradestack.suites.recordings import stack_for  # noqa: PLC0415
+
+    click.echo(yaml.safe_dump(dict(stack_for(_registry(no_plugins=False), name)), sort_keys=False), nl=False)
 
 
 @cli.command()
@@ -260,20 +273,22 @@ def schema(what: str) -> None:
     click.echo(dumps(found, indent=2))
 
 
+cli.add_command(compare)
+
+
 def _explain(error: BaseException, *, debug: bool) -> int:
     """Say what went wrong on standard error and return the exit code."""
     if debug:
-        import traceback  # noqa: PLC0415 - only here
-
-        traceback.print_exception(error)
+        click.echo(traceback_text(error, error.__traceback__), err=True)
     if isinstance(error, GradestackError):
-        click.echo(printable(f"error: {error}"), err=True)
+        for line in (f"error: {error.args[0]}", *(f"  - {problem}" for problem in error.problems)):
+            _say(line)
         return error.exit_code
     if isinstance(error, OSError):
-        click.echo(f"error: {error.filename or 'output'}: {error.strerror or error}", err=True)
+        _say(f"error: {error.filename or 'output'}: {error.strerror or error}")
         return DataError.exit_code
     advice = "" if debug else "; this is a bug of gradestack or a plugin, run again with --debug for the traceback"
-    click.echo(printable(f"error: unexpected {type(error).__name__}: {error}{advice}"), err=True)
+    _say(f"error: unexpected {type(error).__name__}: {error}{advice}")
     return PluginError.exit_code
 
 
@@ -288,7 +303,8 @@ def main(arguments: list[str] | None = None) -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        error.show()
+        message = terminal_line(" ".join(error.format_message().split()))
+        click.UsageError(message, getattr(error, "ctx", None)).show()
         sys.exit(ConfigError.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from gradestack.cli.progress_line import shown
-from gradestack.errors import printable
+from gradestack.gates.lines import gate_line
 from gradestack.grading.progress import ProgressCallback
+from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
 
 _BAR = 40
@@ -26,9 +27,9 @@ def verdict(passed: bool) -> str:
 
 
 def say(text: str) -> None:
-    """Print to standard output; when nobody reads it any more, go on without it, so that the run is not lost."""
+    """Print lines to standard output; when nobody reads them any more, go on, so that the run is not lost."""
     try:
-        print(printable(text), flush=True)  # noqa: T201 - this module is the printer
+        print("\n".join(map(terminal_line, text.split("\n"))), flush=True)  # noqa: T201 - this module is the printer
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -39,7 +40,7 @@ def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
     if quiet:
         yield lambda _: None
         return
-    say(f"Running evaluation: {name}")
+    say(f"Running evaluation: {terminal_line(name)}")
     with shown() as watcher:
         yield watcher
 
@@ -98,10 +99,7 @@ def results(report: Report) -> str:
     if report.gates or report.summary.get("runs"):
         lines.append("")
     lines += _runs(report.summary.get("runs"))
-    for gate in report.gates:
-        outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]
-        note = "" if gate["outcome"] == "passed" else f" (actual: {_number(gate['actual'])})"
-        lines.append(f"Gate ({gate['text']}): {outcome}{note}")
+    lines += map(gate_line, report.gates)
     bad = report.summary["bad_records"]
     if bad["count"]:
         lines.append(f"{bad['count']} bad record{'s' if bad['count'] > 1 else ''} left out:")
@@ -113,10 +111,10 @@ def results(report: Report) -> str:
     lines += [f"Warning: {text}" for text in report.summary["warnings"]]
     if "incomplete" in report.summary:
         lines.append(f"Incomplete: {report.summary['incomplete']}")
-    return printable("\n".join(lines))
+    return "\n".join(map(terminal_line, lines))
 
 
 def files(report: Report) -> str:
     """Return where the results and pages are."""
-    lines = [f"Results: {report.path}"]
-    return "\n".join([*lines, *(f"Report:  {page}" for page in report.pages)])
+    lines = [f"Results: {report.path}", *(f"Report:  {page}" for page in report.pages)]
+    return "\n".join(map(terminal_line, lines))

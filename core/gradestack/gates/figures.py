@@ -33,25 +33,33 @@ def overall(tally: Tally, keys: list[str]) -> dict[str, Count]:
 def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
     """Return one grader's figures.
 
-    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / total``;
-    ``pass_rate = 100 x passed / attempted``. Attempted means graded: skipped, failed and missing samples are in the
-    total only. 0/0 is None.
+    ``avg_score_attempted = sum(scores) / attempted``; ``avg_score_total = sum(scores) / (graded + failed + missing)``;
+    ``pass_rate = 100 x passed / attempted``. Attempted means graded. Skipped samples, to which the grader does not
+    apply, are outside all of these; ``total`` alone counts them. Without a graded sample each is None.
 
     ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
-    are those of them that pass, while the average is over the graded ones, failed runs included; 0/0 is 0.0.
+    are those of them that pass, the average is over the graded ones, failed runs included, or over all; 0/0 is 0.0.
     """
-    total, graded = sum(count["states"].values()), count["states"][Outcome.GRADED]
+    states = count["states"]
+    total, graded = sum(states.values()), states[Outcome.GRADED]
     upstream = profile == "upstream"
     attempted, passed = (count["ran"], count["passed_ran"]) if upstream else (graded, count["passed"])
     nothing = 0.0 if upstream else None
-    mean = exact_mean(count["sum"], graded)
-    over_all = exact_mean(count["sum"], total)
+    mean = over_all = nothing
+    if graded:
+        mean = exact_mean(count["sum"], graded)
+        over_all = exact_mean(count["sum"], total if upstream else graded + ungraded(states))
     return {
         "total": total,
         "total_attempted": attempted,
-        "avg_score_attempted": nothing if mean is None else mean,
-        "avg_score_total": nothing if over_all is None else over_all,
+        "avg_score_attempted": mean,
+        "avg_score_total": over_all,
         "passed_attempts": passed,
         "failed_attempts": attempted - passed,
         "pass_rate": 100.0 * passed / attempted if attempted else nothing,
     }
+
+
+def ungraded(states: Mapping[str, int]) -> int:
+    """Return how many samples a grader applies to and has no score for: those that failed or are missing."""
+    return states[Outcome.FAILED] + states[Outcome.MISSING]

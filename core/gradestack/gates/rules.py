@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 
@@ -22,11 +22,24 @@ Aggregation = Literal["avg_score", "accuracy", "pass_rate", "min", "max", "media
 PERCENT = ("accuracy", "pass_rate")
 """Aggregations from 0 to 100."""
 OnNoData = Literal["fail", "pass"]
+Over = Literal["total", "graded"]
+"""What a percentage of samples is of: all the grader applies to, or those of them that were graded."""
 
 
-def _comparison(name: str, gate: Threshold) -> str:
+def exactly(value: float) -> str:
+    """Return a number as people write it, every digit of it."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def compared(name: str, op: Op, value: float, unit: str = "") -> str:
+    """Return a comparison as people read it: ``quality >= 0.75``."""
+    return f"{name} {OPERATORS[op][0]} {exactly(value)}{unit}"
+
+
+def _comparison(name: str, gate: AggregateGate) -> str:
     how = "" if gate.aggregation == "avg_score" else f" {gate.aggregation}"
-    return f"{name}{how} {OPERATORS[gate.op][0]} {gate.value:g}{'%' if gate.aggregation in PERCENT else ''}"
+    return compared(f"{name}{how}", gate.op, gate.value, "%" if gate.aggregation in PERCENT else "")
 
 
 @attrs.frozen(kw_only=True)
@@ -34,7 +47,8 @@ class GateSpec:
     """A flat gate, as letta-evals suites write it.
 
     Compared value: ``avg_score`` is the mean of the grader's scores over graded samples (a fraction); ``accuracy`` is
-    the percentage of graded samples that pass, 0 to 100; ``upstream``: of the recorded runs that did not fail.
+    the percentage of samples that pass, 0 to 100: of those the grader applies to, or with ``over: graded`` of the
+    graded ones; ``upstream``: of the recorded runs that did not fail.
     """
 
     op: Op
@@ -48,6 +62,8 @@ class GateSpec:
     """Per-sample rule; default: the gate's own ``value``."""
     on_no_data: OnNoData = "fail"
     """What an empty series decides in the documented profile; upstream compares 0.0."""
+    over: Over | None = None
+    """For ``accuracy``; default ``total``: failed and missing samples count against the gate."""
     per: str | None = None
     """``model``, or the name of a facet: the gate must hold in every group."""
 
@@ -77,7 +93,7 @@ class GateSpec:
 class SimpleGate:
     """One metric, aggregated, against a threshold.
 
-    ``accuracy`` (also spelled ``pass_rate``) is the percentage of graded scores >= ``pass_threshold``.
+    ``accuracy`` (also spelled ``pass_rate``) is the percentage of samples with a score >= ``pass_threshold``.
     """
 
     metric_key: str
@@ -87,6 +103,8 @@ class SimpleGate:
     aggregation: Aggregation = "avg_score"
     pass_threshold: float = 1.0
     on_no_data: OnNoData = "fail"
+    over: Over | None = None
+    """For ``accuracy`` and ``pass_rate``, as in the flat form."""
     per: str | None = None
     """``model``, or the name of a facet: the gate must hold in every group."""
 
@@ -102,7 +120,7 @@ class SimpleGate:
 
 @attrs.frozen(kw_only=True)
 class WeightedGate:
-    """Each metric is aggregated first; the gate compares sum(weight x figure) / sum(weights)."""
+    """Each metric is aggregated first; the gate compares sum(weight x figure) / sum(weights), rounded once."""
 
     weights: dict[str, float]
     aggregation: Aggregation
@@ -110,6 +128,7 @@ class WeightedGate:
     value: float
     kind: Literal["weighted_average"] = "weighted_average"
     on_no_data: OnNoData = "fail"
+    over: Over | None = None
     per: str | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -128,8 +147,49 @@ class WeightedGate:
     @property
     def text(self) -> str:
         """The rule as people read it: ``weighted average of 3 quality + 1 speed >= 0.75``."""
-        names = " + ".join(f"{weight:g} {key}" for key, weight in self.weights.items())
+        names = " + ".join(f"{exactly(weight)} {key}" for key, weight in self.weights.items())
         return _comparison(f"weighted average of {names}", self)
+
+
+@attrs.frozen(kw_only=True)
+class FigureSpec:
+    """A gate on any figure, as written: its path is not resolved yet."""
+
+    figure: str | tuple[str | int, ...]
+    """``GRADER.METRIC.FIGURE``; a list of its parts where one of them holds a dot."""
+    op: Op
+    value: float
+    kind: Literal["figure"] = "figure"
+    on_no_data: OnNoData = "fail"
+
+
+@attrs.frozen(kw_only=True)
+class FigureGate:
+    """Any figure of an aggregator against a threshold."""
+
+    path: tuple[str, ...]
+    """Grader key, metric key, and the keys below it."""
+    component: str
+    """The metric's kind: a figure of that name, or of the metric's key, may be left out of the path."""
+    op: Op
+    value: float
+    on_no_data: OnNoData = "fail"
+
+    per: ClassVar[None] = None
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes: score >= 1.0."""
+        return score >= 1.0
+
+    @property
+    def name(self) -> str:
+        """The path as people read it."""
+        return ".".join(self.path)
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``reward.pass_hat_k.4 >= 0.2``."""
+        return compared(self.name, self.op, self.value)
 
 
 @attrs.frozen(kw_only=True)
@@ -141,6 +201,8 @@ class LogicalSpec:
     kind: Literal["logical"] = "logical"
     on_no_data: OnNoData = "fail"
     """Taken over by conditions that say nothing of their own."""
+    over: Over | None = None
+    """Taken over likewise, by those that are a percentage of samples."""
     per: str | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -151,7 +213,7 @@ class LogicalSpec:
 
 @attrs.frozen(kw_only=True)
 class LogicalGate:
-    """All (``and``) or any (``or``) of several conditions, each a simple or again a logical gate."""
+    """All (``and``) or any (``or``) of several conditions: simple gates, gates on a figure, or again logical ones."""
 
     operator: Literal["and", "or"]
     conditions: tuple[Gate, ...]
@@ -168,9 +230,16 @@ class LogicalGate:
         return f" {self.operator} ".join(f"({part.text})" for part in self.conditions)
 
 
-Threshold = GateSpec | SimpleGate | WeightedGate
+AggregateGate = GateSpec | SimpleGate | WeightedGate
+"""A gate that compares an aggregate of scores."""
+Threshold = AggregateGate | FigureGate
 """A gate that compares one figure."""
 Gate = Threshold | LogicalGate
+
+
+def over_total(gate: AggregateGate) -> bool:
+    """Return whether failed and missing samples count in what a gate compares (documented profile)."""
+    return gate.aggregation in PERCENT and gate.over != "graded"
 
 
 def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -182,6 +251,8 @@ def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
     elif isinstance(gate, WeightedGate):
         for key in gate.weights:
             yield ("weights", key), key
+    elif isinstance(gate, FigureGate):
+        yield ("figure",), gate.path[0]
     elif gate.metric_key:
         yield ("metric_key",), gate.metric_key
 
@@ -190,6 +261,9 @@ def needs_scores(gate: Gate, rule: SampleRule | None) -> bool:
     """Return whether a gate needs the scores of all rows.
 
     A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.
+    Nor does a figure by path, which an aggregator has.
     """
+    if isinstance(gate, LogicalGate):
+        return gate.per is not None or any(needs_scores(part, rule) for part in gate.conditions)
     counted = isinstance(gate, GateSpec) and (gate.metric == "avg_score" or gate is rule)
-    return not counted or gate.per is not None
+    return gate.per is not None or not (counted or isinstance(gate, FigureGate))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, cast
 
 import attrs
 
 from gradestack.api import Profile
-from gradestack.exact import exact_mean
-from gradestack.gates.figures import grader_figures
-from gradestack.gates.rules import PERCENT, GateSpec, Threshold
+from gradestack.exact import exact_ratio
+from gradestack.gates.figures import grader_figures, ungraded
+from gradestack.gates.rules import PERCENT, AggregateGate, GateSpec, over_total
 from gradestack.grading.counts import Count
 from gradestack.model import Outcome, Status
 from gradestack.rows.read import Row
@@ -20,15 +22,51 @@ _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.
 
 
 @attrs.frozen
+class Figure:
+    """What a gate compares, and how much of the samples it is about."""
+
+    value: Fraction | float | None
+    """Not rounded where it is a mean or a share; None without data."""
+    counted: int
+    """Samples that count in it."""
+    of: int
+    """Samples the grader applies to: graded, failed and missing ones."""
+
+
+def _figure(gate: AggregateGate, passed: int, graded: int, lost: int, average: Callable[[], Any]) -> Figure:
+    """Return a figure of graded samples beside ``lost`` ones, which failed or are missing.
+
+    Where these count they count against the gate: as passed for an upper bound, as not passed for any other.
+    """
+    if gate.aggregation not in PERCENT:
+        return Figure(average() if graded else None, graded, graded + lost)
+    counted = graded
+    if over_total(gate):
+        counted += lost
+        passed += lost if gate.op in ("lt", "lte") else 0
+    return Figure(Fraction(100 * passed, counted) if counted else None, counted, graded + lost)
+
+
+@attrs.frozen
 class Counted:
     """What a flat gate compares, as counted while grading: no row is read, and samples pass by the run's own rule."""
 
     counts: Mapping[str, Count]
 
-    def figure(self, gate: Threshold, key: str, profile: Profile) -> float | None:
-        """Return the average score, or for ``accuracy`` the pass rate; None without data."""
-        name = "pass_rate" if gate.aggregation in PERCENT else "avg_score_attempted"
-        return cast("float | None", grader_figures(self.counts[key], profile)[name])
+    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
+        """Return the average score, or for ``accuracy`` the pass rate."""
+        count = self.counts[key]
+        graded, of = self.extent(key)
+        if profile == "upstream":
+            name = "pass_rate" if gate.aggregation in PERCENT else "avg_score_attempted"
+            return Figure(cast("float", grader_figures(count, profile)[name]), graded, of)
+        return _figure(gate, count["passed"], graded, of - graded, lambda: exact_ratio(count["sum"], graded))
+
+    def extent(self, key: str) -> tuple[int, int]:
+        """Return how many samples a grader has graded, and how many it applies to."""
+        states = self.counts[key]["states"]
+        graded = states[Outcome.GRADED]
+        return graded, graded + ungraded(states)
 
 
 class Series:
@@ -36,38 +74,62 @@ class Series:
 
     Attributes:
         graded: Those of all graded samples.
-        ran: Those of recorded runs that did not fail, as letta-evals' accuracy has it.
+        lost: How many samples failed or are missing.
+        ran: Scores of recorded runs that did not fail, as letta-evals' accuracy has it.
         runs: How many such runs there are, graded or not.
     """
 
     def __init__(self) -> None:
         self.graded: dict[str, list[float]] = {}
+        self.lost: Counter[str] = Counter()
         self.ran: dict[str, list[float]] = {}
         self.runs = 0
 
-    def add(self, scores: Mapping[str, float], *, ran: bool) -> None:
-        """Add the scores of one sample, by grader key; ``ran`` says whether its recorded run did not fail."""
+    def add(self, scores: Mapping[str, float], *, ran: bool, lost: Iterable[str] = ()) -> None:
+        """Add one sample.
+
+        Args:
+            scores: Grader key -> score.
+            ran: Whether its recorded run did not fail.
+            lost: Keys of graders it failed or is missing for.
+        """
         self.runs += ran
+        self.lost.update(lost)
         for key, score in scores.items():
             self.graded.setdefault(key, []).append(score)
             if ran:
                 self.ran.setdefault(key, []).append(score)
 
-    def figure(self, gate: Threshold, key: str, profile: Profile) -> float | None:
-        """Return one figure of a grader's scores; None when there are none.
+    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
+        """Return one figure of a grader's scores.
 
-        Accuracy is the percentage of graded samples that pass; of a flat gate in ``upstream``, of the recorded runs
-        that did not fail, graded or not.
+        Accuracy is the percentage of samples that pass; of a flat gate in ``upstream``, of the recorded runs that did
+        not fail, graded or not, else there of the graded ones.
         """
         scores = self.graded.get(key, [])
+        graded, of = self.extent(key)
+        if profile == "upstream":
+            return Figure(self._upstream(gate, key, scores), graded, of)
+        passed = sum(map(gate.sample_passes, scores)) if gate.aggregation in PERCENT else 0
+        return _figure(gate, passed, graded, of - graded, lambda: _aggregate(gate, scores))
+
+    def extent(self, key: str) -> tuple[int, int]:
+        """Return how many samples a grader has graded, and how many it applies to."""
+        graded = len(self.graded.get(key, []))
+        return graded, graded + self.lost[key]
+
+    def _upstream(self, gate: AggregateGate, key: str, scores: list[float]) -> float | None:
         if gate.aggregation in PERCENT:
             counted, of = scores, len(scores)
-            if isinstance(gate, GateSpec) and profile == "upstream":
+            if isinstance(gate, GateSpec):
                 counted, of = self.ran.get(key, []), self.runs
             return 100.0 * sum(map(gate.sample_passes, counted)) / of if of else None
-        if gate.aggregation == "avg_score" or not scores:
-            return exact_mean(scores, len(scores))
-        return quantile(sorted(scores), _QUANTILES[gate.aggregation])
+        return float(_aggregate(gate, scores)) if scores else None
+
+
+def _aggregate(gate: AggregateGate, scores: list[float]) -> Fraction | float:
+    mean = exact_ratio(scores, len(scores)) if gate.aggregation == "avg_score" else None
+    return quantile(sorted(scores), _QUANTILES[gate.aggregation]) if mean is None else mean
 
 
 def quantile(ordered: list[float], q: float) -> float:
@@ -85,23 +147,17 @@ class RowSeries:
     """Scores of graded samples, read from rows when first asked for.
 
     Args:
-        read: Yields the rows anew each time it is called.
-        run: Leave out the rows of other runs.
+        rows: Yields the rows anew each time it is called.
     """
 
-    def __init__(self, read: Callable[[], Iterator[Row]], run: Any = ...) -> None:
-        self._read, self._run = read, run
-
-    def _rows(self) -> Iterator[Row]:
-        for row in self._read():
-            if self._run is ... or row["run"] == self._run:
-                yield row
+    def __init__(self, rows: Callable[[], Iterator[Row]]) -> None:
+        self.rows = rows
 
     @cached_property
     def everything(self) -> Series:
         """Scores of all rows."""
         found = Series()
-        for row in self._rows():
+        for row in self.rows():
             _add_scores(found, row)
         return found
 
@@ -113,7 +169,7 @@ class RowSeries:
         """
         found: dict[str, Series] = {}
         known = False
-        for row in self._rows():
+        for row in self.rows():
             value = row["model_name"] if per == "model" else row["facets"].get(per)
             name = value if isinstance(value, str) else "none" if value is None else str(value)
             _add_scores(found.setdefault(name, Series()), row)
@@ -122,5 +178,7 @@ class RowSeries:
 
 
 def _add_scores(into: Series, row: Row) -> None:
-    graded = {key: grade["score"] for key, grade in row["grades"].items() if grade["state"] == Outcome.GRADED}
-    into.add(graded, ran=row["status"] == Status.OK)
+    grades = row["grades"].items()
+    graded = {key: grade["score"] for key, grade in grades if grade["state"] == Outcome.GRADED}
+    lost = [key for key, grade in grades if grade["state"] in (Outcome.FAILED, Outcome.MISSING)]
+    into.add(graded, ran=row["status"] == Status.OK, lost=lost)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from time import perf_counter
-from typing import Self
+from typing import Any, Self
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
@@ -140,7 +140,11 @@ class Blocks:
     def _kill(self, sample: Sample) -> None:
         """Count a sample that ends every process that grades it."""
         ordinal = self.shard.position + self.position - 1
-        self._count([sample], [ordinal], {stage.key: [failed(_KILLER)] for stage in self._plan.graders}, {})
+        recorded = self._recorded([sample])
+        self._count([sample], recorded, [ordinal], {stage.key: [failed(_KILLER)] for stage in self._plan.graders}, {})
+
+    def _recorded(self, block: list[Sample]) -> list[Any]:
+        return [self._piece.recorded(sample) for sample in block] if self._rows else []
 
     def grade(self) -> None:
         """Grade and count the samples taken since the last block.
@@ -154,21 +158,29 @@ class Blocks:
             return
         started = perf_counter()
         ordinals, self._ordinals, self._block = self._ordinals, [], []
+        recorded = self._recorded(block)
         columns, texts = self._graders.columns(block)
         if self._graders.interrupted:
             block = block[: min(map(len, columns.values()))]
         if block:
-            self._count(block, ordinals[: len(block)], columns, texts)
+            self._count(block, recorded, ordinals[: len(block)], columns, texts)
         if self._graders.interrupted:
             raise KeyboardInterrupt
         if not self.assignment.noting and not self.assignment.strict:
             quick = perf_counter() - started < QUICK_BLOCK
             self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
 
-    def _count(self, block: list[Sample], ordinals: list[int], columns: dict[str, Column], texts: _Texts) -> None:
+    def _count(
+        self,
+        block: list[Sample],
+        recorded: list[Any],
+        ordinals: list[int],
+        columns: dict[str, Column],
+        texts: _Texts,
+    ) -> None:
         with self._interruption.held():
             self.torn = True
-            kept = self._kept(block, columns, texts) if self._rows else block
+            kept = self._kept(block, recorded, columns, texts) if self._rows else block
             keys = [
                 Key(id=each.id, cluster=each.cluster, model=each.model, run=each.run, ordinal=at, facets=each.facets)
                 for each, at in zip(kept, ordinals, strict=True)
@@ -183,13 +195,15 @@ class Blocks:
             result.keys += b"".join([digest(each) for each in block if each.status is not Status.MISSING])
             self.torn = False
 
-    def _kept(self, block: list[Sample], columns: dict[str, Column], texts: _Texts) -> list[Sample]:
+    def _kept(
+        self, block: list[Sample], recorded: list[Any], columns: dict[str, Column], texts: _Texts
+    ) -> list[Sample]:
         """Hand over the rows; return the samples as they were kept, grades that could not be kept as failures."""
         found = []
         for number, sample in enumerate(block):
             grades = {key: column[number] for key, column in columns.items()}
             judged = {key: text for key, column in texts.items() if (text := column[number]) is not None}
-            kept, written = self._piece.row(sample, grades, judged)
+            kept, written = self._piece.row(sample, recorded[number], grades, judged)
             if written is not grades:
                 for key, grade in written.items():
                     columns[key][number] = grade

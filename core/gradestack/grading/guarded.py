@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import traceback
 from collections.abc import Callable, Iterable
 
 from gradestack.errors import PluginError
 from gradestack.grading.plan import Stage
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed
+from gradestack.output.terminal import traceback_text
 from gradestack.plugin_errors import stable_text
 
 TRACEBACKS: dict[str, str] = {}
@@ -61,7 +61,7 @@ def _raised(stage: Stage, sample: Sample, error: BaseException, *, strict: bool)
         raise PluginError(msg, f"{type(error).__name__}: {error}") from error
     if stage.key not in TRACEBACKS and not isinstance(error, MemoryError):
         below = error.__traceback__ and error.__traceback__.tb_next  # without the guard
-        TRACEBACKS[stage.key] = "".join(traceback.format_exception(type(error), error, below))
+        TRACEBACKS[stage.key] = traceback_text(error, below)
     text = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
     if isinstance(error, MemoryError) and not text:
         text = "not enough memory"

@@ -21,8 +21,13 @@ Grades = Mapping[str, Grade]
 class Piece(Protocol):
     """Takes what one shard writes."""
 
-    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
-        """Take one graded sample and what graders of texts judged; return both as they were kept.
+    def recorded(self, sample: Sample) -> Any:
+        """Return what :meth:`row` needs of a sample before graders see it, who may change it."""
+
+    def row(
+        self, sample: Sample, recorded: Any, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
+        """Take one graded sample and what graders of texts judged; return sample and grades as they were kept.
 
         What cannot be kept comes back as a failure.
         """

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gradestack.api import Profile
 from gradestack.errors import DataError
 from gradestack.exact import Moments
 from gradestack.gates.figures import count_grades
@@ -100,25 +101,32 @@ def _add(suite: Suite, run: Merging, into: Merged, row: Row, ordinal: int) -> No
     into.samples += 1
 
 
-def _block(values: list[float | None]) -> dict[str, Any]:
-    """Return mean, sample standard deviation, min and max; runs without a figure are left out."""
+def _block(values: list[float | None], profile: Profile) -> dict[str, Any]:
+    """Return mean, sample standard deviation, min and max; runs without a figure are left out.
+
+    One run has no deviation; ``upstream`` calls it 0.0.
+    """
     known = [value for value in values if value is not None]
     moments = Moments()
     for value in known:
         moments.add(value)
     low, high = (min(known), max(known)) if known else (None, None)
-    return {"mean": moments.mean, "std": moments.std, "min": low, "max": high}
+    std = 0.0 if profile == "upstream" and moments.n == 1 else moments.std
+    return {"mean": moments.mean, "std": std, "min": low, "max": high}
 
 
-def statistics(metrics: list[Mapping[str, Any]], passed: list[bool | None]) -> dict[str, Any]:
+def statistics(
+    metrics: list[Mapping[str, Any]], passed: list[bool | None], profile: Profile = "documented"
+) -> dict[str, Any]:
     """Return aggregate_stats.json: nested blocks as the document has them, flat fields as the program writes them."""
     runs_passed = sum(verdict is True for verdict in passed)
     keys = list(metrics[0]["by_metric"])
-    blocks = {name: _block([each[name] for each in metrics]) for name in ("avg_score_attempted", "avg_score_total")}
+    averages = ("avg_score_attempted", "avg_score_total")
+    blocks = {name: _block([each[name] for each in metrics], profile) for name in averages}
     per_metric = {
         key: {
-            name: _block([each["by_metric"][key][name] for each in metrics])
-            for name in ("avg_score_attempted", "avg_score_total", "pass_rate")
+            name: _block([each["by_metric"][key][name] for each in metrics], profile)
+            for name in (*averages, "pass_rate")
         }
         for key in keys
     }
@@ -162,19 +170,20 @@ def write_runs(
     verdicts: list[bool | None] = []
     figures: list[Mapping[str, Any]] = []
     for number, (each, merged) in enumerate(zip(runs, _split(suite, run, path, runs, staging), strict=True), 1):
-        content = summarise(suite, run, merged, RowSeries(partial(_rows, path), each))
+        scores = RowSeries(partial(_rows, staging.path / f"run_{number}" / ROWS))
+        content = summarise(suite, run, merged, scores)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
         verdicts.append(content["gates_passed"])
         figures.append(content["metrics"])
-    stats = statistics(figures, verdicts)
+    stats = statistics(figures, verdicts, suite.profile)
     outcome: dict[str, Any] = {
         "rule": suite.runs_must_pass,
         "runs": [None if each is None else str(each) for each in runs],
         "avg_score_attempted": stats["avg_score_attempted"],
     }
-    if suite.gates:
+    if summary["gates"]:
         summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}
         outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}
     staging.write_json(AGGREGATE, {**stats, "outcome": outcome})

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.gates.figures import grader_figures, overall
+from gradestack.gates.figures import grader_figures, overall, ungraded
+from gradestack.gates.limit import limit_verdict
+from gradestack.gates.lines import left_out
+from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import needs_scores
 from gradestack.gates.scores import Counted, RowSeries
 from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
+from gradestack.outcome.all_failed import all_failed
 from gradestack.suites.exporters import said_of
 from gradestack.suites.spec import Suite
 
@@ -35,17 +40,19 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError(msg, *problems)
 
 
-def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries) -> list[dict[str, JSON]]:
-    """Return every gate's verdict; rows are read only for gates that need their scores."""
-    return [
+def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries, aggregates: Aggregates) -> list[dict[str, JSON]]:
+    """Return every gate's verdict, the limit's last; rows are read only for gates that need their scores."""
+    verdicts = [
         verdict(
             gate,
             series.everything if needs_scores(gate, suite.rule) else Counted(counts),
             series.groups,
             suite.profile,
+            aggregates,
         )
         for gate in suite.gates
     ]
+    return verdicts if suite.max_failed is None else [*verdicts, limit_verdict(suite.max_failed, counts)]
 
 
 def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -> dict[str, Any]:
@@ -62,7 +69,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.headline]
     aggregates = merging.finish_states(merged.states)
-    gates = _gates(suite, counts, series)
+    gates = _gates(suite, counts, series, aggregates)
+    lost = all_failed(suite, merged, series.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     named = any(merged.tally)
     content: dict[str, Any] = {
@@ -84,8 +92,10 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
             "count": merged.duplicates,
             "listed": merged.duplicates_listed,
         },
-        "warnings": _warnings(suite, merged),
+        "warnings": _warnings(suite, merged, gates),
     }
+    if lost is not None:
+        content["all_failed"] = lost
     if broken := _broken(suite, merged):
         content["broken"] = broken
     if merged.interrupted:
@@ -109,21 +119,45 @@ def _model_row(suite: Suite, model: str, merged: Merged) -> dict[str, Any]:
     }
 
 
-def _warnings(suite: Suite, merged: Merged) -> list[str]:
-    said = list(suite.warnings)
+def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> list[str]:
+    found = list(suite.warnings)
     if merged.duplicates:
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
         what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
-        said.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
+        found.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
+    without: dict[tuple[int, int], list[str]] = {}
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
-        if merged.samples and not count["states"][Outcome.GRADED]:
-            others = ", ".join(f"{number} {state}" for state, number in count["states"].items() if number)
-            said.append(f"grader {key!r} graded no sample ({others}); the rows say why")
-    said += [f"{name} is broken and left out: {text}" for name, text in sorted(_broken(suite, merged).items())]
-    return said
+        states = count["states"]
+        lost = ungraded(states)
+        if merged.samples and not states[Outcome.GRADED]:
+            others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
+            found.append(f"grader {key!r} graded no sample ({others}); the rows say why")
+        elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
+            without.setdefault((lost, of), []).append(repr(key))
+    found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
+    found += [text for gate in gates for text in _left_out_of_groups(gate)]
+    found += [f"{name} is broken and left out: {text}" for name, text in sorted(_broken(suite, merged).items())]
+    return found
 
 
 def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
     """Return what is broken, exporters by kind, name and distribution, with what each said."""
     exporters = {stage.name: said_of(stage.name, stage.distribution) for stage in suite.exporters}
     return {**suite.broken, **{exporters.get(name, name): text for name, text in merged.broken.items()}}
+
+
+def _many(lost: int, of: int) -> bool:
+    """Return whether so many samples failed or are missing that it has to be known: more than 5 %."""
+    return 20 * lost > of
+
+
+def _share(lost: int, of: int) -> str:
+    return f"{lost} of {of} samples ({100 * lost / of:.1f}%)"
+
+
+def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
+    """Yield in which groups a gate compares figures that many samples are left out of."""
+    for name, each in gate.get("groups", {}).items():
+        for key, lost, of in left_out(each):
+            if _many(lost, of):
+                yield f"gate {gate['text']}: of {name}, {_share(lost, of)} failed or missing for {key!r} do not count"

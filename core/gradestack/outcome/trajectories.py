@@ -22,7 +22,7 @@ from gradestack.registry import Registry
 from gradestack.report import Report
 from gradestack.rows.encoding import encode
 from gradestack.rows.read import Row
-from gradestack.rows.write import trajectory_of
+from gradestack.rows.recorded import trajectory_of
 from gradestack.suites.strict import Problems, structure
 
 GONE = "trajectory_gone"

@@ -5,6 +5,7 @@ It writes NaN as null without a word, and sets, bytes and dates in forms of its 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -16,6 +17,7 @@ write = msgspec.json.Encoder().encode
 """Encodes rows and their parts. Beware: NaN becomes null."""
 SAFE = frozenset({str, int, bool, type(None)})
 """Classes whose values need no check."""
+_NUMBERS = frozenset({int, float})
 _LONG = 16
 """Lists longer than this are looked at by their kinds first."""
 
@@ -46,6 +48,17 @@ def check(value: Any) -> None:
     elif kind not in SAFE:
         msg = f"Object of type {kind.__name__} is not JSON serializable"
         raise TypeError(msg)
+
+
+def check_numbers(values: Iterable[float | None]) -> None:
+    """Refuse what is no finite number or None; usually their sum says so, all at once."""
+    try:
+        total = sum(values)  # type: ignore[arg-type]
+    except TypeError:  # None, or something worse
+        check(tuple(values))
+        return
+    if type(total) not in _NUMBERS or not isfinite(total):
+        check(tuple(values))
 
 
 def encode(value: Any) -> bytes:

@@ -4,19 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from gradestack.errors import PluginError
 from gradestack.grading.counts import SampleRule, passes
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
 from gradestack.rows.encoding import encode
-from gradestack.rows.write import check_grade, grade_to_json, row_bytes
+from gradestack.rows.recorded import recorded_bytes
+from gradestack.rows.write import check_grade, grade_to_json, graded_bytes, joined_line
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)  # a text among reasons has no code
 
 
+class Recorded(NamedTuple):
+    """What is recorded of a sample, written."""
+
+    data: bytes
+    sample: Sample
+    """As it is written."""
+    fault: Fault | None = None
+    """Why it could not be written whole: all its grades fail."""
+
+
+def recorded_part(sample: Sample, *, slim: bool = False) -> Recorded:
+    """Return a sample's part of its line.
+
+    A sample that cannot be written is written as a failed run, without what was recorded.
+
+    Args:
+        sample: The recorded run.
+        slim: Leave the trajectory out.
+    """
+    try:
+        return Recorded(recorded_bytes(sample, slim=slim), sample)
+    except _UNWRITABLE as error:
+        deep = isinstance(error, RecursionError)
+        fault = _TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
+    bare = _bare(sample, fault)
+    return Recorded(recorded_bytes(bare, slim=slim), bare, fault)
+
+
 def row_line(
-    sample: Sample,
+    recorded: Recorded,
     grades: Mapping[str, Grade],
     submissions: Mapping[str, str],
     *,
@@ -24,44 +54,38 @@ def row_line(
     rule: SampleRule | None,
     signatures: Mapping[str, str],
     strict: bool,
-    slim: bool = False,
-) -> tuple[bytes, Sample, Mapping[str, Grade]]:
-    """Return a sample's line, and the sample and grades that were really written.
+) -> tuple[bytes, Mapping[str, Grade]]:
+    """Return a sample's line, and the grades that were really written.
 
-    A grade that cannot be written becomes a failed one. Where the sample itself cannot be, it is written without what
-    was recorded, as a failed run all of whose grades failed.
+    A grade that cannot be written becomes a failed one.
 
     Args:
-        sample: The recorded run.
+        recorded: The recorded run, written before it was graded.
         grades: Its grades by grader key.
         submissions: What each text grader judged, by grader key.
         headline: Key of the grader shown as ``grade``.
         rule: Per-sample rule of the gate; None: score >= 1.0.
         signatures: Name and version of each grader, by its key.
         strict: Refuse a grade that is not JSON.
-        slim: Leave the trajectory out.
 
     Raises:
         PluginError: A grade is not JSON, and the run is strict.
     """
+    sample = recorded.sample
+    if recorded.fault is not None:
+        grades, submissions = {key: failed(recorded.fault) for key in grades}, {}
 
-    def line(sample: Sample, grades: Mapping[str, Grade], submissions: Mapping[str, str]) -> bytes:
+    def line(grades: Mapping[str, Grade]) -> bytes:
         score = grades[headline].score
         passed = None if score is None else passes(rule, score)
-        return row_bytes(sample, grades, headline, passed=passed, submissions=submissions, slim=slim)
+        graded = graded_bytes(sample, grades, headline, passed=passed, submissions=submissions)
+        return joined_line(graded, recorded.data)
 
     try:
-        return line(sample, grades, submissions), sample, grades
+        return line(grades), grades
     except _UNWRITABLE:
-        pass
-    mended = {key: _mended(grade, sample, key, signatures[key], strict=strict) for key, grade in grades.items()}
-    try:
-        return line(sample, mended, submissions), sample, mended
-    except _UNWRITABLE as error:
-        deep = isinstance(error, RecursionError)
-        fault = _TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
-    bare, mended = _bare(sample, fault), {key: failed(fault) for key in grades}
-    return line(bare, mended, {}), bare, mended
+        mended = {key: _mended(grade, sample, key, signatures[key], strict=strict) for key, grade in grades.items()}
+        return line(mended), mended
 
 
 def _mended(grade: Grade, sample: Sample, key: str, signature: str, *, strict: bool) -> Grade:

@@ -61,7 +61,7 @@ def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
 def key_from_row(row: Row, ordinal: int) -> Key:
     """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
     return Key(
-        id=row["sample"]["id"],
+        id=str(row["sample"]["id"]),
         cluster=row.get("cluster"),
         model=row["model_name"],
         run=row["run"],

@@ -1,90 +1,17 @@
-"""One line of results.jsonl, as bytes.
-
-Usually msgspec writes it. It writes NaN as null without a word and refuses lone surrogates: what it cannot write
-faithfully goes through :func:`gradestack.jsonio.values.dumps`, which has a form for both, and sorts the keys.
-"""
+"""What graders say of a sample, as its part of a line of results.jsonl; and the line of both parts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from math import isfinite
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import astuple
 
 from gradestack.jsonio.values import dumps, json_data
-from gradestack.model import (
-    ABSENT,
-    Expectation,
-    ExpectedCall,
-    Fault,
-    Grade,
-    Item,
-    Message,
-    Outcome,
-    Reason,
-    Sample,
-    Source,
-    Status,
-    ToolCall,
-    Usage,
-)
-from gradestack.rows.encoding import SAFE, check, write
+from gradestack.model import ABSENT, Fault, Grade, Item, Outcome, Reason, Sample
+from gradestack.rows.encoding import SAFE, check, check_numbers, write
 from gradestack.rows.read import Row
-
-_NUMBERS = frozenset({int, float})
-
-
-class _Call(Struct, gc=False, omit_defaults=True):
-    """A call that was made: without its id and result, and without the text of arguments that could be decoded."""
-
-    name: str
-    arguments: Any
-    raw_arguments: str | None = None
-    error: str | None = None
-    turn: int | None = None
-    step: int | None = None
-    author: str | None = None
-    server: str | None = None
-    kind: str | None = None
-    status: str | None = None
-    error_type: str | None = None
-    started: str | None = None
-    seconds: float | None = None
-
-
-class _Content(Struct, gc=False, omit_defaults=True):
-    """What was expected, or predicted."""
-
-    calls: Any
-    label: str | None
-    plan: Any
-    text: Any
-    state: Any = None
-    alternatives: Any = None
-    forbidden: Any = None
-
-
-class _ExpectedCall(Struct, gc=False, omit_defaults=True):
-    name: str
-    arguments: Any
-    raw_arguments: str | None = None
-    names: Any = None
-    rules: Any = None
-    optional: bool = False
-    turn: int | None = None
-    group: int | None = None
-    requestor: str | None = None
-
-
-class _Message(Struct, gc=False, omit_defaults=True):
-    content: Any
-    role: str
-    name: str | None = None
-    reasoning: str | None = None
-    tool_call_id: str | None = None
-    tool_calls: Any = None
+from gradestack.rows.recorded import recorded_bytes, recorded_row
 
 
 class _Grade(Struct, gc=False, omit_defaults=True):
@@ -102,32 +29,13 @@ class _Grade(Struct, gc=False, omit_defaults=True):
     reasons: Any = None
 
 
-class _Row(Struct, gc=False, omit_defaults=True):
-    agent_id: str | None
-    agent_usage: Any
-    error: Fault | None
-    expected: _Content
-    facets: Any
+class _Graded(Struct, gc=False):
     grade: _Grade
     grades: Mapping[str, _Grade]
-    model_name: str | None
     passed: bool | None
-    predicted: _Content
-    recorded: Any
-    run: int | str | None
-    sample: Any
-    source: Source | None
     state: Outcome
-    status: Status
     submission: str
     submissions: Any
-    tools: Any
-    trajectory: Any = ABSENT
-    usage: Usage | None = None
-    cluster: str | None = None
-    ended: str | None = None
-    trace: Any = None
-    children: Any = None
 
 
 def _grade(grade: Grade) -> _Grade:
@@ -163,60 +71,6 @@ def grade_to_json(grade: Grade) -> Row:
     return row
 
 
-def _call(call: ToolCall) -> _Call:
-    arguments = call.arguments
-    return _Call(
-        call.name,
-        arguments,
-        call.raw_arguments if arguments is None else None,
-        call.error,
-        call.turn,
-        call.step,
-        call.author,
-        call.server,
-        call.kind,
-        call.status,
-        call.error_type,
-        call.started,
-        call.seconds,
-    )
-
-
-def _expected_call(call: ExpectedCall) -> _ExpectedCall:
-    return _ExpectedCall(
-        call.name,
-        call.arguments,
-        call.raw_arguments,
-        call.names or None,
-        call.rules,
-        call.optional,
-        call.turn,
-        call.group,
-        call.requestor,
-    )
-
-
-def _expected(of: Expectation) -> _Content:
-    calls = None if of.calls is None else [_expected_call(call) for call in of.calls]
-    lists = [[_expected_call(call) for call in calls] for calls in of.alternatives] or None
-    return _Content(calls, of.label, of.plan, of.text, of.state, lists, of.forbidden or None)
-
-
-def _chat_call(call: ToolCall) -> Row:
-    arguments = call.raw_arguments if call.raw_arguments is not None else call.arguments
-    return {"function": {"arguments": arguments, "name": call.name}, "id": call.id, "type": "function"}
-
-
-def _message(message: Message) -> _Message:
-    calls = [_chat_call(call) for call in message.tool_calls] or None
-    return _Message(message.content, message.role, message.name, message.reasoning, message.tool_call_id, calls)
-
-
-def trajectory_of(sample: Sample) -> Any:
-    """Return a sample's turns as they stand in its row."""
-    return [[_message(message) for message in turn] for turn in sample.turns] if sample.turns else ()
-
-
 def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -> str:
     for text in (submissions.get(headline), sample.text, sample.label):
         if text is not None:
@@ -224,45 +78,12 @@ def _submission(sample: Sample, submissions: Mapping[str, str], headline: str) -
     return ""
 
 
-def _row(
-    sample: Sample,
-    grades: Mapping[str, Grade],
-    headline: str,
-    *,
-    passed: bool | None,
-    submissions: Mapping[str, str],
-) -> _Row:
-    expected, calls, tools = sample.expected, sample.calls, sample.tools
-    truth = expected.text if expected.text is not None else expected.label
-    made = None if calls is None else [_call(call) for call in calls]
+def _graded(
+    sample: Sample, grades: Mapping[str, Grade], headline: str, passed: bool | None, submissions: Mapping[str, str]
+) -> _Graded:
     written = {key: _grade(grade) for key, grade in grades.items()}
-    return _Row(  # by position: with so many keywords, CPython builds a dict first
-        sample.agent_id,
-        sample.agent_usage,
-        sample.error,
-        _expected(expected),
-        sample.facets,
-        written[headline],
-        written,
-        sample.model,
-        passed,
-        _Content(made, sample.label, sample.plan, sample.text, sample.state),
-        sample.recorded,
-        sample.run,
-        {"ground_truth": truth, "id": sample.id, "input": sample.input},
-        sample.source,
-        grades[headline].outcome,
-        sample.status,
-        _submission(sample, submissions, headline),
-        submissions or None,
-        None if tools is None else [tool.name for tool in tools],
-        trajectory_of(sample),
-        sample.usage,
-        sample.cluster,
-        sample.ended,
-        sample.trace or None,
-        sample.children or None,
-    )
+    submission = _submission(sample, submissions, headline)
+    return _Graded(written[headline], written, passed, grades[headline].outcome, submission, submissions or None)
 
 
 def sample_row(
@@ -282,8 +103,32 @@ def sample_row(
         passed: Whether the headline score passes the per-sample rule; None when there is no score.
         submissions: What each text grader judged, by grader key.
     """
-    row: Row = json_data(_row(sample, grades, headline, passed=passed, submissions=submissions or {}))
-    return row
+    row: Row = json_data(_graded(sample, grades, headline, passed, submissions or {}))
+    return {**row, **recorded_row(sample)}
+
+
+def graded_bytes(
+    sample: Sample,
+    grades: Mapping[str, Grade],
+    headline: str,
+    *,
+    passed: bool | None,
+    submissions: Mapping[str, str],
+) -> bytes:
+    """Return the part of a row that graders decide, as JSON.
+
+    Raises:
+        RecursionError: Something is nested too deeply.
+        TypeError: Something is not JSON.
+        ValueError: The same.
+    """
+    row = _graded(sample, grades, headline, passed, submissions)
+    try:
+        for grade in grades.values():
+            check_grade(grade)
+        return write(row)
+    except (TypeError, ValueError):  # as what is recorded: the standard library decides
+        return dumps(json_data(row)).encode()
 
 
 def row_bytes(
@@ -293,65 +138,21 @@ def row_bytes(
     *,
     passed: bool | None,
     submissions: Mapping[str, str],
-    slim: bool = False,
 ) -> bytes:
-    """Return :func:`sample_row` as one line; a slim one leaves the trajectory out, which must be writable all the same.
+    """Return :func:`sample_row` as one line.
 
     Raises:
         RecursionError: Something is nested too deeply.
         TypeError: Something is not JSON.
         ValueError: The same.
     """
-    try:
-        _check_sample(sample)
-        for grade in grades.values():
-            check_grade(grade)
-        row = _row(sample, grades, headline, passed=passed, submissions=submissions)
-        if slim:
-            write(row.trajectory)  # what fails in a full row fails here, too: grades do not depend on what is kept
-            row.trajectory = ABSENT
-        return write(row) + b"\n"
-    except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
-        pass
-    data = sample_row(sample, grades, headline, passed=passed, submissions=submissions)
-    if slim:
-        dumps(data.pop("trajectory"))
-    return dumps(data).encode() + b"\n"
+    graded = graded_bytes(sample, grades, headline, passed=passed, submissions=submissions)
+    return joined_line(graded, recorded_bytes(sample))
 
 
-def _check_sample(sample: Sample) -> None:
-    """Refuse values that msgspec would not write as the standard library does."""
-    expected = sample.expected
-    _check_calls(sample.calls or ())
-    _check_calls(expected.calls or ())
-    if sample.facets:
-        check(sample.facets)
-    if sample.recorded:
-        check(sample.recorded)
-    for value in (sample.plan, expected.plan, sample.agent_usage, sample.state, expected.state):
-        if value is not None:
-            check(value)
-    if sample.usage is not None:
-        _check_numbers([value for value in astuple(sample.usage) if value is not None])
-    for calls in expected.alternatives:
-        _check_calls(calls)
-    for turn in sample.turns:
-        for message in turn:
-            if type(message.content) not in SAFE:
-                check(message.content)
-            _check_calls(message.tool_calls)
-
-
-def _check_calls(calls: Iterable[ToolCall | ExpectedCall]) -> None:
-    for call in calls:
-        if call.arguments:
-            check(call.arguments)
-        if isinstance(call, ToolCall):
-            if call.seconds is not None:
-                check(call.seconds)
-        elif call.rules:
-            for rule in call.rules.values():
-                check((rule.tolerance, *rule.any_of))
+def joined_line(graded: bytes, recorded: bytes) -> bytes:
+    """Return the line of both parts of a row, each a JSON object that is not empty."""
+    return b"%b,%b\n" % (graded[:-1], recorded[1:])
 
 
 def check_grade(of: Grade | Item) -> None:
@@ -365,9 +166,9 @@ def check_grade(of: Grade | Item) -> None:
     if of.metadata:
         check(of.metadata)
     if of.parts:
-        _check_numbers(of.parts.values())
+        check_numbers(of.parts.values())
     if of.counts:
-        _check_numbers(of.counts.values())
+        check_numbers(of.counts.values())
     if of.score is not None:
         check(of.score)
     for reason in of.reasons:
@@ -375,17 +176,6 @@ def check_grade(of: Grade | Item) -> None:
     if isinstance(of, Grade):
         for item in of.items:
             check_grade(item)
-
-
-def _check_numbers(values: Iterable[float | None]) -> None:
-    """Refuse what is no finite number or None; usually their sum says so, all at once."""
-    try:
-        total = sum(values)  # type: ignore[arg-type]
-    except TypeError:  # None, or something worse
-        check(tuple(values))
-        return
-    if type(total) not in _NUMBERS or not isfinite(total):
-        check(tuple(values))
 
 
 def _check_reason(reason: Reason) -> None:

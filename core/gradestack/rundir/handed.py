@@ -26,7 +26,9 @@ class _Handed(InProcess):
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []
 
-    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+    def row(
+        self, sample: Sample, recorded: None, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
         self.ready.append((sample, grades))
         return sample, grades
 

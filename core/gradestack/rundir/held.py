@@ -11,6 +11,7 @@ from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.model import Sample
+from gradestack.rows.mending import Recorded
 from gradestack.rundir.in_process import InProcess
 from gradestack.rundir.pieces import RowWriter
 from gradestack.rundir.recorder import places_in_rows
@@ -27,15 +28,21 @@ class HeldRows(InProcess):
     """
 
     def __init__(self, plan: Plan, *, strict: bool) -> None:
-        self._line = RowWriter.of(plan, strict=strict).line
+        self._writer = RowWriter.of(plan, strict=strict)
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
         self._offset = 0
 
-    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+    def recorded(self, sample: Sample) -> Recorded:
+        """Return what is recorded of a sample, written."""
+        return self._writer.recorded(sample)
+
+    def row(
+        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
         """Keep the row of one sample; return both as they stand in it."""
-        line, sample, grades = self._line(sample, grades, submissions)
+        line, grades = self._writer.line(sample, recorded, grades, submissions)
         self.file.write(line)
-        return sample, grades
+        return recorded.sample, grades
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         """Return where the rows of the shard start."""

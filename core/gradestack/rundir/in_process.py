@@ -1,9 +1,9 @@
-"""A recorder that keeps nothing on disk."""
+"""A recorder that keeps nothing on disk; what keeps or hands over its rows is made of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 from gradestack.api import Shard
 from gradestack.grading.duplicates import Span
@@ -26,8 +26,13 @@ class InProcess:
         """Return itself."""
         return self
 
-    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
-        """Return both as they are; what keeps them overrides this."""
+    def recorded(self, sample: Sample) -> Any:
+        """Return None: nothing is written."""
+
+    def row(
+        self, sample: Sample, recorded: Any, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
+        """Return sample and grades as they are; what keeps them overrides this."""
         return sample, grades
 
     def native(self, artefact: str, text: str, separator: str) -> None:

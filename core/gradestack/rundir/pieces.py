@@ -10,11 +10,12 @@ from typing import TextIO
 import attrs
 
 from gradestack.api import Shard
+from gradestack.errors import PluginError
 from gradestack.grading.counts import SampleRule
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades
 from gradestack.model import Sample
-from gradestack.rows.mending import row_line
+from gradestack.rows.mending import Recorded, recorded_part, row_line
 
 
 @attrs.frozen(kw_only=True)
@@ -35,17 +36,29 @@ class RowWriter:
         signatures = {stage.key: stage.signature for stage in plan.graders}
         return cls(headline=plan.headline, rule=plan.rule, signatures=signatures, strict=strict, slim=slim)
 
-    def line(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[bytes, Sample, Grades]:
-        """Return a sample's line, and the sample and grades as they stand in it."""
+    def recorded(self, sample: Sample) -> Recorded:
+        """Return a sample's part of its line, written before graders see it."""
+        return recorded_part(sample, slim=self.slim)
+
+    def line(
+        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[bytes, Grades]:
+        """Return a sample's line, and the grades as they stand in it.
+
+        Raises:
+            PluginError: A grader has changed the sample or gave what is not JSON, and the run is strict.
+        """
+        if self.strict and self.recorded(sample).data != recorded.data:
+            msg = f"a grader has changed the sample at {sample.source or sample.id}"
+            raise PluginError(msg, f"one of: {', '.join(f'{key} ({of})' for key, of in self.signatures.items())}")
         return row_line(
-            sample,
+            recorded,
             grades,
             submissions,
             headline=self.headline,
             rule=self.rule,
             signatures=self.signatures,
             strict=self.strict,
-            slim=self.slim,
         )
 
 
@@ -88,16 +101,22 @@ class FilePiece:
     """Files of one shard; those of native chunks are opened when first written."""
 
     def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
-        self._name, self._line = name, writer.line
+        self._name, self._writer = name, writer
         self._rows = name.with_suffix(".rows.jsonl").open("wb") if rows else None
         self._native: dict[str, tuple[Path, TextIO]] = {}
 
-    def row(self, sample: Sample, grades: Grades, submissions: Mapping[str, str]) -> tuple[Sample, Grades]:
+    def recorded(self, sample: Sample) -> Recorded:
+        """Return what is recorded of a sample, written."""
+        return self._writer.recorded(sample)
+
+    def row(
+        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
         """Write the row of one sample; return both as they stand in it."""
-        line, sample, grades = self._line(sample, grades, submissions)
+        line, grades = self._writer.line(sample, recorded, grades, submissions)
         if self._rows is not None:
             self._rows.write(line)
-        return sample, grades
+        return recorded.sample, grades
 
     def native(self, artefact: str, text: str, separator: str) -> None:
         """Write one chunk of an exporter's file."""

@@ -2,55 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
 from gradestack.errors import suggest
-from gradestack.gates.rules import PERCENT, Gate, GateSpec, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of
-from gradestack.grading.plan import Stage
+from gradestack.gates.limit import Limit, as_limit
+from gradestack.gates.rules import (
+    PERCENT,
+    AggregateGate,
+    FigureGate,
+    FigureSpec,
+    Gate,
+    GateSpec,
+    LogicalGate,
+    LogicalSpec,
+    SimpleGate,
+    WeightedGate,
+    keys_of,
+)
+from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import SuiteSpec
 
+_FORMS: Mapping[object, type] = {
+    "simple": SimpleGate,
+    "weighted_average": WeightedGate,
+    "logical": LogicalSpec,
+    "figure": FigureSpec,
+}
 
-def _gate(resolver: Resolver, written: Mapping[str, Any], place: Place) -> Gate | None:
-    """Return one gate of any form; without ``kind`` it is the flat form."""
-    kind = written.get("kind")
-    forms: dict[object, type] = {"simple": SimpleGate, "weighted_average": WeightedGate, "logical": LogicalSpec}
-    if kind is not None and (not isinstance(kind, str) or kind not in forms):
-        resolver.say(
-            (*place, "kind"),
-            f"unknown gate {kind!r}{suggest(kind, map(str, forms))}; there are: {', '.join(map(str, forms))}",
-        )
-        return None
-    found: Any = resolver.structure(written, forms.get(kind, GateSpec), place)
-    if not isinstance(found, LogicalSpec):
+
+class _Gates:
+    """Resolves the gates of a suite.
+
+    Args:
+        resolver: Where problems and warnings go.
+        spec: The suite.
+        graders: Its graders by key.
+        metrics: Its aggregators.
+    """
+
+    def __init__(
+        self, resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]
+    ) -> None:
+        self.resolver, self.spec, self.graders, self.metrics = resolver, spec, graders, [*metrics]
+
+    def gate(self, written: Mapping[str, Any], place: Place) -> Gate | None:
+        """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
+        kind = written.get("kind", "figure" if "figure" in written else None)
+        if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
+            known = ", ".join(map(str, _FORMS))
+            hint = suggest(kind, map(str, _FORMS))
+            self.resolver.say((*place, "kind"), f"unknown gate {kind!r}{hint}; there are: {known}")
+            return None
+        found: Any = self.resolver.structure(written, _FORMS.get(kind, GateSpec), place)
+        if isinstance(found, LogicalSpec):
+            return self._logical(found, place)
+        if isinstance(found, FigureSpec):
+            return self._figure(found, place)
+        if found is not None:
+            self._check(found, place)
         return found  # type: ignore[no-any-return]
-    parts = []
-    for position, condition in enumerate(found.conditions):
-        implied = "logical" if "operator" in condition else "simple"
-        filled = {"kind": implied, "on_no_data": found.on_no_data, **condition}
-        part = _gate(resolver, filled, (*place, "conditions", position))
-        if isinstance(part, WeightedGate):
-            resolver.say((*place, "conditions", position), "a condition is a simple or a logical gate")
-        elif part is not None and part.per is not None:
-            below = (*place, "conditions", position, "per")
-            resolver.say(below, "stands beside `conditions`, for the gate as a whole")
-        elif part is not None:
-            parts.append(part)
-    return LogicalGate(operator=found.operator, conditions=tuple(parts), on_no_data=found.on_no_data, per=found.per)
+
+    def _logical(self, spec: LogicalSpec, place: Place) -> LogicalGate:
+        parts = []
+        for position, condition in enumerate(spec.conditions):
+            below = (*place, "conditions", position)
+            part = self.gate(_filled(condition, spec), below)
+            if isinstance(part, WeightedGate):
+                self.resolver.say(below, "a condition is a simple or a logical gate, or one on a figure")
+            elif part is not None and part.per is not None:
+                self.resolver.say((*below, "per"), "stands beside `conditions`, for the gate as a whole")
+            elif isinstance(part, FigureGate) and spec.per is not None:
+                self.resolver.say((*below, "figure"), f"is of the whole run, there is none per {spec.per}")
+            elif part is not None:
+                parts.append(part)
+        return LogicalGate(operator=spec.operator, conditions=tuple(parts), on_no_data=spec.on_no_data, per=spec.per)
+
+    def _figure(self, spec: FigureSpec, place: Place) -> FigureGate | None:
+        """Return a gate on a figure of a metric there is; what figures that has is known when it has run."""
+        at, given = (*place, "figure"), spec.figure
+        path = tuple(given.split(".")) if isinstance(given, str) else tuple(map(str, given))
+        if len(path) < 2:
+            self.resolver.say(at, f"expected GRADER.METRIC or a figure below it, got {given!r}")
+            return None
+        grader, key = path[:2]
+        if grader not in self.spec.graders:
+            return FigureGate(path=path, component="", op=spec.op, value=spec.value)  # said where keys are looked at
+        metrics = {metric.stage.key: metric.stage.name for metric in self.metrics if metric.of == grader}
+        broken = key in self.spec.metrics and all(metric.stage.key != key for metric in self.metrics)
+        if broken or grader not in self.graders:  # what is wrong with them is a problem already
+            return None
+        if key not in metrics:
+            hint = suggest(key, metrics) or f"; there are: {', '.join(metrics) or 'none'}"
+            self.resolver.say(at, f"{grader} has no metric {key!r}{hint}")
+            return None
+        return FigureGate(path=path, component=metrics[key], op=spec.op, value=spec.value, on_no_data=spec.on_no_data)
+
+    def _check(self, gate: AggregateGate, place: Place) -> None:
+        at = (*place, "over")
+        if gate.over == "total" and gate.aggregation not in PERCENT:
+            self.resolver.say(at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}")
+        if gate.over is not None:
+            _without_effect(self.resolver, at)
 
 
-def resolve_gates(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage]) -> tuple[tuple[Gate, ...], str]:
+def _filled(condition: Mapping[str, Any], spec: LogicalSpec) -> dict[str, Any]:
+    """Return a condition with what it takes over from its gate."""
+    if "figure" in condition:
+        return {"on_no_data": spec.on_no_data, **condition}
+    logical = "operator" in condition
+    implied: dict[str, Any] = {"kind": "logical" if logical else "simple", "on_no_data": spec.on_no_data}
+    if spec.over is not None and (logical or condition.get("aggregation") in PERCENT):
+        implied["over"] = spec.over
+    return {**implied, **condition}
+
+
+def _without_effect(resolver: Resolver, place: Place) -> None:
+    if resolver.profile == "upstream":
+        resolver.warnings.append(f"{resolver.document.where(place)}: has no effect in the profile upstream")
+
+
+def resolve_limit(resolver: Resolver, spec: SuiteSpec) -> Limit | None:
+    """Return the most samples that may have failed or be missing; None without a limit."""
+    if spec.max_failed is None:
+        return None
+    _without_effect(resolver, ("max_failed",))
+    try:
+        found = as_limit(spec.max_failed)
+    except ValueError as error:
+        resolver.say(("max_failed",), str(error))
+        return None
+    return None if resolver.profile == "upstream" else found
+
+
+def resolve_gates(
+    resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]
+) -> tuple[tuple[Gate, ...], str]:
     """Return the gates and the key of the headline grader: the first gate's, else the first grader."""
     written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(spec.gates)]
     if spec.gate is not None:
         written.insert(0, (("gate",), spec.gate))
-    found: list[Gate] = []
+    gates, found = _Gates(resolver, spec, graders, metrics), list[Gate]()
     for place, each in written:
-        gate = _gate(resolver, each, place)
+        gate = gates.gate(each, place)
         names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
         for below, key in names:
             if isinstance(key, str) and key not in spec.graders:
@@ -59,11 +157,12 @@ def resolve_gates(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
         if gate is None:
             continue
         found.append(gate)
-        if not isinstance(gate, LogicalGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
-            said = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
-            resolver.warnings.append(f"{resolver.document.where((*place, 'value'))}: {said}")
+        if isinstance(gate, AggregateGate) and gate.aggregation in PERCENT and 0 < gate.value <= 1:
+            text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
+            resolver.warnings.append(f"{resolver.document.where((*place, 'value'))}: {text}")
     first = found[0] if found else None
     named = first.metric_key if isinstance(first, GateSpec | SimpleGate) else None
+    named = first.path[0] if isinstance(first, FigureGate) else named
     headline = named or next(iter(graders), next(iter(spec.graders), ""))
     return tuple(_about(gate, headline) for gate in found), headline
 

@@ -217,7 +217,7 @@ def slim_runs(inputs: Iterable[Input]) -> list[str]:
     ]
 
 
-def remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
+def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
     """Return a warning for each input that was given more than once, or in which something is odd."""
     shown = {given.path: given.shown for given in inputs}
     twice = [f"{shown[path]}: given {times} times; it is read once" for path, times in found.repeated.items()]

@@ -7,24 +7,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import Grader, Input, Inputs, Reader
+from gradestack.api import Grader, Input, Inputs
 from gradestack.errors import ConfigError, GradestackError
+from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
-from gradestack.suites.gates import resolve_gates
-from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, remarks, slim_runs
+from gradestack.suites.gates import resolve_gates, resolve_limit
+from gradestack.suites.given import MemoryReader
+from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
+from gradestack.suites.recordings import graders_for, graders_for_samples, stack_for
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import Suite, SuiteSpec
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
-    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind."""
+    """Lay a suite's own entries over a stack's: options merge per entry unless the entry names its own kind.
+
+    A suite with gates of its own takes none of a stack's.
+    """
     for section in ("graders", "metrics"):
         merged: dict[str, Any] = copy.deepcopy(dict(stack.get(section) or {}))
         own = data.get(section) or {}
@@ -36,8 +42,9 @@ def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:
             merged[key] = {**base, **entry} if extends else entry  # type: ignore[dict-item]
         if merged:
             data[section] = merged
-    for name in ("gate", "reports"):
-        if name in stack and name not in data:
+    gated = "gate" in data or "gates" in data
+    for name in ("gate", "gates", "reports"):
+        if name in stack and name not in data and not (gated and name != "reports"):
             data[name] = copy.deepcopy(stack[name])
 
 
@@ -75,7 +82,7 @@ def resolve(
     reference, reader_place = _reader_reference(document.data)
     named = reference.get("kind") if isinstance(reference, Mapping) else reference
     sniffed, late = _recognised(resolver, named, reader_place)
-    _lay_stack(resolver, sniffed.reader if sniffed is not None else named)
+    _lay_stack(resolver, sniffed.reader if sniffed is not None else named, sniffed)
     _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
@@ -98,7 +105,10 @@ def resolve(
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    resolver.warnings += [*slim_runs(inputs.data), *remarks(inputs.data, sniffed), *exporters.warnings]
+    resolver.warnings += [*slim_runs(inputs.data), *input_remarks(inputs.data, sniffed), *exporters.warnings]
+    graders, remarks = graders_for(resolver, graders, reader.component, inputs)
+    resolver.warnings += remarks
+    parts = parts._replace(graders=tuple(graders.values()))
     return _suite(
         resolver,
         spec,
@@ -117,7 +127,7 @@ def resolve(
 def resolve_samples(
     document: Document,
     options: RunOptions,
-    samples: Reader,
+    samples: MemoryReader,
     graders: Mapping[str, Grader | str | Mapping[str, Any]],
 ) -> Suite:
     """Return a suite over samples in memory.
@@ -143,6 +153,8 @@ def resolve_samples(
         resolver.say(("graders",), "at least one grader is needed")
     parts = _parts(resolver, spec, stages, options.workers)
     resolver.finish()
+    stages, samples = graders_for_samples(resolver, stages, samples)
+    parts = parts._replace(graders=tuple(stages.values()))
     config = {key: value for key, value in document.data.items() if key != "engine"}
     config["graders"] = {key: {**stage.options, "kind": stage.name} for key, stage in stages.items()}
     return _suite(
@@ -177,6 +189,7 @@ class _Parts(NamedTuple):
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
     gates: tuple[Gate, ...]
+    max_failed: Limit | None
     headline: str
     reports: tuple[Stage, ...]
     engine: Stage | None
@@ -184,12 +197,13 @@ class _Parts(NamedTuple):
 
 def _parts(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], workers: int | None) -> _Parts:
     metrics = metric_stages(resolver, spec, graders)
-    gates, headline = resolve_gates(resolver, spec, graders)
+    gates, headline = resolve_gates(resolver, spec, graders, metrics)
+    limit = resolve_limit(resolver, spec)
     _check_numbers(resolver, spec)
     reports = [resolver.stage("reporter", str(n), each, ("reports", n)) for n, each in enumerate(spec.reports)]
     engine = engine_stage(resolver, spec.engine, workers)
     made = tuple(stage for stage in reports if stage is not None)
-    return _Parts(tuple(graders.values()), tuple(metrics), gates, headline, made, engine)
+    return _Parts(tuple(graders.values()), tuple(metrics), gates, limit, headline, made, engine)
 
 
 def _suite(
@@ -221,6 +235,8 @@ def _suite(
         exporters=exporters.stages,
         broken=exporters.broken,
         gates=parts.gates,
+        max_failed=parts.max_failed,
+        allow_all_failed=spec.allow_all_failed,
         rule=parts.gates[0] if parts.gates else None,
         num_runs=spec.num_runs,
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
@@ -264,7 +280,7 @@ def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogn
         return None, error
 
 
-def _lay_stack(resolver: Resolver, reader: object) -> None:
+def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
     if data.get("stack") is None and not data.get("graders") and isinstance(reader, str):
@@ -275,8 +291,11 @@ def _lay_stack(resolver: Resolver, reader: object) -> None:
             known = ", ".join(registry.names("stack")) or "none"
             resolver.say(("stack",), f"the format {reader!r} has no default stack; name graders or a stack ({known})")
     if isinstance(data.get("stack"), str):
+        inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
         try:
-            _merge_stack(data, registry.stack(data["stack"]))
+            stack = stack_for(registry, data["stack"], inputs)
+            _merge_stack(data, stack)
+            resolver.warnings += stack.get("warnings", ())
         except ConfigError as error:
             resolver.say(("stack",), str(error))
 

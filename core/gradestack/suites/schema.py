@@ -12,7 +12,8 @@ import attrs
 
 from gradestack.api import Kind
 from gradestack.errors import PluginError
-from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.limit import PERCENT_TEXT
+from gradestack.gates.rules import FigureSpec, GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
@@ -117,6 +118,9 @@ def _component(
 
 _IN_FILE: dict[str, Any] = {"type": "string", "pattern": r"\.py:\w+$"}
 _OF_FILE: dict[str, Any] = {"type": "object", "properties": {"kind": _IN_FILE}, "required": ["kind"]}
+_SAMPLES: dict[str, Any] = {"type": "integer", "minimum": 0}
+_SHARE: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": 1}
+_NONE: dict[str, Any] = {"type": "null"}
 _PATHS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 _TEXT_GRADER: dict[str, Any] = {
     "extractor": {"description": "for graders that judge one text: where it comes from"},
@@ -145,9 +149,10 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     of = {"of": {"type": "string", "description": "grader key"}}
     metrics = _component(registry, "aggregator", of, (_EXTENDS_STACK,))
     properties["metrics"] = {"type": "object", "additionalProperties": metrics}
-    gates = [class_schema(GateSpec), *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec))]
+    gates = [*map(class_schema, (GateSpec, FigureSpec)), *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec))]
     properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
+    properties["max_failed"] = {"anyOf": [_SAMPLES, _SHARE, {"type": "string", "pattern": f"^{PERCENT_TEXT}$"}, _NONE]}
     properties["target"]["properties"]["paths"] = {"anyOf": [{"type": "string"}, _PATHS]}
     properties["reader"] = _component(registry, "reader", {})
     properties["reader"]["anyOf"].append({"type": "object", "not": {"required": ["kind"]}})  # options, format sniffed

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from gradestack.api import Profile
+from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Duplicates, Plan, Stage
 from gradestack.suites.local_files import LocalFiles
@@ -51,6 +52,10 @@ class SuiteSpec:
     gate: dict[str, Any] | None = None
     gates: tuple[dict[str, Any], ...] = ()
     """Several gates: all must pass."""
+    max_failed: int | float | str | None = None
+    """How many samples may have failed or be missing for any grader: a number, or a share such as ``5%`` or 0.05."""
+    allow_all_failed: bool = False
+    """Whether a run of which every grade failed is judged by its gates alone, instead of ending with exit code 3."""
     num_runs: int | None = None
     """Number of recorded runs (trials) to find; more than one writes ``run_N/`` and ``aggregate_stats.json``."""
     runs_must_pass: Literal["any", "all", "majority"] | int | None = None
@@ -82,6 +87,8 @@ class Suite(Plan):
     profile: Profile = "documented"
     gates: tuple[Gate, ...] = ()
     """The per-sample rule of the first decides which samples pass."""
+    max_failed: Limit | None = None
+    allow_all_failed: bool = False
     rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
     broken: Mapping[str, str] = attrs.field(factory=dict)

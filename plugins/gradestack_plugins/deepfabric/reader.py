@@ -53,7 +53,7 @@ class DeepFabricReader(RecordReader):
     validation: Validation = "strict"
     """``strict`` holds records against every rule of the format; ``lenient`` only against what grading needs."""
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "facets", "status", "error", "native"}
     )

@@ -17,6 +17,7 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    replace,
 )
 from gradestack_plugins.deepfabric.records import RecordProblem, Truth, lenient_truth, strict_truth
 from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, read_reply
@@ -58,6 +59,8 @@ class Entry(NamedTuple):
     id: str | None = None
     model: str | None = None
     run: int | str | None = None
+    number: int | None = None
+    """The id, where it is a whole number."""
 
 
 def identifier(value: Any) -> str | None:
@@ -86,7 +89,8 @@ def split_entry(line: JSON) -> Entry:
         key = record.get("id")
         if key is None and isinstance(record.get("metadata"), dict):
             key = record["metadata"].get("id")
-    return Entry(record, reply_of(line), identifier(key), *_run_of(line))
+    number = key if isinstance(key, int) and not isinstance(key, bool) else None
+    return Entry(record, reply_of(line), identifier(key), *_run_of(line), number)
 
 
 def reply_of(line: Mapping[str, JSON]) -> JSON:
@@ -162,7 +166,7 @@ def build(
         status=Status.OK if fault is None else Status.MISSING if answer is ABSENT else Status.FAILED,
         error=fault,
         facets=_facets(record.get("metadata")) if known else {},
-        source=source,
+        source=source if entry.number is None else replace(source, id=entry.number),
         native=Native(row, reply.named if reply is not None else True),
     )
 

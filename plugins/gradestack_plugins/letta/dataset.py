@@ -44,7 +44,7 @@ class LettaDataset(Reader):
         profile: ``documented`` or ``upstream``.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset({"input", "expected", "facets", "source"})
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "error"
 

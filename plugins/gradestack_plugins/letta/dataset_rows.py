@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradestack import JSON, Profile, Sample, Source
+from gradestack import JSON, Profile, Sample, Source, replace
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.letta.references import VARIABLES, expectation, facets_of, input_of, truth_of
 
@@ -40,26 +40,27 @@ def row_sample(record: Any, source: Source, profile: Profile) -> Sample:
     for key in _OBJECTS:
         if record.get(key) is not None and not isinstance(record[key], Mapping):
             raise ValueError(f"{key} must be an object, got {compact(record[key])[:60]}")
+    identifier = _identifier(record, source.ordinal, profile)
     return Sample(
-        id=_identifier(record, source.ordinal, profile),
+        id=str(identifier),
         input=input_of(given),
         expected=expectation(_truth(record.get("ground_truth"), given, profile)),
         facets=facets_of(record),
-        source=source,
+        source=source if isinstance(identifier, str) else replace(source, id=identifier),
     )
 
 
-def _identifier(record: Mapping[str, Any], ordinal: int, profile: Profile) -> str:
+def _identifier(record: Mapping[str, Any], ordinal: int, profile: Profile) -> str | int:
     if profile == "upstream":
-        return str(ordinal)
+        return ordinal
     for name in ("sample_id", "id"):
         value = record.get(name)
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError(f"{name} must be a text or a whole number, got {compact(value)[:60]}")  # noqa: TRY004
-        return str(value)
-    return str(ordinal)
+        return value
+    return ordinal
 
 
 def _truth(value: JSON, given: JSON, profile: Profile) -> str | tuple[str, ...] | None:

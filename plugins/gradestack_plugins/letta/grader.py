@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, TypeGuard
 
 import attrs
@@ -11,12 +11,15 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     LARGEST_SCORE,
+    ConfigError,
     Fault,
     Grade,
     Grader,
+    Inputs,
     Item,
     Outcome,
     Profile,
+    Reader,
     Sample,
     Status,
     check_grade,
@@ -27,19 +30,27 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import compact
-from gradestack_plugins.letta.records import recorded_fault
-from gradestack_plugins.letta.references import as_text
+from gradestack_plugins.letta.faults import error_fault, grade_fault
+from gradestack_plugins.letta.reader import Letta
+from gradestack_plugins.letta.recordings import REWARD, metrics_of, names_graders, recorded_scores
+
+_SHOWN = 20
+"""Metrics named in a message."""
 
 
 @attrs.frozen(kw_only=True)
 class Recorded(Grader):
     """Takes the grade found in the recording, with its rationale and metadata, so that nothing need be graded again.
 
-    Without ``metric`` the gate's grade (``grade``) counts; a recording without one gives its reward, or its only
-    metric. With ``metric`` the grade of that key, or a score recorded under that name. A sample whose recording lacks
-    it is skipped. A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts in the
-    averages (letta-evals takes every grade there is), the run not among the attempted. What stands beside a run that
-    broke off, ``grade`` without ``grades``, is no such grade.
+    With ``metric`` the grade of that key counts, or a score recorded under that name. Without it that is decided once,
+    before grading: the metric of the grader's own key if the recording has it, else the only one there is; where there
+    are several, one must be named. Of recordings whose grades have no names it is ``grade``, the gate's. Metrics are
+    those of a letta-evals summary, else those of the first 1,000 records of each input. A sample whose recording lacks
+    the metric is skipped.
+
+    A failed run is failed; in ``upstream`` not one that was graded all the same: its grade counts in the averages
+    (letta-evals takes every grade there is), the run not among the attempted. What stands beside a run that broke off,
+    ``grade`` without ``grades``, is no such grade.
 
     A model judge that broke down left a grade of 0.0 with ``metadata.error``: a failed grade in ``documented``, 0.0 as
     it stands (and so attempted) in ``upstream``; so it is with an ``error`` record. A score that is no finite number is
@@ -49,11 +60,11 @@ class Recorded(Grader):
     too.
 
     Attributes:
-        metric: Key of a grader of the recorded suite; default the gate's.
+        metric: Key of a grader of the recorded suite; default the grader's own key, else the only one.
         profile: ``documented`` or ``upstream``.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str]] = frozenset({"recorded"})
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
@@ -61,6 +72,33 @@ class Recorded(Grader):
 
     metric: str | None = None
     profile: Profile = "documented"
+
+    def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> Recorded:
+        """Return the grader with the metric decided.
+
+        Args:
+            key: Its key in the suite.
+            reader: What reads the recording.
+            inputs: What it reads.
+            samples: The first of them.
+
+        Raises:
+            ConfigError: There are several metrics, and none has the grader's key.
+        """
+        if self.metric is not None:
+            return self
+        by_name = isinstance(reader, Letta)
+        metrics = metrics_of(inputs) if by_name else recorded_scores(samples)
+        composed = [name for name in metrics if name != REWARD] or metrics
+        if key not in metrics and len(composed) > 1:
+            several = ", ".join(metrics[:_SHOWN]) + ", ..." * (len(metrics) > _SHOWN)
+            raise ConfigError(
+                f"the recording has no metric {key!r} but several others; name one with `metric`: {several}"
+            )
+        found = key if key in metrics else next(iter(composed), None)
+        if by_name and len(metrics) == 1 and not names_graders(samples):
+            return self
+        return attrs.evolve(self, metric=found)
 
     @override
     def grade(self, sample: Sample) -> Grade:
@@ -74,9 +112,10 @@ class Recorded(Grader):
         if isinstance(found, Mapping) and isinstance(found.get("state"), str):
             return _own(found)
         if sample.status is Status.FAILED and (found is None or not self._regraded(recorded, grades)):
-            return failed(sample.error or Fault(category="target", code="target_error", message="the run failed"))
+            fault = sample.error or Fault(category="target", code="target_error", message="the run failed")
+            return _failed(fault, recorded.get("grade") if found is None else found)
         if recorded.get("error") is not None and self.profile == "documented":
-            return failed(recorded_fault(recorded["error"]))
+            return failed(error_fault(recorded["error"]))
         if found is None:
             return self._absent(grades)
         return self._grade(found)
@@ -95,22 +134,31 @@ class Recorded(Grader):
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
             found = {"score": found}
-        rationale, metadata = found.get("rationale"), found.get("metadata")
-        metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
-        if metadata.get("error") and self.profile == "documented":
-            kind = str(metadata.get("error_type") or "")
-            message = as_text(metadata["error"])
-            fault = Fault(category="grading", code="recorded_error", message=message, type=kind)
-            return replace(failed(fault), metadata=metadata)
+        rationale, metadata = _words(found)
+        if metadata.get("error") and self.profile == "documented" and (fault := grade_fault(found)) is not None:
+            return _failed(replace(fault, category="grading", code="recorded_error"), found)
         score = found.get("score")
         if not _sound(score):
             return _bad(f"the recorded score is no finite number: {compact(score)[:60]}")
         return Grade(
             score=float(score),
-            rationale=rationale if isinstance(rationale, str) else "",
+            rationale=rationale,
             items=_turns(found.get("per_turn_grades")),
             metadata=metadata,
         )
+
+
+def _words(found: Mapping[str, Any]) -> tuple[str, dict[str, JSON]]:
+    """Return a recorded grade's rationale and metadata."""
+    rationale, metadata = found.get("rationale"), found.get("metadata")
+    return rationale if isinstance(rationale, str) else "", dict(metadata) if isinstance(metadata, Mapping) else {}
+
+
+def _failed(fault: Fault, found: JSON) -> Grade:
+    """Return a failed grade with the metadata recorded beside the reason; of a judge's, with the recorded words too."""
+    rationale, metadata = _words(found) if isinstance(found, Mapping) else ("", {})
+    grade = replace(failed(fault), metadata=metadata)
+    return replace(grade, rationale=rationale) if rationale and fault.category == "grading" else grade
 
 
 def _gate_grade(recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> JSON:

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import ABSENT, DataError, is_run
+from gradestack import ABSENT, DataError, Input, is_run
 from gradestack.jsonio import JsonProblem, loads
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
@@ -61,6 +61,13 @@ def result_files(path: Path) -> list[ResultFile]:
         ]
         return sorted(found, key=_order)
     return single if (path / RESULTS).is_file() else []
+
+
+def place_of(given: Input, relative: str) -> Input:
+    """Return a file of an input, by its path below the directory given."""
+    if not relative:
+        return given
+    return Input(path=given.path / relative, name=given.name, shown=f"{given.shown}/{relative}")
 
 
 def _order(file: ResultFile) -> tuple[int, str]:

@@ -24,7 +24,8 @@ from gradestack import (
     read_records,
 )
 from gradestack.jsonio import Layout
-from gradestack_plugins.letta.layout import ResultFile, result_files, suite_samples, unwrapped
+from gradestack_plugins.letta.layout import ResultFile, place_of, result_files, suite_samples, unwrapped
+from gradestack_plugins.letta.models import models_of, only_model
 from gradestack_plugins.letta.recognition import begins_like, complaint, directory_certainty, looks_like
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
 
@@ -35,6 +36,8 @@ class LettaIndex:
 
     samples: dict[str, dict[str, Mapping[str, Any]]] = attrs.field(factory=dict)
     """Input name -> samples by id, for results that only name theirs."""
+    models: dict[str, str | None] = attrs.field(factory=dict)
+    """Input name -> model of its results that name none."""
     apart: bool = False
     """Whether two inputs hold results of the same sample, model and run."""
 
@@ -48,9 +51,11 @@ class Letta(RecordReader):
     result or ``{"type": "result", "result": ...}``; lines of other types are passed over.
 
     ``id`` is the sample's id as text, ``model`` the recorded model name (None when none is named), ``run`` the number
-    of the run's folder, else 1. When several inputs are given and repeat each other's runs, the input's name is put
-    before it. ``turns`` are the trajectory's: letta messages by their ``message_type``, or chat messages; calls are
-    paired with their returns. ``ground_truth`` becomes ``expected.text``, and ``expected.label`` where it is one text.
+    of the run's folder, else 1. Results that name no model beside others that do are those of the only one named; where
+    several are, ``model`` must say whose they are. When several inputs are given and repeat each other's runs, the
+    input's name is put before it. ``turns`` are the trajectory's: letta messages by their ``message_type``, or chat
+    messages; calls are paired with their returns. ``ground_truth`` becomes ``expected.text``, and ``expected.label``
+    where it is one text.
 
     A result is a failed run when it has an ``error`` record, a null ``agent_id`` or an empty trajectory. In
     ``documented`` a judge's or extractor's error does not fail the run, whose conversation is whole, and neither does
@@ -63,9 +68,10 @@ class Letta(RecordReader):
 
     Attributes:
         profile: ``documented`` or ``upstream``.
+        model: Model of results that name none.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
             "model",
@@ -93,6 +99,7 @@ class Letta(RecordReader):
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"
 
     profile: Profile = "documented"
+    model: str | None = None
 
     looks_like = staticmethod(looks_like)
     begins_like = staticmethod(begins_like)
@@ -106,18 +113,33 @@ class Letta(RecordReader):
     @override
     def index(self, inputs: Inputs) -> LettaIndex:
         samples = {each.name: suite_samples(each.path) for each in inputs.data}
-        return LettaIndex(samples=samples, apart=len(inputs.data) > 1 and self._repeats(inputs))
+        models = {each.name: self.model or only_model(each) for each in inputs.data}
+        apart = len(inputs.data) > 1 and self._repeats(inputs, models)
+        return LettaIndex(samples=samples, models=models, apart=apart)
 
-    def _repeats(self, inputs: Inputs) -> bool:
+    def remarks(self, inputs: Inputs) -> Iterator[str]:
+        """Yield a warning for each input some of whose results name no model and are taken as the only one's.
+
+        Raises:
+            ConfigError: An input's other results name several.
+            DataError: An input cannot be read.
+        """
+        for given in inputs.data if self.model is None else ():
+            if (model := only_model(given)) is not None:
+                count = models_of(given).unnamed
+                whose = f"{count} result(s) name no model, the first at {models_of(given).first}"
+                yield f"{given.shown}: {whose}; they are taken as those of {model!r}, the only one named"
+
+    def _repeats(self, inputs: Inputs, models: Mapping[str, str | None]) -> bool:
         seen: set[int] = set()
         for given in inputs.data:
             own: set[int] = set()
             for file in _files(given):
-                context = Context(run=file.run, model=file.model)
-                for found in read_records(_place(given, file.relative), layout=self.layout):
+                context = Context(run=file.run, model=file.model, unnamed=models[given.name])
+                for found in read_records(place_of(given, file.relative), layout=self.layout):
                     result = unwrapped(found.value)
                     if identity(result) is not None:
-                        own.add(hash((identity(result), model_of(result, context), run_of(result, context))))
+                        own.add(hash((str(identity(result)), model_of(result, context), run_of(result, context))))
             if seen & own:
                 return True
             seen |= own
@@ -132,7 +154,7 @@ class Letta(RecordReader):
         for given in inputs.data:
             for file in _files(given):
                 extra = {"relative": file.relative, "run": file.run, "model": file.model}
-                yield RecordFile(input=given, file=_place(given, file.relative), extra=extra)
+                yield RecordFile(input=given, file=place_of(given, file.relative), extra=extra)
 
     @override
     def read(self, shard: Shard, index: LettaIndex) -> Iterator[Sample | BadRecord]:
@@ -146,6 +168,7 @@ class Letta(RecordReader):
             run=extra["run"],
             apart=given.name if index.apart else None,
             model=extra["model"],
+            unnamed=index.models.get(given.name),
             samples=index.samples.get(given.name, {}),
             profile=self.profile,
         )
@@ -155,7 +178,7 @@ class Letta(RecordReader):
             if result is not ABSENT:
                 yield sample_of(result, source, context)
 
-        return self.samples(shard, samples_of, _place(given, extra["relative"]))
+        return self.samples(shard, samples_of, place_of(given, extra["relative"]))
 
 
 def _files(given: Input) -> list[ResultFile]:
@@ -163,9 +186,3 @@ def _files(given: Input) -> list[ResultFile]:
     if not found:
         raise DataError(f"{given.path}: holds neither results.jsonl nor run_N/results.jsonl")
     return found
-
-
-def _place(given: Input, relative: str) -> Input:
-    if not relative:
-        return given
-    return Input(path=given.path / relative, name=given.name, shown=f"{given.shown}/{relative}")

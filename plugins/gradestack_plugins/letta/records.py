@@ -10,11 +10,12 @@ import attrs
 from gradestack import JSON, BadRecord, Fault, Message, Profile, Sample, Source, Status, replace
 from gradestack.jsonio import compact
 from gradestack_plugins.letta import own_rows
+from gradestack_plugins.letta.faults import error_fault, result_fault
 from gradestack_plugins.letta.messages import Trajectory, read_trajectory
-from gradestack_plugins.letta.references import as_text, expectation, facets_of, input_of, truth_of
+from gradestack_plugins.letta.references import expectation, facets_of, input_of, truth_of
 from gradestack_plugins.readers.chat import text_of
 
-_KEPT = (
+KEPT = (
     "cost",
     "prompt_tokens",
     "completion_tokens",
@@ -26,7 +27,6 @@ _KEPT = (
     "timing_metrics",
 )
 """Figures later versions record with a result, kept as they stand."""
-_ERROR = "Error: "
 _SELF = ("extraction", "grading", "reward")
 """Error categories in which the recorded conversation itself is whole."""
 
@@ -40,31 +40,33 @@ class Context:
     apart: str | None = None
     """Name of the input, put before the run where several inputs repeat each other's runs."""
     model: str | None = None
-    """Model of lines that name none."""
+    """Model the file is named by."""
+    unnamed: str | None = None
+    """Model of results that name none, nor does their file."""
     samples: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
     """Samples by id, for lines that only name theirs."""
     profile: Profile = "documented"
 
 
-def identity(result: Any) -> str | None:
-    """Return a result's sample id as text, ``sample.id`` or else ``sample_id``; None when it has none."""
+def identity(result: Any) -> str | int | None:
+    """Return a result's sample id as recorded, ``sample.id`` or else ``sample_id``; None when it has none."""
     if not isinstance(result, dict):
         return None
     sample = result.get("sample")
     found = sample.get("id") if isinstance(sample, dict) else None
     if found is None:
         found = result.get("sample_id")
-    if isinstance(found, bool) or not isinstance(found, int | str):
-        return None
-    return str(found)
+    return None if isinstance(found, bool) or not isinstance(found, int | str) else found
 
 
 def model_of(result: Mapping[str, Any], context: Context) -> str | None:
-    """Return the model a result names, else its file's."""
-    if own_rows.is_own(result) and isinstance(result.get("model_name"), str):
+    """Return the model a result names, else its file's; gradestack's own rows without one have none."""
+    own = own_rows.is_own(result)
+    if own and isinstance(result.get("model_name"), str):
         return str(result["model_name"])
     named = (result.get(name) for name in ("model_name", "model_handle"))
-    return next((name for name in named if isinstance(name, str) and name), context.model)
+    other = context.model or (None if own else context.unnamed)
+    return next((name for name in named if isinstance(name, str) and name), other)
 
 
 def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
@@ -79,12 +81,12 @@ def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
 
 def sample_of(result: Any, source: Source, context: Context) -> Sample | BadRecord:
     """Return the sample of one result, or a bad record when it is no object or has no usable sample id."""
-    identifier = identity(result)
-    if identifier is None:
+    named = identity(result)
+    if named is None:
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
         reason = what if isinstance(result, dict) else f"expected a result (an object), found {compact(result)[:60]}"
         return BadRecord(source=source, reason=reason, native=result)
-    own = own_rows.is_own(result)
+    identifier, own = str(named), own_rows.is_own(result)
     asked = result.get("sample")
     asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
     given = input_of(asked.get("input"))
@@ -110,7 +112,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         agent_id=_text(result.get("agent_id")),
         agent_usage=next((result[name] for name in usage if result.get(name) is not None), None),
         facets=_facets(result, asked, own=own),
-        source=source,
+        source=source if isinstance(named, str) else replace(source, id=named),
     )
     return replace(sample, **rest) if own and (rest := own_rows.rest(result)) else sample
 
@@ -150,7 +152,7 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     """Return the scores, submissions, costs and times a result carries; null ones are left out."""
     earlier = result.get("recorded")
     found: dict[str, JSON] = dict(earlier) if isinstance(earlier, dict) else {}
-    names = ("grade", "grades", "submission", "submissions", *_KEPT)
+    names = ("grade", "grades", "submission", "submissions", *KEPT)
     found |= {name: result[name] for name in names if result.get(name) is not None}
     if not own_rows.is_own(result) and result.get("error") is not None:
         found["error"] = result["error"]
@@ -169,27 +171,26 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
 
     A structured ``error`` is one, unless (``documented``) it arose after the conversation, which is then whole and can
     be graded. Without it: nothing was said (``documented``: and nothing was submitted either; ``upstream``: there is no
-    turn at all, be it an empty one), or no agent is named; the reason then is the rationale behind "Error: ".
+    turn at all, be it an empty one), or no agent is named; the reason then is what the grades say.
     """
     error = result.get("error")
     if error is not None:
-        fault = recorded_fault(error)
+        fault = error_fault(error)
         whole = profile == "documented" and fault.category in _SELF and trajectory.said
         return (Status.OK, None) if whole else (Status.FAILED, fault)
-    grade = result.get("grade")
-    rationale = _text(grade.get("rationale")) if isinstance(grade, dict) else None
-    told = rationale.removeprefix(_ERROR) if rationale and rationale.startswith(_ERROR) else ""
+    reason = result_fault(result)
     if profile == "upstream":
         something = bool(trajectory.turns)
     else:
-        something = trajectory.said or (bool(_text(result.get("submission"))) and not told)
+        broken = reason is not None and reason.category == "target"
+        something = trajectory.said or (bool(_text(result.get("submission"))) and not broken)
     if not something:
         what = "the recorded trajectory is empty"
     elif not _has_agent(result, profile):
         what = "the recording names no agent"
     else:
         return Status.OK, None
-    return Status.FAILED, Fault(category="target", code="target_error", message=told or what)
+    return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
 
 
 def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
@@ -201,11 +202,3 @@ def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
     if "agent_id" in result:
         return result["agent_id"] is not None
     return profile == "documented" or "sample" not in result
-
-
-def recorded_fault(error: JSON) -> Fault:
-    """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
-    if not isinstance(error, dict):
-        return Fault(category="target", code="recorded_error", message=as_text(error))
-    category, kind, message = (_text(error.get(name)) for name in ("category", "exception_type", "message"))
-    return Fault(category=category or "target", code="recorded_error", message=message or "", type=kind or "")

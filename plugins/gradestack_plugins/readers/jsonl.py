@@ -22,6 +22,7 @@ from gradestack import (
     Source,
     Status,
     ToolSpec,
+    replace,
     suggest,
 )
 from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, loads, numbered_lines
@@ -41,11 +42,12 @@ def _text(record: Mapping[str, Any], key: str) -> str | None:
     raise wrong(key, "text", value)
 
 
-def _identifier(value: Any) -> str:
+def _identified(value: Any, source: Source) -> tuple[str, Source]:
+    """Return an id as text, and the place with the number it was recorded as."""
     if isinstance(value, str):
-        return value
+        return value, source
     if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+        return str(value), replace(source, id=value)
     raise wrong("id", "text or a whole number", value)
 
 
@@ -135,6 +137,7 @@ class JsonLines(RecordReader):
     printed by ``gradestack schema sample``.
     """
 
+    version = "2"
     provides = frozenset(
         {
             "model",
@@ -264,8 +267,9 @@ def _sample(record: Any, source: Source) -> Sample:
         predicted["text"] = answers[-1] if answers else None
     answer = predicted.get("text")
     children = record.get("children")
+    identifier, place = _identified(record["id"], source)
     return Sample(
-        id=_identifier(record["id"]),
+        id=identifier,
         cluster=_text(record, "cluster"),
         model=_text(record, "model"),
         run=_run(record.get("run")),
@@ -288,5 +292,5 @@ def _sample(record: Any, source: Source) -> Sample:
         usage=jsonl_fast.usage_of(record.get("usage")),
         agent_usage=record.get("usage"),
         facets=_mapping(record, "facets"),
-        source=source,
+        source=place,
     )

@@ -235,8 +235,10 @@ def sample_of(data: bytes, source: Source) -> Sample:
     elif predicted is UNSET and turns:
         calls, text = _from_messages(turns)
     identifier, asked = line.id, line.input
+    if type(identifier) is int:
+        source = replace(source, id=identifier)
     sample = Sample(  # with more than 15 keywords, CPython builds a dict first, and this takes six times as long
-        id=identifier if type(identifier) is str else str(identifier),
+        id=str(identifier),
         model=line.model,
         run=line.run,
         input=tuple(asked) if isinstance(asked, list) else asked,

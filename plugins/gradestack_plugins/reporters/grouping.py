@@ -13,9 +13,10 @@ from gradestack_plugins.reporters.text import title
 def with_errors(metrics: Mapping[str, Any]) -> dict[str, Any]:
     """Return metrics in which values and their errors, kept apart as ``{"stderr": {key: error}}``, are estimates.
 
-    Objects of errors whose keys are not all figures of the same object are left alone.
+    So are a figure, or an object of figures, and what stands beside it as ``KEY_interval``. Objects of errors whose
+    keys are not all figures of the same object are left alone.
     """
-    found: dict[str, Any] = {str(key): value for key, value in metrics.items()}
+    found = _with_intervals({str(key): value for key, value in metrics.items()})
     for name in (*ERRORS, *INTERVALS):
         errors = as_map(metrics.get(name))
         if not errors or not all(key in metrics and _figure(metrics[key]) for key in errors):
@@ -24,6 +25,26 @@ def with_errors(metrics: Mapping[str, Any]) -> dict[str, Any]:
         for key, error in errors.items():
             held = found[key] if isinstance(found[key], dict) else {"value": found[key]}
             found[key] = {**held, name: error}
+    return found
+
+
+def _with_intervals(metrics: dict[str, Any]) -> dict[str, Any]:
+    found = dict(metrics)
+    for key, value in metrics.items():
+        owner, interval = key.removesuffix("_interval"), as_map(value)
+        if owner == key or owner not in metrics:
+            continue
+        if _figure(metrics[owner]):
+            error = {"stderr": found.pop("stderr")} if is_number(found.get("stderr")) else {}
+            found[owner] = {"value": metrics[owner], **error, "interval": interval}
+        elif (figures := as_map(metrics[owner])) and interval.keys() <= figures.keys():
+            found[owner] = {
+                name: {"value": each, "interval": as_map(interval.get(name))} if _figure(each) else each
+                for name, each in figures.items()
+            }
+        else:
+            continue
+        del found[key]
     return found
 
 

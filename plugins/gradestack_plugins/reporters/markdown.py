@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,13 +13,11 @@ from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import check_limits, environment, write_stream
 from gradestack_plugins.reporters.index import Entry, index_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import STATES, State, overview
+from gradestack_plugins.reporters.prose import code, prose
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
-from gradestack_plugins.reporters.text import brief, clean
 
 PAGE = "report.md"
-_SPECIAL = re.compile(r"[\\`*_\[\]#|~]")
-_FENCES = re.compile(r"`+")
 _BAR = 24
 
 
@@ -76,27 +73,6 @@ class MarkdownReporter(Reporter):
         rows = report.rows_at((entry.position for entry in entries), trajectories=False) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
             yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
-
-
-def prose(value: object) -> str:
-    """Return a text that Markdown shows as it is, on one line: no markup, HTML, table cell or link comes of it."""
-    text = " ".join(clean(str(value)).split())
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = _SPECIAL.sub(
-        lambda match: f"&#{ord(match.group())};" if match.group() == "|" else f"\\{match.group()}", text
-    )
-    return text.replace("://", ":&#47;/").replace("@", "&#64;")
-
-
-def code(value: object, limit: int = 300) -> str:
-    """Return a text as a code span, on one line and safe in a table; "" for an empty text."""
-    text = brief(value if isinstance(value, str) else str(value), limit)
-    if not text:
-        return ""
-    longest = max((len(run) for run in _FENCES.findall(text)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
 
 
 def bar(share: float) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 import attrs
 
 from gradestack import Report, RowIndex
+from gradestack.exact import visible
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
 from gradestack_plugins.reporters.estimates import amount, figure, interval
+from gradestack_plugins.reporters.grouping import with_errors
 from gradestack_plugins.reporters.index import Lost, lost
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.shapes import blocks_of, pull
@@ -32,6 +34,8 @@ class Gate:
     """``passed``, ``failed`` or ``no_data``."""
     passed: bool
     actual: str
+    note: str
+    """What the actual value leaves out, or why there is none."""
     at: float | None
     """Actual value in percent of the scale, None off the scale."""
     threshold: float | None
@@ -58,7 +62,7 @@ class GraderView:
     attempted: str
     """Average score over graded samples."""
     total: str
-    """Average score over all samples, those not graded counting nothing."""
+    """Average score over all samples the grader applies to, failed and missing ones counting nothing."""
     spread: str
     interval: str
     low: float | None
@@ -139,7 +143,7 @@ def overview(report: Report, index: RowIndex) -> Overview:
     duplicates = as_map(summary.get("duplicates"))
     return Overview(
         name=brief(report.name, 200),
-        verdict="none" if report.passed is None else "passed" if report.passed else "failed",
+        verdict="none" if report.passed is None else "passed" if report.passed and not report.all_failed else "failed",
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
         attempted=as_count(metrics.get("total_attempted")),
@@ -171,17 +175,48 @@ def headline_key(summary: Mapping[str, Any], index: RowIndex) -> str | None:
 
 
 def _gate(gate: Mapping[str, Any]) -> Gate:
-    scale = 100.0 if gate.get("metric") == "accuracy" else 1.0
+    scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
-    passed = gate.get("passed") is True
+    passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
     return Gate(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,
-        actual=f"{actual:.1f}%" if actual is not None and scale > 1 else number(actual),
-        at=_percent_of(actual, scale),
-        threshold=_percent_of(value, scale),
+        actual=_actual(gate),
+        note=_note(gate),
+        at=None if of_samples else _percent_of(actual, scale),
+        threshold=None if of_samples else _percent_of(value, scale),
     )
+
+
+_PERCENT = ("accuracy", "pass_rate")
+
+
+def _actual(gate: Mapping[str, Any]) -> str:
+    """Return the figure a gate compared with enough digits to see its verdict, or those of its conditions."""
+    parts = [_actual(as_map(part)) for part in as_list(gate.get("conditions"))]
+    if parts:
+        return brief(f" {as_text(gate.get('operator'))} ".join(parts), 200)
+    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
+    if actual is None or value is None:
+        return number(actual)
+    if gate.get("metric") == "failed_share":
+        actual, value = 100 * actual, 100 * value
+    elif gate.get("metric") not in _PERCENT:
+        return visible(actual, value, 3)
+    return f"{visible(actual, value, 1)}%"
+
+
+def _note(gate: Mapping[str, Any]) -> str:
+    counted, of = gate.get("counted"), gate.get("of")
+    if gate.get("reason"):
+        return brief(as_text(gate["reason"]), 300)
+    if gate.get("kind") == "max_failed":
+        lost = as_count(gate.get("failed")) + as_count(gate.get("missing"))
+        return brief(f"{lost} of {as_count(of)} for {as_text(gate.get('grader'))}", 200)
+    if isinstance(counted, int) and isinstance(of, int) and counted < of:
+        return f"{of - counted} of {of} failed or missing"
+    return "nothing was graded" if gate.get("outcome") == "no_data" else ""
 
 
 def _percent_of(value: float | None, scale: float = 1.0) -> float | None:
@@ -255,7 +290,7 @@ def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[
     if average is None:
         return None, None, ""
     for name in sorted(aggregates):
-        fields = as_map(aggregates[name])
+        fields = with_errors(as_map(aggregates[name]))
         for value in (fields, *(fields[key] for key in sorted(fields))):
             estimate, found = amount(value) if isinstance(value, Mapping) else None, figure("", value)
             if estimate is not None and abs(estimate - average) <= 1e-9 and found and (found.spread or found.interval):
@@ -304,6 +339,8 @@ def _problem(entry: Mapping[str, Any]) -> Problem:
 
 def _broken(summary: Mapping[str, Any]) -> tuple[Problem, ...]:
     found = [Problem(brief(key, 120), brief(text, 600)) for key, text in sorted(as_map(summary.get("broken")).items())]
+    if summary.get("all_failed"):
+        found.insert(0, Problem("error", brief(as_text(summary["all_failed"]), 600)))
     stopped = summary.get("incomplete")
     if stopped:
         text = (

@@ -6,7 +6,7 @@ No aggregator is known by name. What a value is shown as follows from its shape 
 * a list of objects with ``lower``, ``upper`` and ``count``: a histogram; with a text: a table of bands;
 * an object whose keys are numbers or end in one (``1``, ``pass^2``): a series over that number;
 * an object of objects of numbers with common keys: a matrix; of figures: a table;
-* a list of flat objects: a table; null: "not defined" with its reason, never a zero.
+* a list of flat objects: a table; null: "n/a" with its reason, never a zero.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import attrs
 
 from gradestack.jsonio import compact
 
-UNDEFINED = "not defined"
+UNDEFINED = "n/a"
 """What stands where a figure has no value. Never a zero."""
 
 _HIDDEN = re.compile(
@@ -61,7 +61,7 @@ def brief(value: Any, limit: int = 140) -> str:
 
 
 def number(value: Any) -> str:
-    """Return a figure: integers with thousands separators, fractions with three decimals, None as "not defined"."""
+    """Return a figure: integers with thousands separators, fractions with three decimals, None as "n/a"."""
     if type(value) is float:
         return _fraction(value)
     if value is None:
@@ -90,7 +90,7 @@ def _fraction(value: float) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """Return ``part / whole`` as a percentage with one decimal, "not defined" over zero."""
+    """Return ``part / whole`` as a percentage with one decimal, "n/a" over zero."""
     return f"{100 * part / whole:.1f}%" if whole else UNDEFINED
 
 

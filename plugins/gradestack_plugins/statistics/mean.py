@@ -1,65 +1,64 @@
-"""Mean score with error bars."""
+"""Mean score with its standard error and interval."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key
-from gradestack.exact import add_exact
-from gradestack_plugins.statistics.student import t_quantile
-from gradestack_plugins.statistics.tasks import OPEN, Tasks, merge_tasks, no_tasks, put_away, values_of
+from gradestack import (
+    JSON,
+    Aggregator,
+    CellsState,
+    ExactCell,
+    Grade,
+    Key,
+    Profile,
+    TaskCells,
+    counted_cells,
+    interval,
+    jackknife,
+    rounded_cells,
+    t_quantile,
+)
 
-Cluster = float | list[float]
-"""Of a task: its only score, or the number of its scores and then their exact sum (:mod:`gradestack.exact`)."""
+_CELLS = TaskCells("samples", "scores")
 
 
 class MeanState(TypedDict):
-    """JSON state: scores per cluster, and all samples seen."""
+    """JSON state: number and sum of the scores per model and task, and all samples seen."""
 
     total: int
-    models: dict[str, Tasks[Cluster]]
-    """Model (JSON text: a name, or null) -> its tasks."""
-
-
-def _joined(left: Cluster, right: Cluster) -> Cluster:
-    """Return the scores of both."""
-    found = left.copy() if isinstance(left, list) else [1, left]
-    if isinstance(right, float):
-        found[0] += 1
-        add_exact(found, right, 1)
-        return found
-    found[0] += right[0]
-    for value in right[1:]:
-        add_exact(found, value, 1)
-    return found
+    outside: int
+    """Scores beyond [0, 1]."""
+    cells: CellsState
 
 
 @attrs.frozen(kw_only=True)
 class Mean(Aggregator[MeanState]):
-    r"""Mean score, its standard error and confidence interval, clustered by task.
+    r"""Mean score, its standard error and interval, clustered by task.
 
-    With scores x_i over n graded samples in C clusters (a cluster is one task of one model; its runs depend on each
-    other):
+    With scores x_i over n graded samples in C clusters (a cluster is one task, whose runs depend on each other):
 
         mean   = sum(x_i) / n
         stderr = sqrt(C / (C - 1) * sum over clusters of (sum of (x_i - mean) in the cluster)^2) / n
-        ci95   = mean ± t(C - 1) * stderr
 
     With one run per task this is the usual standard error, sample standard deviation / sqrt(n). Undefined (None) for
-    fewer than two clusters. Sums are exact and rounded once.
+    fewer than two clusters. Sums are exact and rounded once. The interval is that of :func:`gradestack.interval`, whose
+    standard error leaves out one task at a time; for equally many runs a task that is ``stderr``.
 
-    Source: cluster-robust standard error of a mean with the C / (C - 1) correction, Student's t with C - 1 degrees.
+    Of several models ``models`` holds the same for each; what stands beside it is over all of them, clustered by task.
+
+    Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
     memory = "per_key"
 
+    profile: Profile = "documented"
+    """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
     confidence: float = 0.95
     """Of the interval, between 0 and 1."""
 
@@ -70,7 +69,7 @@ class Mean(Aggregator[MeanState]):
 
     @override
     def start(self) -> MeanState:
-        return {"total": 0, "models": {}}
+        return {"total": 0, "outside": 0, "cells": _CELLS.start()}
 
     @override
     def add(self, state: MeanState, key: Key, grade: Grade) -> MeanState:
@@ -79,58 +78,73 @@ class Mean(Aggregator[MeanState]):
     @override
     def add_many(self, state: MeanState, keys: Sequence[Key], grades: Sequence[Grade]) -> MeanState:
         state["total"] += len(grades)
-        models: dict[str | None, Tasks[Cluster]] = {}
+        cells, add = state["cells"], _CELLS.add
         for key, grade in zip(keys, grades, strict=True):
-            if grade.score is None:
-                continue
-            tasks = models.get(key.model)
-            if tasks is None:
-                tasks = models[key.model] = state["models"].setdefault(json.dumps(key.model), no_tasks())
-            clusters, score = tasks["open"], float(grade.score)
-            held = clusters.get(key.id)
-            clusters[key.id] = score if held is None else _joined(held, score)
-            if held is None and len(clusters) > OPEN:
-                put_away(tasks, _joined)
+            score = grade.score
+            if score is not None:
+                add(cells, key, [1, float(score)])
+                if not 0.0 <= score <= 1.0:
+                    state["outside"] += 1
         return state
 
     @override
     def merge(self, left: MeanState, right: MeanState) -> MeanState:
         left["total"] += right["total"]
-        for name, tasks in right["models"].items():
-            merge_tasks(left["models"].setdefault(name, no_tasks()), tasks, _joined)
+        left["outside"] += right["outside"]
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
     def finish(self, state: MeanState) -> dict[str, JSON]:
-        alike = Counter(
-            each if isinstance(each, float) else tuple(each)
-            for tasks in state["models"].values()
-            for each in values_of(tasks, _joined)
-        )
-        unit = max((part.as_integer_ratio()[1] for each in alike for part in _parts(each)), default=1)
-        n = total = squares = products = sizes = 0
-        for each, times in alike.items():
-            size = 1 if isinstance(each, float) else int(each[0])
-            value = sum([_multiple(part, unit) for part in _parts(each)])
-            n += times * size
-            total += times * value
-            squares += times * value * value
-            products += times * size * value
-            sizes += times * size * size
-        count, mean = alike.total(), total / (n * unit) if n else None
-        found: dict[str, JSON] = {"n": n, "total": state["total"], "clusters": count, "mean": mean}
-        if mean is None or count < 2:
-            return {**found, "stderr": None, "ci95" if self.confidence == 0.95 else "ci": None}
-        spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
-        stderr = math.sqrt(spread * count / ((count - 1) * (n * unit) ** 2)) / n
-        half = t_quantile(self.confidence, count - 1) * stderr
-        interval: list[JSON] = [mean - half, mean + half]
-        return {**found, "stderr": stderr, "ci95" if self.confidence == 0.95 else "ci": interval}
+        every, models = counted_cells(state["cells"])
+        share = not state["outside"]
+        found = {"total": state["total"], **self._figures(every, share=share)}
+        if len(models) > 1:
+            found["models"] = {model: self._figures(cells, share=share) for model, cells in models.items()}
+        return found
+
+    def _figures(self, cells: Mapping[ExactCell, int], *, share: bool) -> dict[str, JSON]:
+        n, mean, stderr = _exactly(cells)
+        clusters = sum(cells.values())
+        found: dict[str, JSON] = {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
+        if self.profile == "upstream":
+            half = None if stderr is None else t_quantile((1 + self.confidence) / 2, clusters - 1) * stderr
+            ends: JSON = None if mean is None or half is None else [mean - half, mean + half]
+            return {**found, "ci95" if self.confidence == 0.95 else "ci": ends}
+        estimate = attrs.evolve(jackknife(_mean, rounded_cells(cells), 2)["mean"], value=mean)
+        found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share)}
+        return found
 
 
-def _parts(cluster: float | tuple[float, ...]) -> tuple[float, ...]:
-    """Return what a cluster's scores add up to, as a sum of floats."""
-    return (cluster,) if isinstance(cluster, float) else cluster[1:]
+def _mean(samples: float, scores: float) -> dict[str, float | None]:
+    return {"mean": scores / samples if samples else None}
+
+
+def _exactly(cells: Mapping[ExactCell, int]) -> tuple[int, float | None, float | None]:
+    """Return the number of scores, their mean and its standard error, each rounded once."""
+    unit = max((part.as_integer_ratio()[1] for cell in cells for part in _parts(cell)), default=1)
+    n = total = squares = products = sizes = 0
+    for cell, times in cells.items():
+        size, value = _size(cell), sum([_multiple(part, unit) for part in _parts(cell)])
+        n += times * size
+        total += times * value
+        squares += times * value * value
+        products += times * size * value
+        sizes += times * size * size
+    clusters, mean = sum(cells.values()), total / (n * unit) if n else None
+    if mean is None or clusters < 2:
+        return n, mean, None
+    spread = n * n * squares - 2 * n * total * products + total * total * sizes  # (n * unit)^2 times the formula's
+    return n, mean, math.sqrt(spread * clusters / ((clusters - 1) * (n * unit) ** 2)) / n
+
+
+def _size(cell: ExactCell) -> int:
+    return 0 if isinstance(cell[0], tuple) else int(cell[0])
+
+
+def _parts(cell: ExactCell) -> tuple[float, ...]:
+    """Return what a cell's scores add up to, as a sum of floats."""
+    return cell[1] if isinstance(cell[1], tuple) else (cell[1],)
 
 
 def _multiple(value: float, unit: int) -> int:

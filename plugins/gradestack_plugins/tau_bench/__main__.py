@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from gradestack import BadRecord, DataError, Grade, Input, Inputs, Key, Outcome, Profile
+from gradestack import BadRecord, DataError, Grade, Input, Inputs, Key, Outcome, Profile, terminal_line
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.exporter import TauBenchExporter
 from gradestack_plugins.tau_bench.grader import TauPartial
@@ -31,18 +31,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     out = sys.stdout
-    out.write(f"Processing: {options.results}\n")
+    out.write(f"{terminal_line(f'Processing: {options.results}')}\n")
     try:
         target = _target(options.results, options.output)
         figures, unscored = _score(Path(options.results), target, options.profile)
     except (DataError, OSError) as error:
-        out.write(f"Error: {error}\n")
+        out.write(f"{terminal_line(f'Error: {error}')}\n")
         return 1
     if unscored:
         sys.stderr.write(f"Warning: {unscored} records could not be scored; their partial_score is null or absent\n")
     if not options.no_stats:
         out.write(statistics_block(figures))
-    out.write(f"\nEnhanced results saved to: {target}\n")
+    out.write(f"\n{terminal_line(f'Enhanced results saved to: {target}')}\n")
     return 0
 
 

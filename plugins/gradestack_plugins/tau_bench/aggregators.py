@@ -32,8 +32,8 @@ _UNDEFINED = {
     "success_rate": _NO_GRADE,
     "min": _NO_GRADE,
     "max": _NO_GRADE,
-    "average_over_total": "there are no samples",
-    "success_rate_over_total": "there are no samples",
+    "average_over_total": _NO_GRADE,
+    "success_rate_over_total": _NO_GRADE,
     "tool_selection_accuracy": "no call is expected in any graded sample",
     "argument_precision": "no expected tool was called",
 }
@@ -66,9 +66,13 @@ def _count(counts: dict[str, int], outcome: Outcome, times: int = 1) -> None:
     counts[name] = counts.get(name, 0) + times
 
 
-def base_counts(counts: Mapping[str, int]) -> tuple[int, int]:
-    """Return (graded, total): samples with a score, and all samples."""
-    return counts.get(Outcome.GRADED.value, 0), sum(counts.values())
+def base_counts(counts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return (graded, applicable, total): samples with a score, those and failed and missing ones, all samples.
+
+    Applicable is 0 without a graded one: what nothing is known of has no average.
+    """
+    graded, total = counts.get(_GRADED.value, 0), sum(counts.values())
+    return graded, total - counts.get(Outcome.SKIPPED.value, 0) if graded else 0, total
 
 
 @attrs.frozen(kw_only=True)
@@ -76,13 +80,14 @@ class Binary(Aggregator[BinaryState]):
     """Success rate and average of a grader's scores.
 
     A score is a success when it is **above** ``threshold``. ``success_rate`` and ``average`` divide by the graded
-    samples; the ``…_over_total`` figures by all samples, so that failed, missing and skipped ones weigh like zeros.
+    samples; the ``…_over_total`` figures also by failed and missing ones, which then weigh like zeros. Skipped samples
+    are outside both.
 
     Attributes:
         threshold: Scores above it are successes.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "constant"
 
     threshold: float = SUCCESS_ABOVE
@@ -117,16 +122,16 @@ class Binary(Aggregator[BinaryState]):
 
     @override
     def finish(self, state: BinaryState) -> dict[str, Any]:
-        graded, total = base_counts(state["counts"])
+        graded, applicable, total = base_counts(state["counts"])
         figures = {
             "threshold": self.threshold,
             "successes": state["successes"],
             "n": graded,
             "total": total,
             "success_rate": rate(state["successes"], graded),
-            "success_rate_over_total": rate(state["successes"], total),
+            "success_rate_over_total": rate(state["successes"], applicable),
             "average": exact_mean(state["sum"], graded),
-            "average_over_total": exact_mean(state["sum"], total),
+            "average_over_total": exact_mean(state["sum"], applicable),
         }
         return explained(figures, _UNDEFINED)
 
@@ -172,7 +177,7 @@ class PartialStatistics(Aggregator[PartialState]):
     Works on any grader's scores; figures whose ingredients a grader does not give are null.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "constant"
 
     @override
@@ -258,7 +263,7 @@ class PartialStatistics(Aggregator[PartialState]):
 
     @override
     def finish(self, state: PartialState) -> dict[str, Any]:
-        graded, total = base_counts(state["counts"])
+        graded, applicable, total = base_counts(state["counts"])
         calls = state["calls"]
         binary = {
             "threshold": SUCCESS_ABOVE,
@@ -272,7 +277,7 @@ class PartialStatistics(Aggregator[PartialState]):
             "total": total,
             "failed": state["counts"].get(Outcome.FAILED.value, 0),
             "average": exact_mean(state["sum"], graded),
-            "average_over_total": exact_mean(state["sum"], total),
+            "average_over_total": exact_mean(state["sum"], applicable),
             "min": state["min"],
             "max": state["max"],
             "histogram": _histogram(state["bins"], graded),

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
+from gradestack import terminal_line
+
 JSON = Any
 _END = object()
 _SUFFIX = ".json"
@@ -101,5 +103,5 @@ def _number(value: float | None) -> str:
 def _cases(title: str, cases: Mapping[str, Any]) -> list[str]:
     if not cases["total"]:
         return []
-    shown = [f"    Task {case['id']}: partial={case['score']:.2f}" for case in cases["first"]]
+    shown = [terminal_line(f"    Task {case['id']}: partial={case['score']:.2f}") for case in cases["first"]]
     return [f"  {title}: {cases['total']} tasks", *shown]

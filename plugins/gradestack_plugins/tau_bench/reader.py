@@ -54,7 +54,7 @@ class TauBench(RecordReader):
         model: Model name given to all samples. When several files are read and it is unset, each file's name is used.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {
             "run",
@@ -151,7 +151,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
         error=error,
         agent_usage=None if cost is None else {"user_cost": cost},
         facets=_facets(info, task),
-        source=source,
+        source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=native,
     )
 

@@ -6,36 +6,43 @@ import abc
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypedDict, TypeVar
+from typing import Any, ClassVar, Literal, TypedDict
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, Grade, Key, Memory, Outcome
-from gradestack_plugins.statistics.tasks import OPEN, Tasks, merge_tasks, no_tasks, put_away, values_of
+from gradestack import (
+    Aggregator,
+    CellsState,
+    ExactCell,
+    Grade,
+    Key,
+    Memory,
+    Outcome,
+    TaskCells,
+    counted_cells,
+    interval,
+    jackknife,
+    rounded_cells,
+)
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
 
 MOST_K = 100
 """Highest k given when ``max_k`` is unset; more trials than that would take long and say little."""
 
-FoundT = TypeVar("FoundT")
-Tally = list[int]
-"""Of one task: records, successes, records without a trial identifier."""
+_CELLS = TaskCells("records", "successes", "unnamed")
+"""Of a task: records, successes, records without a trial identifier."""
 
 
-class ModelState(TypedDict):
-    """Tasks and trials of one model."""
+class TrialsState(TypedDict):
+    """JSON state: trials by model, and what became of each task."""
 
-    runs: dict[str, int]
-    """Distinct trial identifiers, as JSON text (a set; the values mean nothing)."""
-    tasks: Tasks[Tally]
-
-
-TrialsState = dict[str, ModelState]
-"""Model name as JSON text -> its tasks and trials."""
+    runs: dict[str, dict[str, int]]
+    """Model -> distinct trial identifiers, as JSON text (a set; the values mean nothing)."""
+    cells: CellsState
 
 
 @attrs.frozen
@@ -62,13 +69,17 @@ class Trials(Aggregator[TrialsState]):
     Attributes:
         tolerance: How far from 1 a successful score may be.
         max_k: Highest k given; when unset, all that the trials allow up to 100.
+        confidence: Of the intervals, between 0 and 1.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
+    figure: ClassVar[str]
+    """Name of the figure."""
     memory: ClassVar[Memory] = "per_key"
 
     tolerance: float = 1e-6
     max_k: int | None = None
+    confidence: float = 0.95
 
     def __attrs_post_init__(self) -> None:
         """Check the options.
@@ -82,25 +93,18 @@ class Trials(Aggregator[TrialsState]):
 
     @override
     def start(self) -> TrialsState:
-        return {}
+        return {"runs": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
         if grade.outcome is Outcome.SKIPPED:
             return state
-        model = state.get(_text(key.model))
-        if model is None:
-            model = state[_text(key.model)] = _new_model()
-        tally = [0, 0, 0]
+        cell: list[int | float | list[float]] = [0, 0, 0]
         if grade.outcome is not Outcome.MISSING:
-            tally = [1, int(self._succeeded(grade)), int(key.run is None)]
+            cell = [1, int(self._succeeded(grade)), int(key.run is None)]
             if key.run is not None:
-                model["runs"][_text(key.run)] = 1
-        tallies = model["tasks"]["open"]
-        held = tallies.get(key.id)
-        tallies[key.id] = tally if held is None else _joined(held, tally)
-        if held is None and len(tallies) > OPEN:
-            put_away(model["tasks"], _joined)
+                state["runs"].setdefault(key.model or "", {})[_text(key.run)] = 1
+        _CELLS.add(state["cells"], key, cell)
         return state
 
     def _succeeded(self, grade: Grade) -> bool:
@@ -110,19 +114,82 @@ class Trials(Aggregator[TrialsState]):
 
     @override
     def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
-        for name, other in right.items():
-            model = left.setdefault(name, _new_model())
-            model["runs"].update(other["runs"])
-            merge_tasks(model["tasks"], other["tasks"], _joined)
+        for model, runs in right["runs"].items():
+            left["runs"].setdefault(model, {}).update(runs)
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
-    @abc.abstractmethod
     @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
-        """Return the figures."""
+        found = self._finished(state)
+        if len(state["cells"]) > 1:
+            found["models"] = {
+                model: self._finished({"runs": {model: state["runs"].get(model, {})}, "cells": {model: tasks}})
+                for model, tasks in state["cells"].items()
+            }
+        return found
 
-    def _ks(self, highest: int) -> range:
-        return range(1, min(highest, MOST_K if self.max_k is None else self.max_k) + 1)
+    def _finished(self, state: TrialsState) -> dict[str, Any]:
+        """Return the figures over all models of a state, clustered by task."""
+        tasks: Counter[Task] = Counter()
+        trials = {}
+        for model, cells in counted_cells(state["cells"])[1].items():
+            most = trials[model] = max([len(state["runs"].get(model, ())), *(_whole(cell)[2] for cell in cells)])
+            for cell, times in cells.items():
+                records, successes, _ = _whole(cell)
+                tasks[Task(records, successes, most)] += times
+        ks = range(1, min(self._highest(tasks), MOST_K if self.max_k is None else self.max_k) + 1)
+        found: dict[str, Any] = {self.figure: {str(k): self._mean(tasks, k) for k in ks}}
+        if ks:
+            alike, _ = counted_cells(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
+            found[f"{self.figure}_interval"] = self._intervals(alike, ks)
+        else:
+            found = {self.figure: None, f"{self.figure}_reason": "no task has a trial"}
+        return {**found, **self._more(tasks, ks), **_overview(tasks)}
+
+    def _mean(self, tasks: Counter[Task], k: int) -> float | None:
+        """Return the mean share over the tasks that have one, rounded once; None when it is beyond any float."""
+        total, number = Fraction(0), 0
+        for task, times in tasks.items():
+            share = self._share(task, k)
+            if share is not None:
+                total, number = total + share * times, number + times
+        return _float(total / number)
+
+    def _shares(self, cell: ExactCell, trials: int, ks: range) -> ExactCell:
+        """Return of one task its records, and for each k whether it has a share, and which."""
+        records, successes, _ = _whole(cell)
+        found = [float(records)]
+        for k in ks:
+            share = self._share(Task(records, successes, trials), k)
+            value = None if share is None else _float(share)
+            found += (0.0, 0.0) if value is None else (1.0, value)
+        return tuple(found)
+
+    def _intervals(self, cells: Counter[ExactCell], ks: range) -> dict[str, Any]:
+        found = {}
+        for place, k in enumerate(ks):
+            alike: Counter[tuple[float, ...]] = Counter()
+            for cell, times in rounded_cells(cells).items():
+                tasks, value = cell[1 + 2 * place : 3 + 2 * place]
+                if tasks:
+                    alike[cell[0], tasks, value] += times
+            n = sum(int(records) * times for (records, *_), times in alike.items())
+            estimate = jackknife(_mean_share, alike, 3)["mean"]
+            found[str(k)] = interval(estimate, n, confidence=self.confidence)
+        return found
+
+    @abc.abstractmethod
+    def _share(self, task: Task, k: int) -> Fraction | None:
+        """Return a task's share of the figure; None where it has none."""
+
+    @abc.abstractmethod
+    def _highest(self, tasks: Iterable[Task]) -> int:
+        """Return the highest k there is a figure for; 0 without any."""
+
+    @abc.abstractmethod
+    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
+        """Return what else is known of the tasks."""
 
 
 @lru_cache(maxsize=1024, typed=True)
@@ -130,48 +197,30 @@ def _text(name: int | str | None) -> str:
     return json.dumps(name)
 
 
-def _new_model() -> ModelState:
-    return {"runs": {}, "tasks": no_tasks()}
+def _whole(cell: ExactCell) -> tuple[int, int, int]:
+    records, successes, unnamed = (int(each) for each in cell if not isinstance(each, tuple))
+    return records, successes, unnamed
 
 
-def _joined(left: Tally, right: Tally) -> Tally:
-    return [a + b for a, b in zip(left, right, strict=True)]
+def _mean_share(_records: float, tasks: float, shares: float) -> dict[str, float | None]:
+    return {"mean": shares / tasks if tasks else None}
 
 
-def tasks_of(state: TrialsState) -> Counter[Task]:
-    """Return how many tasks are alike, over all models."""
-    found: Counter[Task] = Counter()
-    for model in state.values():
-        tallies = Counter(map(tuple, values_of(model["tasks"], _joined)))
-        trials = max([len(model["runs"]), *(unnamed for _, _, unnamed in tallies)])
-        for (records, successes, _), times in tallies.items():
-            found[Task(records, successes, trials)] += times
-    return found
+def _float(value: Fraction) -> float | None:
+    """Return a fraction, rounded; None when it is beyond any float.
 
-
-def _mean(tasks: Counter[tuple[int, int]], figure: Callable[[int, int], Fraction]) -> float | None:
-    """Return the mean of ``figure(n, c)`` over counted (n, c) pairs, rounded once; None when it is beyond any float."""
-    total = sum((figure(n, c) * times for (n, c), times in tasks.items()), Fraction(0))
+    Thousands of records of one trial, which pass^k counts as successes of few trials, make such figures.
+    """
     try:
-        return float(total / tasks.total())
-    except OverflowError:  # thousands of records of one trial, which pass^k counts as successes of few trials
+        return float(value)
+    except OverflowError:
         return None
 
 
-def _counted(tasks: Counter[Task], what: Callable[[Task], FoundT]) -> Counter[FoundT]:
-    found: Counter[FoundT] = Counter()
-    for task, times in tasks.items():
-        found[what(task)] += times
-    return found
-
-
-def _by_k(name: str, figures: dict[str, float | None]) -> dict[str, Any]:
-    """Return the figures under their name, or null and why."""
-    return {name: figures} if figures else {name: None, f"{name}_reason": "no task has a trial"}
-
-
 def _overview(tasks: Counter[Task]) -> dict[str, Any]:
-    by_successes = _counted(tasks, lambda task: task.successes)
+    by_successes: Counter[int] = Counter()
+    for task, times in tasks.items():
+        by_successes[task.successes] += times
     return {
         "tasks": tasks.total(),
         "records": sum(task.records * times for task, times in tasks.items()),
@@ -197,26 +246,29 @@ class PassHatK(Trials):
         trials: What n is.
     """
 
+    figure = "pass_hat_k"
+
     trials: Literal["file", "task"] | None = None
 
+    def _trials(self, task: Task) -> int:
+        return task.records if self.trials == "task" else task.trials
+
     @override
-    def finish(self, state: TrialsState) -> dict[str, Any]:
-        tasks = tasks_of(state)
-        rule = self.trials or "file"
-        pairs = _counted(tasks, lambda task: (task.trials if rule == "file" else task.records, task.successes))
-        used = Counter({pair: times for pair, times in pairs.items() if pair[0] > 0})
-        trials = min((n for n, _ in used), default=0)
+    def _share(self, task: Task, k: int) -> Fraction | None:
+        n = self._trials(task)
+        return Fraction(math.comb(task.successes, k), math.comb(n, k)) if n else None
+
+    @override
+    def _highest(self, tasks: Iterable[Task]) -> int:
+        return min((n for n in map(self._trials, tasks) if n), default=0)
+
+    @override
+    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
         return {
-            **_by_k("pass_hat_k", {str(k): _mean(used, _all_succeed(k)) for k in self._ks(trials)}),
-            "rule": rule,
-            "trials": trials,
-            "tasks_without_trials": pairs.total() - used.total(),
-            **_overview(tasks),
+            "rule": self.trials or "file",
+            "trials": self._highest(tasks),
+            "tasks_without_trials": sum(times for task, times in tasks.items() if not self._trials(task)),
         }
-
-
-def _all_succeed(k: int) -> Callable[[int, int], Fraction]:
-    return lambda n, c: Fraction(math.comb(c, k), math.comb(n, k))
 
 
 @attrs.frozen(kw_only=True)
@@ -227,18 +279,17 @@ class PassAtK(Trials):
     Tasks with fewer than k records have no such figure; ``tasks_at_k`` says how many took part.
     """
 
+    figure = "pass_at_k"
+
     @override
-    def finish(self, state: TrialsState) -> dict[str, Any]:
-        tasks = tasks_of(state)
-        pairs = _counted(tasks, lambda task: (task.records, task.successes))
-        ks = self._ks(max((task.records for task in tasks), default=0))
-        used = {k: Counter({pair: times for pair, times in pairs.items() if pair[0] >= k}) for k in ks}
-        return {
-            **_by_k("pass_at_k", {str(k): _mean(used[k], _one_succeeds(k)) for k in ks}),
-            "tasks_at_k": {str(k): used[k].total() for k in ks},
-            **_overview(tasks),
-        }
+    def _share(self, task: Task, k: int) -> Fraction | None:
+        n = task.records
+        return 1 - Fraction(math.comb(n - task.successes, k), math.comb(n, k)) if n >= k else None
 
+    @override
+    def _highest(self, tasks: Iterable[Task]) -> int:
+        return max((task.records for task in tasks), default=0)
 
-def _one_succeeds(k: int) -> Callable[[int, int], Fraction]:
-    return lambda n, c: 1 - Fraction(math.comb(n - c, k), math.comb(n, k))
+    @override
+    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
+        return {"tasks_at_k": {str(k): sum(n for task, n in tasks.items() if task.records >= k) for k in ks}}

@@ -94,7 +94,7 @@ def test_a_run_prints_the_results_block(command, here):
         "  Avg score: 0.75 (attempted: 0.75)",
         "  Passed: 1 (50.0%)",
         "",
-        "Gate (quality >= 0.75): PASSED",
+        "Gate (quality >= 0.75): PASSED (actual: 0.75)",
         "1 bad record left out:",
         lines[11],
         "",
@@ -173,12 +173,12 @@ def test_the_default_place(command, here):
 
 
 def test_strict(command, here, write_lines, record):
-    """A bad record is exit 3, a raising grader exit 4; nothing is written."""
+    """A bad record is exit 3, a raising grader exit 4; nothing is written. Without it a failed grade is recorded."""
     clean(command("run", "suite.yaml", "-o", "out", "--strict"), 3, "runs.jsonl:3: not JSON")
     write_lines([record("a", recorded={"do": "raise"})])
     clean(command("run", "suite.yaml", "-o", "out", "--strict"), 4, "grader 'quality' (toy 7) raised on runs.jsonl:1")
     assert not (here / "out").exists()
-    assert command("run", "suite.yaml", "-o", "out", "-q", "--set", "gate=null").code == 0
+    assert command("run", "suite.yaml", "-o", "out", "-q", "--set", "gate=null").code == 3
 
 
 # the other commands

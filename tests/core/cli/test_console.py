@@ -22,7 +22,7 @@ SUMMARY = {
     "warnings": [],
     "gates_passed": None,
 }
-GATE = {"text": "quality >= 0.75", "outcome": "passed", "actual": 0.8333}
+GATE = {"text": "quality >= 0.75", "outcome": "passed", "value": 0.75, "actual": 0.8333}
 
 
 def shown(tmp_path, **changes):
@@ -40,7 +40,7 @@ def test_the_results_block(tmp_path):
         "  Avg score: 0.62 (attempted: 0.83)",
         "  Passed: 2 (66.7%)",
         "",
-        "Gate (quality >= 0.75): PASSED",
+        "Gate (quality >= 0.75): PASSED (actual: 0.83)",
     ]
 
 
@@ -59,7 +59,7 @@ def test_nothing_attempted_is_not_zero(tmp_path):
         (GATE | {"outcome": "no_data", "actual": None}, "Gate (quality >= 0.75): NO DATA (actual: n/a)"),
     ],
 )
-def test_gates_that_do_not_pass_show_the_figure(tmp_path, gate, line):
+def test_gates_show_the_figure(tmp_path, gate, line):
     """So that one need not look it up."""
     assert line in shown(tmp_path, gates=[gate])
 

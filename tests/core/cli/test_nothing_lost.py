@@ -69,7 +69,7 @@ def test_a_grader_that_exits_is_a_failed_grade(runs):
     graders = {"q": {"kind": "tool", "function": "mine.py:leave"}}
     (runs / "suite.yaml").write_text(json.dumps(_suite(graders=graders, gate={"op": "gte", "value": 1})))
     report = gradestack.run("suite.yaml", output="out", allow_code=True)
-    assert (report.states["q"]["failed"], report.exit_code) == (1, 1)
+    assert (report.states["q"]["failed"], report.exit_code) == (1, 3)
     assert next(report.rows())["grade"]["fault"]["type"] == "SystemExit"
 
 

@@ -76,7 +76,7 @@ def test_the_console_block(recorded, capsys):
         "  Avg score: 0.83 (attempted: 0.83)",
         "  Passed: 2 (66.7%)",
     ]
-    assert "Gate (quality >= 0.75): PASSED" in said
+    assert "Gate (quality >= 0.75): PASSED (actual: 0.83)" in said
 
 
 @pytest.mark.parametrize(("value", "code", "line"), [("0.75", 0, "✓ PASSED\n"), ("0.9", 1, "✗ FAILED\n")])
@@ -146,7 +146,7 @@ def test_failures_by_metric_are_found_with_a_few_lines(recorded):
             for metric, grade in result["grades"].items():
                 if grade["score"] < 0.5:
                     failures[metric].append(result["sample"]["id"])
-    assert failures == {"accuracy": ["0", "2"], "quality": ["1", "2"]}
+    assert failures == {"accuracy": [0, 2], "quality": [1, 2]}
 
 
 def test_aggregate_statistics_over_runs(recorded):

@@ -48,6 +48,9 @@ def test_average_is_the_default_metric():
         "value": 0.75,
         "text": "q >= 0.75",
         "actual": 0.75,
+        "over": "graded",
+        "counted": 2,
+        "of": 2,
         "passed": True,
         "outcome": "passed",
     }
@@ -116,6 +119,7 @@ def test_an_average_without_an_attempted_run():
         {"value": 0.5},
         {"value": 0.5, "on_no_data": "pass"},
         {"value": 50, "metric": "accuracy"},
+        {"value": 50, "metric": "accuracy", "over": "graded"},
         {"value": 50, "metric": "accuracy", "pass_value": 0.4, "pass_op": "lt"},
     ],
 )
@@ -129,7 +133,8 @@ def test_counts_and_scores_give_one_verdict(options, profile):
             for outcome in rng.choices(list(Outcome), k=size)
         ]
         series = Series()
-        for _, score, ran in samples:
-            series.add({} if score is None else {"q": score}, ran=ran)
+        for outcome, score, ran in samples:
+            lost = ["q"] if outcome in (Outcome.FAILED, Outcome.MISSING) else []
+            series.add({} if score is None else {"q": score}, ran=ran, lost=lost)
         from_counts = verdict(gate, counted(gate, samples), lambda per: {}, profile)
         assert from_counts == verdict(gate, series, lambda per: {}, profile)

@@ -2,6 +2,7 @@
 
 import math
 import random
+from fractions import Fraction
 
 import pytest
 
@@ -38,7 +39,8 @@ def told(gate, profile="documented", series=SERIES):
 
 def figure(scores, how, threshold=1.0):
     gate = SimpleGate(metric_key="q", op="gte", value=0, aggregation=how, pass_threshold=threshold)
-    return series_of(q=scores).figure(gate, "q", "documented")
+    value = series_of(q=scores).figure(gate, "q", "documented").value
+    return None if value is None else float(value)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,33 @@ def test_weights_are_divided_by_their_sum():
     found = whole(gate)
     assert found["figures"] == {"q": pytest.approx(0.6), "r": 0.5}
     assert found["text"] == "weighted average of 3 q + 1 r >= 0.575"
+
+
+@pytest.mark.parametrize(
+    ("weights", "scores", "value"),
+    [
+        ({"q": 1, "r": 2}, {"q": [0.45], "r": [0.45]}, 0.45),
+        ({"q": 0.1, "r": 0.2}, {"q": [0.45], "r": [0.45]}, 0.45),
+        ({"q": 5, "r": 1}, {"q": [0.0, 0.0, 1.0], "r": [0.0, 1.0, 1.0]}, 7 / 18),
+    ],
+)
+def test_a_weighted_average_is_rounded_once(weights, scores, value):
+    """The mean of equal figures is that figure, and thirds are not rounded before they are weighed."""
+    gate = WeightedGate(weights=weights, aggregation="avg_score", op="gte", value=value)
+    assert told(gate, series=series_of(**scores)) == (value, True, "passed")
+    percent = WeightedGate(weights=weights, aggregation="accuracy", op="gte", value=0)
+    passed = {key: Fraction(sum(score >= 1 for score in each), len(each)) for key, each in scores.items()}
+    exact = sum(Fraction(weight) * passed[key] for key, weight in weights.items()) / sum(
+        map(Fraction, weights.values())
+    )
+    assert told(percent, series=series_of(**scores))[0] == float(100 * exact)
+
+
+def test_upstream_rounds_at_every_step():
+    """The program's order: each weight divided by their sum, then multiplied, then added."""
+    gate = WeightedGate(weights={"q": 1, "r": 2}, aggregation="avg_score", op="gte", value=0.45)
+    actual, passed, _ = told(gate, "upstream", series_of(q=[0.45], r=[0.45]))
+    assert (actual, passed) == (1 / 3 * 0.45 + 2 / 3 * 0.45, False)
 
 
 def test_a_weighted_average_aggregates_first():

@@ -99,12 +99,21 @@ def test_the_rule(rule, passed, runs, expected):
 
 
 def test_runs_without_a_figure_are_left_out_of_the_mean():
-    """Not counted as zero; equal figures have no spread."""
+    """Not counted as zero; equal figures have a spread of 0."""
     metrics = [{"avg_score_attempted": value, "avg_score_total": 0.1, "by_metric": {}} for value in (None, 0.1, 0.1)]
     stats = statistics(metrics, [None, None, None])
     assert stats["avg_score_attempted"] == {"mean": 0.1, "std": 0.0, "min": 0.1, "max": 0.1}
     nothing = statistics(metrics[:1], [None])
     assert nothing["avg_score_attempted"] == {"mean": None, "std": None, "min": None, "max": None}
+
+
+@pytest.mark.parametrize(("profile", "spread"), [("documented", None), ("upstream", 0.0)])
+def test_one_figure_has_no_spread(profile, spread):
+    """Unknown, not 0; the program of letta-evals calls it 0.0."""
+    metrics = [{"avg_score_attempted": value, "avg_score_total": value, "by_metric": {}} for value in (None, 0.5)]
+    stats = statistics(metrics, [None, None], profile)
+    assert stats["avg_score_attempted"] == {"mean": 0.5, "std": spread, "min": 0.5, "max": 0.5}
+    assert stats["std_avg_score_total"] == spread
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,14 @@ SAMPLES = st.builds(
     agent_id=MAYBE,
     agent_usage=VALUES,
     facets=OBJECTS,
-    source=st.none() | st.builds(Source, file=TEXTS, ordinal=st.integers(0, 9), line=st.none() | st.integers(0, 9)),
+    source=st.none()
+    | st.builds(
+        Source,
+        file=TEXTS,
+        ordinal=st.integers(0, 9),
+        line=st.none() | st.integers(0, 9),
+        id=st.none() | st.integers(),
+    ),
 )
 
 

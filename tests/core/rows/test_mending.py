@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import Expectation, Fault, Grade, Message, PluginError, Sample, Source, ToolCall, failed, replace
 from gradestack.gates.rules import GateSpec
-from gradestack.rows.mending import row_line
+from gradestack.rows.mending import recorded_part, row_line
 from gradestack.rows.write import row_bytes
 
 
@@ -34,20 +34,22 @@ SIGNATURES = {"quality": "toy 7", "other": "other 1"}
 
 def line(sample, grades, *, rule=None, strict=False, submissions=None):
     """Return the row read back from the line, and the sample and grades that were written."""
-    data, written, kept = row_line(
-        sample, grades, submissions or {}, headline="quality", rule=rule, signatures=SIGNATURES, strict=strict
+    recorded = recorded_part(sample)
+    data, kept = row_line(
+        recorded, grades, submissions or {}, headline="quality", rule=rule, signatures=SIGNATURES, strict=strict
     )
     assert data.endswith(b"\n")
-    return json.loads(data), written, kept
+    return json.loads(data), recorded.sample, kept
 
 
 def test_what_can_be_written_is_written_as_it_is():
     """The line is the row's, sample and grades are the very ones given."""
-    data, sample, grades = row_line(
-        SAMPLE, GRADES, {"quality": "said"}, headline="quality", rule=None, signatures=SIGNATURES, strict=True
+    recorded = recorded_part(SAMPLE)
+    data, grades = row_line(
+        recorded, GRADES, {"quality": "said"}, headline="quality", rule=None, signatures=SIGNATURES, strict=True
     )
     assert data == row_bytes(SAMPLE, GRADES, "quality", passed=False, submissions={"quality": "said"})
-    assert sample is SAMPLE
+    assert recorded.sample is SAMPLE
     assert grades is GRADES
 
 
@@ -137,8 +139,8 @@ def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, mess
 @pytest.mark.parametrize("fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}])
 def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
     """A text where a reason belongs fails the grade it stands in; the sample and other grades are written."""
-    line, sample, grades = row_line(
-        SAMPLE,
+    line, grades = row_line(
+        recorded_part(SAMPLE),
         {"good": Grade(score=1.0), "odd": Grade(score=1.0, **fields)},
         {},
         headline="good",
@@ -146,7 +148,6 @@ def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
         signatures={"good": "good 1", "odd": "odd 1"},
         strict=False,
     )
-    assert sample is SAMPLE
     assert [grades[key].outcome for key in ("good", "odd")] == ["graded", "failed"]
     assert grades["odd"].fault.code == "bad_grade"
     assert b'"component":"odd 1"' in line

@@ -76,10 +76,10 @@ def test_a_silent_agent_is_a_failed_extraction(letta, tmp_path, recorded):
 
 
 def test_recorded_grades_without_any_grader(letta, tmp_path, recorded):
-    """`gradestack grade DIR` uses the gate's recorded grades: five of 1.0, one failed run."""
+    """`gradestack grade DIR` uses the recorded grades, by their name: five of 1.0, one failed run."""
     done = letta.run(["grade", "recorded", "-o", "out"], tmp_path)
     assert done.returncode == 0, done.stderr
-    figures = summary(tmp_path)["metrics"]["by_metric"]["recorded"]
+    figures = summary(tmp_path)["metrics"]["by_metric"]["quality"]
     assert (figures["avg_score_attempted"], figures["avg_score_total"]) == (1.0, 5 / 6)
     text = "graders:\n  quality: {kind: recorded, metric: quality}\n  other: {kind: recorded, metric: style}\n"
     done = letta.run(["run", suite(tmp_path, text), "-o", "two"], tmp_path)
@@ -101,7 +101,7 @@ def test_a_dataset_gives_the_references(letta, tmp_path, recorded, name):
     assert summary(tmp_path)["metrics"]["states"]["exact"] == {"graded": 4, "skipped": 0, "failed": 2, "missing": 1}
     rows = letta.rows(tmp_path / "out")
     assert [row["grade"]["score"] for row in rows] == [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0]
-    assert (rows[6]["sample"]["id"], rows[6]["status"]) == ("6", "missing")
+    assert (rows[6]["sample"]["id"], rows[6]["status"]) == (6, "missing")
 
 
 def test_a_bad_dataset_row_ends_the_run(letta, tmp_path, recorded):
@@ -163,7 +163,10 @@ def test_upstream_grades_an_empty_trajectory_as_silence(letta, tmp_path):
 
 def test_upstream_averages_every_recorded_grade(letta, tmp_path):
     """A failed run with a grade counts in the averages, not among the attempted: (1.0 + 0.5) / 2, one attempted."""
-    records = [letta.result(0, trajectory=[]), letta.result(1, grade=letta.grade(0.5), grades={"q": letta.grade(0.5)})]
+    records = [
+        letta.result(0, trajectory=[]),
+        letta.result(1, grade=letta.grade(0.5), grades={"quality": letta.grade(0.5)}),
+    ]
     letta.write(tmp_path / "kept" / "results.jsonl", [*records, letta.failure(2)])
     for profile, attempted, total in (("upstream", 0.75, 0.5), ("documented", 0.75, 0.5)):
         done = letta.run(["grade", "kept", "--profile", profile, "-o", profile], tmp_path)
@@ -250,8 +253,8 @@ def test_the_last_of_several_duplicates_counts(letta, tmp_path):
     letta.write(tmp_path / "recorded" / "results.jsonl", records)
     assert letta.run(["run", suite(tmp_path, GRADERS), "-o", "out"], tmp_path).returncode == 0
     assert [(row["sample"]["id"], row["submission"]) for row in letta.rows(tmp_path / "out")] == [
-        ("1", "Oslo"),
-        ("0", "Oslo"),
+        (1, "Oslo"),
+        (0, "Oslo"),
     ]
 
 

@@ -109,7 +109,7 @@ def test_every_other_key(parse):
         facets={"domain": "air"},
         label="p",
         text="p",
-        source=Source(file="f.jsonl", ordinal=0),
+        source=Source(file="f.jsonl", ordinal=0, id=7),
     )
 
 

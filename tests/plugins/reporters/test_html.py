@@ -37,7 +37,7 @@ def test_the_page_shows_a_whole_run(fake, html):
     assert page.count("details", "sample") == len(rows) == 112
     assert "Failed" in page.text
     assert "partial >= 0.9" in page.text
-    assert "not defined no call was expected" in page.text
+    assert "n/a no call was expected" in page.text
     assert "2 records could not be read" in page.text
     assert "runs/rail.json, line 812" in page.text
     assert "/some/where" not in page.html
@@ -151,7 +151,7 @@ def test_an_empty_run_is_a_page(fake, html):
     """A run without samples says so."""
     page = html(fake.make_report([]))
     assert "This run has no samples." in page.text
-    assert "not defined" in page.text
+    assert "n/a" in page.text
     assert page.count("details", "sample") == 0
 
 

@@ -23,7 +23,7 @@ def test_the_page_shows_a_whole_run(fake, markdown):
     assert page.startswith("# rail: ✗ FAILED\n")
     assert "| `partial >= 0.9` |" in page
     assert "| Task | `north-1 0` |" in page
-    assert "not defined (no call was expected)" in page
+    assert "n/a (no call was expected)" in page
     assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
     html = rendered(page)
     assert html.count("<h2>") == 6
@@ -78,15 +78,54 @@ def test_code_spans_show_the_text_itself(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["a|b", "`x`", "<b>", "*a* _b_", "\\", "[a](b)", "~~x~~", "# a", "&lt;", "a@b", "http://x.y"]
+    "text",
+    [
+        "a|b",
+        "`x`",
+        "<b>",
+        "*a* _b_",
+        "\\",
+        "[a](b)",
+        "~~x~~",
+        "# a",
+        "&lt;",
+        "a@b",
+        "- a",
+        "12. a",
+        "+",
+        "a | -b",
+        "===",
+    ],
 )
 def test_prose_shows_the_text_itself(text):
-    """Escaped prose renders as exactly its text, in a table too."""
-    html = rendered(f"| h |\n| --- |\n| {prose(text)} |\n")
-    shown = re.search(r"<td>(.*?)</td>", html)[1]
-    for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
-        shown = shown.replace(entity, char)
-    assert shown == text
+    """Escaped prose renders as exactly its text, in a table and at the beginning of a block."""
+    for place, cell in (("| h |\n| --- |\n| {} |\n", "td"), ("{}\n", "p"), ("a\n{}\n", "p")):
+        html = rendered(place.format(prose(text)))
+        shown = re.sub("</?code>", "", re.search(f"<{cell}>(?:a\n)?(.*?)</{cell}>", html)[1])
+        for entity, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&amp;", "&")):
+            shown = shown.replace(entity, char)
+        assert shown == text
+
+
+LINKED = (
+    "http://x.y https://x.y/z?a=b ftp://x.y www.x.y (www.x.y) WWW.x.y a@b.c mailto:a@b.c @team @a/b #12 a/b#12 GH-12 "
+    "!12 $12 $x$ %2 ~bug &9 a1b2c3d 0123456789abcdef0123456789abcdef01234567 :smile: :+1: x|@team|#1 `@team` `` ``#1``"
+)
+
+
+def test_words_that_would_become_links_stand_as_code():
+    """Addresses, mentions, references and hashes, which are looked for once escapes are gone; other words stay text."""
+    tokens = RENDER.parseInline(prose(f"to {LINKED} or"))[0].children
+    assert {token.type for token in tokens} == {"text", "code_inline"}
+    text = "".join(token.content for token in tokens if token.type == "text")
+    assert text.split() == ["to", "x||", "``", "or"]
+    assert "".join(token.content for token in tokens) == f"to {LINKED} or"
+
+
+@pytest.mark.parametrize("text", ["pass^4", "Stability@3", "12:30:45", "0.5 – 1", "a, b; c: d!", "C# 100% x=1 R2-D2"])
+def test_words_that_link_nowhere_stay_text(text):
+    """Figures, names and times have no code spans among them."""
+    assert "`" not in prose(text)
 
 
 def test_samples_are_limited_worst_first(fake, markdown):

@@ -32,8 +32,8 @@ def test_figures_are_those_of_the_summary(fake):
 def test_nothing_graded_is_undefined_not_zero(fake):
     """Without a graded sample averages and rates have no value."""
     view = of(fake, [fake.ungraded_row(1, 0, "m", "skipped")])
-    assert (view.head.attempted, view.head.pass_rate) == ("not defined", "not defined")
-    assert (view.gates[0].outcome, view.gates[0].actual, view.gates[0].at) == ("no_data", "not defined", None)
+    assert (view.head.attempted, view.head.pass_rate) == ("n/a", "n/a")
+    assert (view.gates[0].outcome, view.gates[0].actual, view.gates[0].at) == ("no_data", "n/a", None)
 
 
 def test_a_histogram_of_an_aggregator_is_shown_once(fake):

@@ -140,7 +140,7 @@ def test_reasons_of_items_are_not_repeated():
     (found,) = view({"state": "graded", "grade": grade, "grades": {"g": grade}}).grades
     assert found.reasons == ("extra",)
     assert [(item.id, item.score, item.reasons, item.parts) for item in found.items] == [
-        ("1", "0.500", ("wrong /a",), "Args not defined")
+        ("1", "0.500", ("wrong /a",), "Args n/a")
     ]
 
 

@@ -32,9 +32,9 @@ def test_plain_figures_stand_together_in_order():
     ],
 )
 def test_undefined_is_said_with_its_reason(metrics):
-    """A null figure reads "not defined" with the reason given beside it, and never as zero."""
+    """A null figure reads "n/a" with the reason given beside it, and never as zero."""
     (item,) = only(metrics).items
-    assert (item.value, item.note, item.defined) == ("not defined", "no case", False)
+    assert (item.value, item.note, item.defined) == ("n/a", "no case", False)
 
 
 def test_reasons_reach_nested_figures():
@@ -56,6 +56,17 @@ def test_estimates_become_one_figure_with_error_bars(fields, spread, between):
     """A value with its standard error or interval is one figure."""
     item = figure("Mean", fields)
     assert (item.value, item.spread, item.interval) == ("0.596", spread, between)
+
+
+def test_what_stands_beside_a_figure_as_its_interval_belongs_to_it():
+    """A figure and its ``_interval`` are one, with the standard error; so is each figure of an object of figures."""
+    ends = {"low": 0.5, "high": 0.7, "confidence": 0.95, "method": "logit_t"}
+    (item,) = only({"mean": 0.596, "stderr": 0.03, "mean_interval": ends}).items
+    assert (item.value, "0.030" in item.spread, "0.500 – 0.700" in item.interval) == ("0.596", True, True)
+    series = only({"pass^k": {"1": 0.5, "2": 0.25}, "pass^k_interval": {"1": ends, "2": {"reason": "one task"}}})
+    assert "0.500 – 0.700" in str(series)
+    assert "reason" not in str(series)
+    assert len(blocks_of({"span_interval": {"a": 1}})) == 1
 
 
 def test_an_undefined_interval_is_no_interval():
@@ -84,8 +95,8 @@ def test_named_bins_are_read_too():
     """Bins that only have a name are labelled and shaded by the numbers in it."""
     block = only({"histogram": [{"bin": "[0.2-0.4)", "count": 0}, {"bin": "[1.0]", "count": 0}]})
     assert [(bar.label, bar.share, bar.height, bar.shade) for bar in block.bars] == [
-        ("[0.2,\u00a00.4)", "not defined", 0.0, "q2"),
-        ("1", "not defined", 0.0, "q10"),
+        ("[0.2,\u00a00.4)", "n/a", 0.0, "q2"),
+        ("1", "n/a", 0.0, "q10"),
     ]
 
 
@@ -129,7 +140,7 @@ def test_series_carry_error_bars_and_gaps():
     block = only({"by_k": {"k=1": {"value": 0.4, "ci95": [0.3, 0.5]}, "k=2": {"value": None, "reason": "one trial"}}})
     first, second = block.points
     assert (first.interval, first.low, first.high) == ("0.300 – 0.500", 40.0, 0.0)
-    assert (second.value, second.y) == ("not defined", None)
+    assert (second.value, second.y) == ("n/a", None)
 
 
 def test_counts_over_a_number_depend_on_what_they_share_out():
@@ -153,7 +164,7 @@ def test_figures_per_class_become_one_table():
     """Objects of figures with common keys share a table; a missing cell is empty, a null one undefined."""
     block = only({"per_class": {"a": {"f1": 0.95, "support": 3}, "b": {"f1": None, "support": 0, "extra": 1}}})
     assert block.columns == ("Extra", "F1", "Support")
-    assert [[cell.text for cell in cells] for _, cells in block.rows] == [["", "0.950", "3"], ["1", "not defined", "0"]]
+    assert [[cell.text for cell in cells] for _, cells in block.rows] == [["", "0.950", "3"], ["1", "n/a", "0"]]
     assert block.wordy == (False, False, False)
 
 
@@ -196,7 +207,7 @@ def test_errors_kept_apart_join_their_values():
     block = only({"a": 0.5, "b": None, "c": 2, "stderr": {"a": 0.125, "b": None}, "b_reason": "no case"})
     assert [(item.label, item.value, item.spread, item.note) for item in block.items] == [
         ("A", "0.500", "± 0.125", ""),
-        ("B", "not defined", "", "no case"),
+        ("B", "n/a", "", "no case"),
         ("C", "2", "", ""),
     ]
     kept = blocks_of({"a": 0.5, "stderr": {"z": 1.0}})
@@ -216,6 +227,4 @@ def test_figures_per_label_become_rows():
     figures, table = blocks_of(metrics)
     assert [item.label for item in figures.items] == ["Entropy", "Only yes"]
     assert (table.title, table.columns) == ("By label", ("yes", "no"))
-    assert [(name, [cell.text for cell in cells]) for name, cells in table.rows] == [
-        ("Entropy", ["0.250", "not defined"])
-    ]
+    assert [(name, [cell.text for cell in cells]) for name, cells in table.rows] == [("Entropy", ["0.250", "n/a"])]

@@ -31,7 +31,7 @@ def test_cut_says_how_much_is_left_out():
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (None, "not defined"),
+        (None, "n/a"),
         (True, "yes"),
         (0, "0"),
         (1234567, "1,234,567"),
@@ -55,7 +55,7 @@ def test_numbers_have_one_format(value, shown):
 def test_percent_over_nothing_is_undefined():
     """A share of nothing has no value."""
     assert percent(1, 8) == "12.5%"
-    assert percent(0, 0) == "not defined"
+    assert percent(0, 0) == "n/a"
 
 
 def test_brief_is_one_line_within_its_limit():

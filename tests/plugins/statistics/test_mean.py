@@ -9,9 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from gradestack import Fault, Grade, Key, failed, skipped, testing
+from gradestack import Fault, Grade, Key, failed, skipped, t_quantile, testing
 from gradestack_plugins.statistics.mean import Mean
-from gradestack_plugins.statistics.student import t_quantile
 
 
 def finished(*pairs, **options):
@@ -21,6 +20,10 @@ def finished(*pairs, **options):
         name, model = key if isinstance(key, tuple) else (key, None)
         state = mean.add(state, Key(id=name, model=model, ordinal=ordinal), grade)
     return mean.finish(state)
+
+
+def ends(found):
+    return [found["mean_interval"]["low"], found["mean_interval"]["high"]]
 
 
 def scores(*values):
@@ -49,20 +52,22 @@ def scores(*values):
 )
 def test_quantiles_are_those_of_the_tables(confidence, df, expected):
     """Two-sided, to ten digits."""
-    assert t_quantile(confidence, df) == pytest.approx(expected, rel=1e-10)
+    assert t_quantile((1 + confidence) / 2, df) == pytest.approx(expected, rel=1e-10)
 
 
 def test_many_degrees_are_the_normal_distribution():
-    """1.96 at 95 %, and no jump of more than a thousandth where the formula changes."""
-    assert t_quantile(0.95, 5000) == pytest.approx(1.95996398454, rel=1e-10)
-    assert t_quantile(0.95, 1999) == pytest.approx(t_quantile(0.95, 2000), rel=1e-3)
-    assert t_quantile(0.95, 1999) > t_quantile(0.95, 2000)
+    """1.96 at 95 %, and no jump where the formula changes."""
+    assert t_quantile(0.975, 10**9) == pytest.approx(1.95996398454, rel=1e-8)
+    assert t_quantile(0.975, 5000) == pytest.approx(1.9604385517, rel=1e-10)
+    steps = [t_quantile(0.975, df) - t_quantile(0.975, df + 1) for df in (998, 999, 1000)]
+    assert steps == pytest.approx([steps[0]] * 3, rel=1e-2)
+    assert t_quantile(0.025, 7) == -t_quantile(0.975, 7)
 
 
 @pytest.mark.parametrize("df", [1, 2, 3, 8, 33])
 def test_quantiles_grow_with_confidence_and_shrink_with_degrees(df):
     """Monotone in both."""
-    found = [t_quantile(confidence, df) for confidence in (0.1, 0.5, 0.9, 0.95, 0.99, 0.9999)]
+    found = [t_quantile((1 + confidence) / 2, df) for confidence in (0.1, 0.5, 0.9, 0.95, 0.99, 0.9999)]
     assert found == sorted(found)
     assert len(set(found)) == len(found)
     assert t_quantile(0.95, df + 1) < t_quantile(0.95, df)
@@ -76,8 +81,8 @@ def test_one_run_per_task_is_the_usual_standard_error():
     found = finished(*scores(0.0, 1.0, 1.0, 0.0))
     assert found["mean"] == 0.5
     assert found["stderr"] == pytest.approx(math.sqrt(1 / 12), rel=1e-15)
-    half = 3.18244630528 * math.sqrt(1 / 12)
-    assert found["ci95"] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-10)
+    half = 3.18244630528 * math.sqrt(1 / 12) / 0.25
+    assert ends(found) == pytest.approx([1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10)
     assert (found["n"], found["total"], found["clusters"]) == (4, 4, 4)
     values = [0.1, 0.7, 0.35, 0.9, 0.2]
     assert finished(*scores(*values))["stderr"] == pytest.approx(statistics.stdev(values) / math.sqrt(5), rel=1e-14)
@@ -87,24 +92,28 @@ def test_runs_of_a_task_depend_on_each_other():
     """Tasks (1, 1), (0, 0): mean 0.5, sums of deviations 1 and -1, error sqrt(2/1 x 2)/4 = 0.5, t(1) = 12.7062."""
     found = finished(("a", Grade(score=1.0)), ("b", Grade(score=0.0)), ("a", Grade(score=1.0)), ("b", Grade(score=0.0)))
     assert (found["mean"], found["stderr"], found["clusters"], found["n"]) == (0.5, 0.5, 2, 4)
-    assert found["ci95"] == pytest.approx([0.5 - 0.5 * 12.7062047364, 0.5 + 0.5 * 12.7062047364], rel=1e-10)
+    half = 12.7062047364 * 0.5 / 0.25
+    assert ends(found) == pytest.approx([1 / (1 + math.exp(half)), 1 / (1 + math.exp(-half))], rel=1e-10)
+    assert (found["mean_interval"]["n"], found["mean_interval"]["clusters"]) == (4, 2)
 
 
 def test_unequal_clusters_by_independent_code():
-    """The sandwich formula, written out in floats, with models as clusters of their own."""
+    """The sandwich formula, written out in floats; a task is one cluster over all models, and one in each."""
     rng = random.Random(4)  # noqa: S311 - test data
     pairs = [((f"t{rng.randrange(6)}", rng.choice([None, "m"])), Grade(score=rng.random())) for _ in range(50)]
     found = finished(*pairs)
-    groups = defaultdict(list)
-    for key, grade in pairs:
-        groups[key].append(grade.score)
-    everything = [score for group in groups.values() for score in group]
-    mean = sum(everything) / 50
-    squares = sum(sum(score - mean for score in group) ** 2 for group in groups.values())
-    count = len(groups)
-    assert found["clusters"] == count
-    assert found["mean"] == pytest.approx(mean, rel=1e-14)
-    assert found["stderr"] == pytest.approx(math.sqrt(count / (count - 1) * squares) / 50, rel=1e-12)
+    for model, figures in [(None, found), *found["models"].items()]:
+        groups = defaultdict(list)
+        for (task, name), grade in pairs:
+            if model is None or (name or "") == model:
+                groups[task].append(grade.score)
+        scored = [score for group in groups.values() for score in group]
+        mean = sum(scored) / len(scored)
+        squares = sum(sum(score - mean for score in group) ** 2 for group in groups.values())
+        count = len(groups)
+        assert (figures["clusters"], figures["n"]) == (count, len(scored))
+        assert figures["mean"] == pytest.approx(mean, rel=1e-14)
+        assert figures["stderr"] == pytest.approx(math.sqrt(count / (count - 1) * squares) / len(scored), rel=1e-12)
 
 
 def test_only_graded_samples_have_a_score():
@@ -126,31 +135,53 @@ def test_only_graded_samples_have_a_score():
 def test_fewer_than_two_tasks_have_no_error_bar(pairs, mean):
     """Undefined is null, not zero."""
     found = finished(*pairs)
-    assert (found["mean"], found["stderr"], found["ci95"]) == (mean, None, None)
+    assert (found["mean"], found["stderr"]) == (mean, None)
+    assert found["mean_interval"] == {"reason": "undefined" if mean is None else "one task"}
 
 
 def test_equal_scores_have_no_spread():
-    """Exactly none, whatever the number's binary form."""
+    """Exactly none, whatever the number's binary form; the interval is Wilson's, with as many draws as tasks."""
     found = finished(*scores(0.1, 0.1, 0.1))
-    assert (found["mean"], found["stderr"], found["ci95"]) == (0.1, 0.0, [0.1, 0.1])
+    assert (found["mean"], found["stderr"]) == (0.1, 0.0)
+    assert found["mean_interval"]["method"] == "wilson"
 
 
 def test_the_confidence_can_be_chosen():
-    """Another one is called ci, so that nobody takes it for 95 %."""
+    """It stands beside the interval, which grows with it."""
     found = finished(*scores(0.0, 1.0), confidence=0.5)
-    assert found["ci"] == pytest.approx([0.0, 1.0], abs=1e-12)
-    assert "ci95" not in found
+    assert found["mean_interval"]["confidence"] == 0.5
+    assert ends(finished(*scores(0.0, 1.0)))[1] > ends(found)[1]
     for wrong in (0.0, 1.0, 95.0, -1.0):
         with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
             Mean(confidence=wrong)
 
 
+def test_upstream_has_the_interval_of_before():
+    """Mean -+ t(C - 1) times the standard error, as ci95; any other confidence is called ci."""
+    found = finished(*scores(0.0, 1.0, 1.0, 0.0), profile="upstream")
+    half = 3.18244630528 * math.sqrt(1 / 12)
+    assert found["ci95"] == pytest.approx([0.5 - half, 0.5 + half], rel=1e-10)
+    assert "mean_interval" not in found
+    other = finished(*scores(0.0, 1.0), confidence=0.5, profile="upstream")
+    assert other["ci"] == pytest.approx([0.0, 1.0], abs=1e-12)
+    assert finished(profile="upstream")["ci95"] is None
+
+
+def test_a_score_beyond_the_unit_interval_is_no_share():
+    """Its interval is the plain one, and says so."""
+    found = finished(*scores(0.0, 1.0, 1.5))
+    assert found["mean_interval"]["method"] == "t"
+    half = 4.30265272991 * found["stderr"]
+    assert ends(found) == pytest.approx([found["mean"] - half, found["mean"] + half])
+
+
 def test_names_that_look_like_others_stay_apart():
-    """A model and an id are told apart whatever characters they hold."""
+    """Models are told apart, and tasks; the same task of two models is one over all."""
     found = finished(
         (("c", "a\tb"), Grade(score=1.0)), (("b\tc", "a"), Grade(score=0.0)), (("c", None), Grade(score=0.0))
     )
-    assert found["clusters"] == 3
+    assert found["clusters"] == 2
+    assert {model: each["clusters"] for model, each in found["models"].items()} == {"a\tb": 1, "a": 1, "": 1}
 
 
 def test_the_laws_of_merging():

@@ -25,7 +25,7 @@ def graded(score, reward=None, similarities=(), counts=None):
 
 
 def test_binary(tau):
-    """Successes are scores above the threshold; failed, missing and skipped grades count in the totals only."""
+    """Successes are scores above the threshold; failed and missing grades count over the total, skipped ones do not."""
     out = tau.fold(Binary(), [graded(1.0), graded(0.9), graded(0.91), graded(0.0), FAILED, MISSING, SKIPPED])
     assert out == {
         "threshold": 0.9,
@@ -33,9 +33,9 @@ def test_binary(tau):
         "n": 4,
         "total": 7,
         "success_rate": 0.5,
-        "success_rate_over_total": 2 / 7,
+        "success_rate_over_total": 2 / 6,
         "average": float((1 + Fraction(0.9) + Fraction(0.91)) / 4),
-        "average_over_total": float((1 + Fraction(0.9) + Fraction(0.91)) / 7),
+        "average_over_total": float((1 + Fraction(0.9) + Fraction(0.91)) / 6),
     }
 
 
@@ -47,12 +47,12 @@ def test_binary_threshold(tau):
 
 
 def test_binary_of_nothing(tau):
-    """Without graded samples the rates are undefined, with the reason; over the total they are 0 when any failed."""
+    """Without graded samples the rates are undefined, with the reason; over the total as well."""
     out = tau.fold(Binary(), [])
     assert (out["success_rate"], out["average"], out["average_over_total"]) == (None, None, None)
     assert out["success_rate_reason"] == "no sample was graded"
-    assert out["average_over_total_reason"] == "there are no samples"
-    assert tau.fold(Binary(), [FAILED])["average_over_total"] == 0.0
+    assert out["average_over_total_reason"] == "no sample was graded"
+    assert tau.fold(Binary(), [FAILED])["average_over_total"] is None
 
 
 def test_partial_statistics_figures(tau):
@@ -62,7 +62,7 @@ def test_partial_statistics_figures(tau):
     out = tau.fold(PartialStatistics(), grades)
     assert (out["n"], out["total"], out["failed"]) == (3, 5, 1)
     assert (out["average"], out["min"], out["max"]) == (float(Fraction(7, 12)), 0.25, 1.0)
-    assert out["average_over_total"] == 1.75 / 5
+    assert out["average_over_total"] == 1.75 / 4
     assert out["binary"] == {"threshold": 0.9, "n": 2, "successes": 1, "success_rate": 0.5, "average": 0.5}
     assert (out["expected_calls"], out["called"], out["made_calls"]) == (4, 2, 10)
     assert (out["tool_selection_accuracy"], out["argument_precision"]) == (0.5, 0.75)

@@ -117,6 +117,18 @@ def test_records_that_cannot_be_scored_are_kept_and_told(tau, tmp_path, capsys):
     assert [record.get("partial_score", "absent") for record in written] == [None, "absent", 1.0]
 
 
+def test_names_from_data_stay_on_their_lines(tau, tmp_path, capsys):
+    """Neither the name of a file nor a task's id makes a line of its own or gives a log a command."""
+    forged = "x\n::error::y\x1b[31m"
+    path = tmp_path / f"{forged}.json"
+    path.write_text(json.dumps([tau.record([], [], reward=1.0, task_id=forged)]))
+    for target in (tmp_path / f"{forged}.out", tmp_path / "no" / f"{forged}.out"):
+        main([str(path), "-o", str(target)])
+    said = capsys.readouterr().out
+    assert "x\\n::error::y\\x1b[31m.json" in said
+    assert not [line for line in said.split("\n") if line.startswith("::") or not line.isprintable()]
+
+
 def test_runs_as_a_module(results):
     """The module runs as a program; a wrong command line exits 2."""
     command = [sys.executable, "-m", "gradestack_plugins.tau_bench"]

@@ -1,0 +1,1 @@
+"""Whether one run is better than another: paired by task."""

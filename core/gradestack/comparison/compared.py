@@ -1,0 +1,276 @@
+"""Runs compared: differences per metric, flips, a leaderboard, and a sentence that says what they come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import attrs
+
+from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
+from gradestack.comparison.sides import Failed, Side, differing, task_means
+from gradestack.errors import DataError
+from gradestack.model import JSON
+
+_LISTED = 100
+"""Tasks of a list in comparison.json."""
+_SIGNIFICANT = 0.05
+
+
+@attrs.frozen(kw_only=True)
+class Comparison:
+    """Two or more runs, compared task by task.
+
+    Attributes:
+        sides: What was compared; the first is the baseline.
+        data: Content of comparison.json.
+    """
+
+    sides: tuple[Side, ...]
+    data: Mapping[str, JSON]
+
+    @property
+    def sentence(self) -> str:
+        """What it comes to, on the headline metric."""
+        return str(self.data["sentence"])
+
+
+@attrs.frozen(kw_only=True)
+class Rules:
+    """How runs are compared."""
+
+    headline: str | None = None
+    """Metric of the sentence; default: the first that all have."""
+    failed: Failed = "zero"
+    """What failed and missing trials count as: a score of 0, or not at all."""
+    confidence: float = 0.95
+    force: bool = False
+    """Compare what differs in graders or expectations all the same."""
+    by: str | None = None
+    """Facet to compare within its values."""
+
+
+def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
+    """Return the comparison of sides, the first being the baseline.
+
+    Args:
+        sides: What is compared.
+        rules: How.
+        pairs: The only ones to compare; default: each with every other, and a leaderboard where there are three.
+
+    Raises:
+        DataError: Graders, their versions or options, or what is expected of a matched task differ; or they have
+            nothing in common.
+    """
+    chosen = list(combinations(sides, 2)) if pairs is None else pairs
+    problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
+    if problems and not rules.force:
+        msg = "the runs cannot be compared"
+        raise DataError(msg, *problems, "--force compares them all the same, and says so in its first line")
+    shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
+    if not shared:
+        msg = "the runs cannot be compared: they have no grader in common"
+        raise DataError(msg)
+    headline = rules.headline if rules.headline in shared else shared[0]
+    found = [_pair(a, b, shared, rules) for a, b in chosen]
+    data: dict[str, Any] = {
+        "baseline": sides[0].name,
+        "runs": [_described(side) for side in sides],
+        "incomparable": problems,
+        "headline": headline,
+        "failed": rules.failed,
+        "metrics": found[0]["metrics"],
+        "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
+        "flips": _flips(sides[0], sides[1], headline, found[0]["metrics"][headline]),
+    }
+    if rules.by is not None:
+        data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
+    if len(sides) > 2:
+        data["pairs"] = found
+    if len(sides) > 2 and pairs is None:
+        data["groups"] = leaderboard(sides, found, headline, rules.failed)
+    data["sentence"] = sentence(sides[0], sides[1], headline, found[0]["metrics"][headline], rules.confidence)
+    return Comparison(sides=tuple(sides), data=data)
+
+
+def _described(side: Side) -> dict[str, JSON]:
+    return {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
+
+
+def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
+    metrics = {key: _metric(a, b, key, rules) for key in shared}
+    for key, p in zip(metrics, holm(list(map(_p_of, metrics.values()))), strict=True):
+        metrics[key]["p_holm"] = p
+    return {"a": a.name, "b": b.name, "metrics": metrics}
+
+
+def _p_of(metric: Mapping[str, Any]) -> float | None:
+    """Return the p of the t test; of the exact one where every task differs by the same, which has no t."""
+    found: float | None = metric["p_exact"] if metric["p"] is None else metric["p"]
+    return found
+
+
+def _differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
+    """Return B minus A of every matched task, and the tasks only one side has a score of."""
+    left, right = task_means(a.tasks, key, failed), task_means(b.tasks, key, failed)
+    common = {task: right[task] - left[task] for task in left if task in right}
+    return common, [task for task in left if task not in right], [task for task in right if task not in left]
+
+
+def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
+    found, only_a, only_b = _differences(a, b, key, rules.failed)
+    left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
+    bounded = all(0 <= each <= 1 for means in (left, right) for each in means.values())
+    values = list(found.values())
+    asked = difference(values, confidence=rules.confidence, bounded=bounded)
+    usual = asked if rules.confidence == 0.95 else difference(values, bounded=bounded)
+    spread = None if asked.stderr is None else asked.stderr * math.sqrt(asked.tasks)
+    return {
+        "a": math.fsum(left[task] for task in found) / len(found) if found else None,
+        "b": math.fsum(right[task] for task in found) / len(found) if found else None,
+        "difference": asked.difference,
+        "stderr": asked.stderr,
+        "ci95": _ends(usual),
+        "interval": {"confidence": rules.confidence, "ends": _ends(asked), "reason": asked.reason or None},
+        "p": asked.p,
+        "p_exact": asked.p_exact,
+        "p_holm": None,
+        "better": asked.better,
+        "worse": asked.worse,
+        "same": asked.same,
+        "mde80": None if not spread else detectable(spread, asked.tasks),
+        "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
+        "tasks": asked.tasks,
+        "only_a": only_a[:_LISTED],
+        "only_b": only_b[:_LISTED],
+        "only_a_count": len(only_a),
+        "only_b_count": len(only_b),
+    }
+
+
+def _ends(of: Difference) -> list[float] | None:
+    return None if of.low is None or of.high is None else [of.low, of.high]
+
+
+def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return which trials passed on one side only, and per task how many passed."""
+    fixed = broken = single = 0
+    tasks = []
+    for name, left in a.tasks.items():
+        right = b.tasks.get(name)
+        if right is None:
+            continue
+        before = {trial.run: trial.grades[key].passed for trial in left.trials if key in trial.grades}
+        after = {trial.run: trial.grades[key].passed for trial in right.trials if key in trial.grades}
+        single += len(before) == len(after) == 1
+        both = [run for run in before if run in after]
+        fixed += sum(after[run] and not before[run] for run in both)
+        broken += sum(before[run] and not after[run] for run in both)
+        counts = [sum(before.values()), len(before), sum(after.values()), len(after)]
+        if counts[:2] != counts[2:] and counts[1] and counts[3]:
+            change = counts[2] / counts[3] - counts[0] / counts[1]
+            tasks.append((change, name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
+    tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
+    one_run = single == metric["tasks"]
+    return {
+        "fixed": fixed,
+        "broken": broken,
+        "mcnemar_p": mcnemar(fixed, broken) if one_run else None,
+        "tasks": [{"task": name, "a": left, "b": right} for _, name, left, right in tasks[:_LISTED]],
+        "count": len(tasks),
+    }
+
+
+def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
+    """Return the difference within every value of a facet, the worst first."""
+    found, _, _ = _differences(a, b, key, rules.failed)
+    groups: dict[str, list[float]] = {}
+    for task, value in found.items():
+        groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)
+    listed = []
+    for name, values in groups.items():
+        each = difference(values, confidence=rules.confidence)
+        listed.append((each.difference or 0.0, name, each))
+    return [
+        {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
+        for _, name, each in sorted(listed, key=lambda item: item[:2])
+    ]
+
+
+def leaderboard(
+    sides: Sequence[Side], pairs: Sequence[Mapping[str, Any]], key: str, failed: Failed
+) -> list[dict[str, JSON]]:
+    """Return the sides by their mean over common tasks, each with the ranks it may have and its groups.
+
+    The ranks of a side: from 1 + the number that are significantly better to M - the number significantly worse, by
+    Holm over all pairs. A group is a run of neighbours no two of which differ; its letter.
+    """
+    means = {side.name: task_means(side.tasks, key, failed) for side in sides}
+    common = set.intersection(*(set(each) for each in means.values()))
+    score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in means.items() if common}
+    adjusted = holm([_p_of(pair["metrics"][key]) for pair in pairs])
+    ahead: set[tuple[str, str]] = set()
+    for pair, p in zip(pairs, adjusted, strict=True):
+        gap = pair["metrics"][key]["difference"]
+        if p is not None and p < _SIGNIFICANT and gap:
+            ahead.add((pair["b"], pair["a"]) if gap > 0 else (pair["a"], pair["b"]))
+    order = sorted(score, key=lambda name: -score[name])
+    letters = _letters(order, ahead)
+    return [
+        {
+            "name": name,
+            "mean": score[name],
+            "ranks": [
+                1 + sum((other, name) in ahead for other in order),
+                len(order) - sum((name, other) in ahead for other in order),
+            ],
+            "groups": letters[name],
+        }
+        for name in order
+    ]
+
+
+def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str]:
+    """Return the letters of maximal runs of neighbours that do not differ."""
+    spans: list[tuple[int, int]] = []
+    for first in range(len(order)):
+        last = first
+        while last + 1 < len(order) and not any((order[at], order[last + 1]) in ahead for at in range(first, last + 1)):
+            last += 1
+        if not spans or last > spans[-1][1]:
+            spans.append((first, last))
+    return {
+        name: "".join(_letter(number) for number, (first, last) in enumerate(spans) if first <= at <= last)
+        for at, name in enumerate(order)
+    }
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"({number + 1})"
+
+
+def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: float) -> str:
+    """Return what a difference comes to, in words; never that two runs are equal."""
+    gap, ends = metric["difference"], metric["interval"]["ends"]
+    tasks = f"{metric['tasks']} tasks x {min(a.trials, b.trials)}"
+    if gap is None:
+        return f"{b.name} cannot be compared with {a.name} on {key}: {metric['interval']['reason']}"
+    word, certain = "better" if gap > 0 else "worse", metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT
+    if ends is None and certain:
+        why = f"{metric['interval']['reason']}: exact p {metric['p_holm']:.2g}"
+        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks})"
+    if ends is None:
+        return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {metric['interval']['reason']}"
+    share = f"{100 * confidence:.6g} % interval"
+    if certain:
+        low, high = ends if gap > 0 else (-ends[1], -ends[0])
+        text = f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({share} {low:.3f} to {high:.3f}, {tasks})"
+    else:
+        can = "" if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
+        text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
+    exact = metric["p_exact"]
+    if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
+        text += f"; borderline: the exact test disagrees (p {exact:.3f})"
+    return text

@@ -1,0 +1,213 @@
+"""Differences between two runs of the same tasks: paired t, exact sign flips, and what could have been seen.
+
+With d_t the mean of B minus the mean of A of task t, over T tasks: D = mean of d_t, stderr = sd(d) / sqrt(T), the
+interval D -+ t(T - 1) stderr. Tasks are the unit, however many runs each has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import attrs
+
+from gradestack.intervals import t_quantile
+
+_REACHED = 1e-9
+"""A sum this close to the observed one counts as reaching it."""
+_MOST_SIGNS = 20
+"""Differences whose signs are all tried."""
+_POINTS = 4000
+"""Steps of the integral over the spread's distribution; even."""
+_MOST_TASKS = 10_000_000
+
+
+@attrs.frozen
+class Difference:
+    """How B differs from A on one metric; None where something is undefined."""
+
+    tasks: int
+    difference: float | None
+    stderr: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    """Two-sided, of the paired t test."""
+    p_exact: float | None
+    """Share of sign patterns whose sum is as far from 0 as the observed one; up to 20 differences that are not 0."""
+    better: int
+    worse: int
+    same: int
+    reason: str = ""
+    """Why figures are None."""
+
+
+def difference(values: Sequence[float], *, confidence: float = 0.95, bounded: bool = True) -> Difference:
+    """Return how far task differences are from 0.
+
+    Args:
+        values: d_t of every matched task.
+        confidence: Of the interval.
+        bounded: Whether scores lie in [0, 1], so that the interval is cut to [-1, 1].
+    """
+    count = len(values)
+    better, worse = sum(each > 0 for each in values), sum(each < 0 for each in values)
+    mean = math.fsum(values) / count if count else None
+    if mean is None or count < 2:
+        reason = "one task" if count else "no task in common"
+        return Difference(count, mean, None, None, None, None, None, better, worse, count - better - worse, reason)
+    exact, q = sign_flips(values), t_quantile((1 + confidence) / 2, count - 1)
+    tallies = (better, worse, count - better - worse)
+    if not better and not worse:
+        half = q * q / (count + q * q)
+        return Difference(count, 0.0, 0.0, -half, half, 1.0, 1.0, *tallies)
+    if all(math.isclose(each, values[0], rel_tol=1e-12) for each in values):
+        reason = "every task differs by the same"
+        return Difference(count, mean, 0.0, None, None, None, exact, *tallies, reason)
+    stderr = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (count - 1) / count)
+    low, high = mean - q * stderr, mean + q * stderr
+    if bounded:
+        low, high = max(-1.0, low), min(1.0, high)
+    return Difference(count, mean, stderr, low, high, t_test(mean / stderr, count - 1), exact, *tallies)
+
+
+def t_test(t: float, df: int) -> float:
+    """Return P(|T| >= |t|) for Student's t with ``df`` degrees of freedom; never 0."""
+    whole = df + t * t
+    return max(_incomplete_beta(df / 2, 0.5, df / whole, t * t / whole), math.ulp(0.0))
+
+
+def sign_flips(values: Sequence[float]) -> float | None:
+    """Return the share of sign patterns of the values that are not 0 whose sum is as far from 0; None for many."""
+    sizes = [abs(each) for each in values if each]
+    if len(sizes) > _MOST_SIGNS:
+        return None
+    observed = abs(math.fsum(values)) - _REACHED
+    sums = [0.0]
+    for size in sizes:
+        sums = [each + size for each in sums] + [each - size for each in sums]
+    return sum(abs(each) >= observed for each in sums) / len(sums)
+
+
+def mcnemar(fixed: int, broken: int) -> float | None:
+    """Return the two-sided exact p of McNemar's test, for one run a task; None where nothing flipped."""
+    flips = fixed + broken
+    if not flips:
+        return None
+    tail: float = sum(math.comb(flips, k) for k in range(min(fixed, broken) + 1)) / 2**flips
+    return min(1.0, 2 * tail)
+
+
+def holm(ps: Sequence[float | None]) -> list[float | None]:
+    """Return p-values adjusted for being several (Holm's step-down); None stays and does not count."""
+    order = sorted((p, at) for at, p in enumerate(ps) if p is not None)
+    found: list[float | None] = [None] * len(ps)
+    highest = 0.0
+    for rank, (p, at) in enumerate(order):
+        highest = max(highest, min(1.0, (len(order) - rank) * p))
+        found[at] = highest
+    return found
+
+
+def power(effect: float, tasks: int, level: float = 0.05) -> float:
+    """Return the power of the two-sided paired t test.
+
+    Args:
+        effect: True difference over the standard deviation of task differences.
+        tasks: Number of tasks, at least 2.
+        level: Of the test.
+    """
+    df = tasks - 1
+    critical, shift = t_quantile(1 - level / 2, df), effect * math.sqrt(tasks)
+    total = 0.0
+    low, high = _spread_range(df)
+    step = (high - low) / _POINTS
+    for at in range(_POINTS + 1):
+        spread = low + at * step
+        beyond = _normal(shift - critical * spread) + _normal(-shift - critical * spread)
+        weight = 1 if at in (0, _POINTS) else 4 if at % 2 else 2
+        total += weight * beyond * _spread_density(spread, df)
+    return total * step / 3
+
+
+def detectable(spread: float, tasks: int, wanted: float = 0.8) -> float | None:
+    """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``.
+
+    Args:
+        spread: Standard deviation of the task differences.
+        tasks: Number of tasks.
+        wanted: The power.
+
+    Returns:
+        None for fewer than two tasks.
+    """
+    if tasks < 2:
+        return None
+    low, high = 0.0, 1.0
+    while power(high, tasks) < wanted:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if power(middle, tasks) < wanted else (low, middle)
+    return (low + high) / 2 * spread
+
+
+def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | None:
+    """Return the number of tasks with which a difference is found with power ``wanted``; None for none or very many."""
+    if not spread or not effect:
+        return None
+    low, high = 1, 2
+    while power(abs(effect) / spread, high) < wanted:
+        low, high = high, 2 * high
+        if high > _MOST_TASKS:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if power(abs(effect) / spread, middle) < wanted else (low, middle)
+    return high
+
+
+def _normal(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def _spread_range(df: int) -> tuple[float, float]:
+    """Return where the sample's standard deviation over the true one lies, but for 1e-15 of all cases."""
+    width = 9 / math.sqrt(df)
+    return max(0.0, 1 - width), 1 + width
+
+
+def _spread_density(s: float, df: int) -> float:
+    if s == 0:
+        return math.sqrt(2 / math.pi) if df == 1 else 0.0
+    half = df / 2
+    log = math.log(2) + half * math.log(half) - math.lgamma(half) + (df - 1) * math.log(s) - half * s * s
+    return math.exp(log)
+
+
+def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+    """Return the regularised incomplete beta function at x = 1 - rest, by its continued fraction (modified Lentz)."""
+    if not x or not rest:
+        return x
+    if x > (a + 1) / (a + b + 2):
+        return 1 - _incomplete_beta(b, a, rest, x)
+    log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
+    front = math.exp(log)
+    tiny = 1e-300
+    c, d = 1.0, 1 - (a + b) * x / (a + 1)
+    d = 1 / (d if abs(d) > tiny else tiny)
+    total = d
+    for m in range(1, 10_000):
+        for factor in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 + factor * d
+            d = 1 / (d if abs(d) > tiny else tiny)
+            c = 1 + factor / c
+            c = c if abs(c) > tiny else tiny
+            change = c * d
+            total *= change
+        if abs(change - 1) < 1e-15:
+            break
+    return front * total / a

@@ -1,0 +1,178 @@
+"""One side of a comparison: the trials of one model's tasks in a finished run, read from its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, Literal
+
+import attrs
+
+from gradestack.errors import ConfigError, DataError
+from gradestack.jsonio.values import dumps
+from gradestack.model import JSON, Outcome
+from gradestack.report import Report
+
+Match = Literal["id", "input", "ordinal"]
+Failed = Literal["zero", "skip"]
+_APART = "::"
+
+
+@attrs.frozen
+class Graded:
+    """What one grader says of one trial."""
+
+    state: str
+    score: float | None
+    passed: bool
+
+
+@attrs.frozen
+class Trial:
+    """One recorded run of a task."""
+
+    run: int | str | None
+    grades: Mapping[str, Graded]
+
+
+@attrs.define
+class Task:
+    """One task's trials."""
+
+    trials: list[Trial] = attrs.field(factory=list)
+    expected: str = ""
+    """Digest of what its grades were computed from."""
+    facets: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Side:
+    """One model's tasks in one run."""
+
+    name: str
+    model: str
+    report: Report
+    tasks: Mapping[str, Task]
+
+    @property
+    def graders(self) -> dict[str, JSON]:
+        """Grader key -> what must be the same on both sides: name, version, options, with the profile in them."""
+        return {
+            each["key"]: {name: each[name] for name in ("name", "version", "options")}
+            for each in self.report.header.get("components", ())
+            if each["kind"] == "grader"
+        }
+
+    @property
+    def trials(self) -> int:
+        """The most trials of a task."""
+        return max((len(task.trials) for task in self.tasks.values()), default=0)
+
+
+def split_name(given: str) -> tuple[str, str | None]:
+    """Return the run and the model of ``RUN::MODEL``; None for all its models."""
+    run, apart, model = given.rpartition(_APART)
+    return (run, model) if apart else (given, None)
+
+
+def sides_of(report: Report, name: str, model: str | None = None, match: Match = "id") -> list[Side]:
+    """Return a run's models as sides, in input order.
+
+    Args:
+        report: The finished run.
+        name: What it is called; with its model where it has several.
+        model: The only model wanted.
+        match: What makes two samples the same task: their id (or cluster), their input, their place in the file.
+
+    Raises:
+        ConfigError: It has no such model.
+        DataError: It keeps no rows, or nothing to match by.
+    """
+    if report.header.get("rows") is False:
+        msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
+        raise DataError(msg)
+    models: dict[str, dict[str, Task]] = {}
+    for row in report.rows():
+        tasks = models.setdefault(row.get("model_name") or "", {})
+        _take(tasks.setdefault(_task_of(row, match, name), Task()), row)
+    if model is not None and model not in models:
+        known = ", ".join(each or "(unnamed)" for each in models)
+        msg = f"{name}: it has no model {model!r}; there are: {known}"
+        raise ConfigError(msg)
+    if model is not None:
+        return [Side(f"{name}{_APART}{model}", model, report, models[model])]
+    if len(models) == 1:
+        only, tasks = next(iter(models.items()))
+        return [Side(name, only, report, tasks)]
+    return [Side(f"{name}{_APART}{each}", each, report, tasks) for each, tasks in models.items()]
+
+
+def _take(task: Task, row: Mapping[str, Any]) -> None:
+    expected = {key: value for key, value in row["expected"].items() if value is not None}
+    digest = blake2b(dumps(expected).encode(), digest_size=8).hexdigest()
+    task.expected = digest if task.expected in ("", digest) else "several"
+    task.facets = task.facets or row.get("facets") or {}
+    grades = {}
+    for key, grade in row["grades"].items():
+        graded = grade["state"] == Outcome.GRADED
+        score = grade["score"] if graded else None
+        passed = grade.get("passed")
+        grades[key] = Graded(
+            grade["state"], score, bool(score is not None and score >= 1) if passed is None else passed
+        )
+    task.trials.append(Trial(row.get("run"), grades))
+
+
+def _task_of(row: Mapping[str, Any], match: Match, name: str) -> str:
+    sample = row["sample"]
+    if match == "id":
+        return str(row.get("cluster") or sample["id"])
+    if match == "input":
+        if sample.get("input") is None:
+            msg = f"{name}: sample {sample['id']} has no recorded input to match by; use --match id or ordinal"
+            raise DataError(msg)
+        return json.dumps(sample["input"], sort_keys=True)
+    source = row.get("source") or {}
+    if "ordinal" not in source:
+        msg = f"{name}: sample {sample['id']} has no recorded place to match by; use --match id or input"
+        raise DataError(msg)
+    return str(source["ordinal"])
+
+
+def score_of(trial: Trial, key: str, failed: Failed) -> float | None:
+    """Return a trial's score; a failed or missing one is 0 with ``zero``, None where it has no part."""
+    grade = trial.grades.get(key)
+    if grade is None or grade.state == Outcome.SKIPPED:
+        return None
+    if grade.score is None:
+        return 0.0 if failed == "zero" else None
+    return grade.score
+
+
+def task_means(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str, float]:
+    """Return the mean score of every task that has a trial with one."""
+    found = {}
+    for name, task in tasks.items():
+        scores = [score for trial in task.trials if (score := score_of(trial, key, failed)) is not None]
+        if scores:
+            found[name] = sum(scores) / len(scores)
+    return found
+
+
+def differing(a: Side, b: Side) -> list[str]:
+    """Return why two sides cannot be compared; empty where they can."""
+    problems = []
+    for key, made in b.graders.items():
+        mine = a.graders.get(key)
+        if mine is not None and mine != made:
+            parts = [name for name in ("name", "version", "options") if mine[name] != made[name]]
+            problems.append(f"grader {key}: {', '.join(parts)} differ between {a.name} and {b.name}")
+    common = [task for task in a.tasks if task in b.tasks]
+    changed = [task for task in common if a.tasks[task].expected != b.tasks[task].expected]
+    if changed:
+        what = f"{len(changed)} of {len(common)} tasks have other expectations"
+        problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
+    if not common:
+        problems.append(f"{a.name} and {b.name} have no task in common; try --match input or ordinal")
+    return problems

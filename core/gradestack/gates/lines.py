@@ -1,0 +1,68 @@
+"""Gates as lines of text: the rule, the verdict, and the figure with enough digits to see why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gradestack.exact import visible
+from gradestack.gates.limit import SHARE, as_percent
+from gradestack.gates.rules import PERCENT
+from gradestack.output.terminal import terminal_line
+
+_WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}
+_LISTED = 3
+
+
+def gate_line(gate: Mapping[str, Any]) -> str:
+    """Return the line of one verdict: ``Gate (quality >= 0.75): PASSED (actual: 0.80)``."""
+    notes = "; ".join([f"actual: {_actual(gate)}", *_notes(gate)])
+    return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]} ({terminal_line(notes)})"
+
+
+def _actual(gate: Mapping[str, Any]) -> str:
+    """Return the figure a gate compared; those of its conditions where it compares none itself."""
+    parts = gate.get("conditions")
+    if parts:
+        shown = [f"({_actual(part)})" if "conditions" in part else _actual(part) for part in parts]
+        return f" {gate['operator']} ".join(shown)
+    actual, metric = gate["actual"], gate.get("metric")
+    value = gate.get("value", actual)
+    if actual is None:
+        return "n/a"
+    if metric == SHARE:
+        return f"{visible(as_percent(actual), as_percent(value), 1)}%"
+    return f"{visible(actual, value, 1)}%" if metric in PERCENT else visible(actual, value)
+
+
+def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what people should know of a figure: what it leaves out, which groups do not hold."""
+    if "reason" in gate:
+        yield gate["reason"]
+    if gate.get("kind") == "max_failed":
+        yield f"{gate['failed'] + gate['missing']} of {gate['of']} for {gate['grader']}"
+    parts = [*left_out(gate)]
+    for key, lost, of in parts:
+        yield f"{lost} of {of} failed or missing{f' for {key}' if len(parts) > 1 or 'conditions' in gate else ''}"
+    groups = gate.get("groups", {})
+    losing = [f"{name} ({_actual(each)})" for name, each in groups.items() if not each["passed"]]
+    if losing:
+        more = f" and {len(losing) - _LISTED} more" if len(losing) > _LISTED else ""
+        yield f"not in {', '.join(losing[:_LISTED])}{more}"
+
+
+def left_out(gate: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Return grader key, number and total of the failed or missing samples that do not count in what a gate compares.
+
+    Each grader is named once; groups are not looked at.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for part in gate.get("conditions", ()):
+        found |= {key: (lost, of) for key, lost, of in left_out(part)}
+    counted: Any = gate.get("counted", {})
+    of: Any = gate.get("of")
+    if not isinstance(counted, Mapping):
+        counted, of = {gate["metric_key"]: counted}, {gate["metric_key"]: of}
+    for key, number in counted.items():
+        found[key] = (of[key] - number, of[key])
+    return [(key, lost, of) for key, (lost, of) in found.items() if lost]

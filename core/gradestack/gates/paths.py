@@ -1,0 +1,60 @@
+"""Figures by path: ``reward.pass_hat_k.4`` among what the aggregators of a run computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gradestack.errors import suggest
+from gradestack.model import JSON
+
+Aggregates = Mapping[str, Mapping[str, JSON]]
+"""Grader key -> metric key -> what that aggregator computed."""
+
+
+class NoFigure(Exception):
+    """There is no number at a path; the text says where it ends and what is nearest."""
+
+
+def figure_at(aggregates: Aggregates, path: Sequence[str], component: str = "") -> float | None:
+    """Return the figure at a path.
+
+    A figure named as its metric is reached without naming it twice: ``reward.mean`` is ``reward.mean.mean``.
+
+    Args:
+        aggregates: What the aggregators of a run computed.
+        path: Grader key, metric key, and the keys below it.
+        component: The metric's kind; a figure of that name may be left out, too.
+
+    Returns:
+        A number; None where the figure is not defined.
+
+    Raises:
+        NoFigure: There is nothing at the path, or no number.
+    """
+    grader, metric, *below = path
+    found: JSON = aggregates[grader][metric]
+    at = [grader, metric]
+    inner = next((name for name in (metric, component) if isinstance(found, Mapping) and name in found), None)
+    if inner is not None and isinstance(found, Mapping) and (not below or below[0] not in found):
+        below.insert(0, inner)
+    for step in below:
+        found = _entered(found, step, ".".join(at))
+        at.append(step)
+    if found is None:
+        return None
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        what = f"holds {', '.join(map(str, found))}: name one of them" if isinstance(found, Mapping) else "is no number"
+        msg = f"{'.'.join(at)} {what}"
+        raise NoFigure(msg)
+    return found
+
+
+def _entered(found: JSON, step: str, at: str) -> JSON:
+    if isinstance(found, Mapping):
+        if step in found:
+            return found[step]
+        hint = suggest(step, found) or f"; there are: {', '.join(map(str, found)) or 'none'}"
+    else:
+        hint = ", which has none"
+    msg = f"no figure {step!r} in {at}{hint}"
+    raise NoFigure(msg)

@@ -1,0 +1,190 @@
+"""How sure a figure is: its standard error over tasks by leaving one out at a time, and its interval.
+
+Runs of one task depend on each other, so tasks are what is drawn. With C tasks, a figure F of all of them and F(-t) of
+all but task t, the pseudo-values are ``C F - (C - 1) F(-t)`` and the standard error is their standard deviation (with
+C - 1) over the square root of C. For the mean of equally many runs a task this is the cluster-robust standard error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain, repeat
+from statistics import NormalDist
+from typing import TypedDict
+
+import attrs
+
+Cell = tuple[float, ...]
+"""What one task adds to the sums a figure is computed from."""
+Figures = Mapping[str, float | None]
+"""Figures by name; None where one is undefined."""
+
+_ROUNDING = 1e-14
+"""Spread of pseudo-values, by task and size of the figure, up to which tasks that are alike may seem to differ."""
+_LARGE = 1000
+"""Degrees of freedom from which on the expansion about the normal quantile is exact to 1e-11."""
+_EXPANSION = (  # Abramowitz and Stegun 26.7.5, and its fifth term: divisor, powers of z and their factors
+    (4, ((3, 1), (1, 1))),
+    (96, ((5, 5), (3, 16), (1, 3))),
+    (384, ((7, 3), (5, 19), (3, 17), (1, -15))),
+    (92160, ((9, 79), (7, 776), (5, 1482), (3, -1920), (1, -945))),
+    (368640, ((11, 27), (9, 339), (7, 930), (5, -1782), (3, -765), (1, 17955))),
+)
+
+
+class Interval(TypedDict, total=False):
+    """An interval as it stands beside its figure in summary.json; or only ``reason``, why there is none."""
+
+    low: float
+    high: float
+    confidence: float
+    n: int
+    clusters: int
+    method: str
+    reason: str
+
+
+@attrs.frozen
+class Estimate:
+    """A figure and its standard error over tasks."""
+
+    value: float | None
+    stderr: float | None
+    """None for fewer than two tasks, and where it or the figure without some task is undefined or beyond any float."""
+    clusters: int
+    """Number of tasks."""
+
+
+def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width: int) -> dict[str, Estimate]:
+    """Return figures with their standard errors, leaving out one task at a time.
+
+    Args:
+        figures: Returns the figures of sums: called with one number for each of a cell's, over all tasks, and over all
+            but one. A figure that is None without a task is undefined without it, and has no standard error.
+        cells: What tasks add to the sums -> how many tasks add that; finite numbers.
+        width: How many numbers a cell has.
+    """
+    clusters = sum(cells.values())
+    totals = [_total((cell[place], times) for cell, times in cells.items()) for place in range(width)]
+    whole = figures(*totals)
+    if clusters < 2:
+        return {name: Estimate(value, None, clusters) for name, value in whole.items()}
+    left = [
+        (figures(*(total - part for total, part in zip(totals, cell, strict=True))), times)
+        for cell, times in cells.items()
+    ]
+    return {
+        name: Estimate(value, _stderr(value, [(each[name], times) for each, times in left], clusters), clusters)
+        for name, value in whole.items()
+    }
+
+
+def _total(values: Iterable[tuple[float, int]]) -> float:
+    """Return the sum of values, each as often as it says; rounded once, so that order and grouping do not show."""
+    return math.fsum(chain.from_iterable(repeat(value, times) for value, times in values))
+
+
+def _stderr(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> float | None:
+    """Return the standard deviation of the pseudo-values over the root of the number of tasks."""
+    if value is None:
+        return None
+    pseudo = []
+    for without, times in left:
+        if without is None:
+            return None
+        pseudo.append((clusters * value - (clusters - 1) * without, times))
+    try:
+        mean = _total(pseudo) / clusters
+        spread = math.sqrt(_total(((each - mean) ** 2, times) for each, times in pseudo) / (clusters - 1))
+    except OverflowError:  # squares beyond the range of floats
+        return None
+    if spread <= _ROUNDING * clusters * max(1.0, abs(value)):
+        return 0.0
+    return spread / math.sqrt(clusters)
+
+
+def interval(of: Estimate, n: int, *, confidence: float = 0.95, share: bool = True) -> Interval:
+    """Return the interval of a figure, for ``summary.json``; or the reason why there is none.
+
+    With q = t((1 + confidence) / 2, C - 1) and h = q se / (v (1 - v)), a share v between 0 and 1 has
+    ``[expit(logit v - h), expit(logit v + h)]`` (``method`` "logit_t"); at 0 and 1, and where all tasks are alike,
+    Wilson's interval with n = C and z = q ("wilson"). Other figures have ``v -+ q se`` ("t").
+
+    Args:
+        of: The figure.
+        n: Number of samples it is of.
+        confidence: Share of such intervals that hold the true figure, between 0 and 1.
+        share: Whether the figure is bound to [0, 1].
+    """
+    value, stderr, clusters = of.value, of.stderr, of.clusters
+    if value is None:
+        return {"reason": "undefined"}
+    if clusters < 2:
+        return {"reason": "one task"}
+    if stderr is None:
+        return {"reason": "undefined without some task"}
+    low, high, method = ends(value, stderr, clusters, confidence=confidence, share=share)
+    return {"low": low, "high": high, "confidence": confidence, "n": n, "clusters": clusters, "method": method}
+
+
+def ends(
+    value: float, stderr: float, clusters: int, *, confidence: float = 0.95, share: bool = True
+) -> tuple[float, float, str]:
+    """Return both ends of :func:`interval` and the method; for two tasks and more."""
+    q = t_quantile((1 + confidence) / 2, clusters - 1)
+    if not share or not 0 <= value <= 1:
+        return value - q * stderr, value + q * stderr, "t"
+    if stderr > 0 and 0 < value < 1:
+        centre, half = math.log(value / (1 - value)), q * stderr / (value * (1 - value))
+        return _expit(centre - half), _expit(centre + half), "logit_t"
+    return *_wilson(value, clusters, q), "wilson"
+
+
+def _expit(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else (small := math.exp(max(x, -745.0))) / (1 + small)
+
+
+def _wilson(share: float, n: int, z: float) -> tuple[float, float]:
+    weight = z * z / n
+    centre = (share + weight / 2) / (1 + weight)
+    half = z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / (4 * n))
+    return 0.0 if share == 0 else max(0.0, centre - half), 1.0 if share == 1 else min(1.0, centre + half)
+
+
+@lru_cache(maxsize=256)
+def t_quantile(probability: float, df: int) -> float:
+    """Return the quantile of Student's t distribution: t with P(T < t) = ``probability``.
+
+    Args:
+        probability: Between 0 and 1, both excluded.
+        df: Degrees of freedom, at least 1.
+    """
+    if probability < 0.5:
+        return -t_quantile(1 - probability, df)
+    if df >= _LARGE:
+        z = NormalDist().inv_cdf(probability)
+        terms = [math.fsum(factor * z**power for power, factor in powers) / over for over, powers in _EXPANSION]
+        return z + math.fsum(term / df**order for order, term in enumerate(terms, 1))
+    low, high = 0.0, 1.0
+    while _upper_tail(high, df) > 1 - probability:
+        low, high = high, 2 * high
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _upper_tail(middle, df) > 1 - probability else (low, middle)
+    return (low + high) / 2
+
+
+def _upper_tail(t: float, df: int) -> float:
+    """Return P(T > t) for t >= 0, from the finite series (Abramowitz and Stegun 26.7.3 and 26.7.4)."""
+    theta = math.atan2(t, math.sqrt(df))
+    cosine = math.cos(theta)
+    term = total = cosine if df % 2 else 1.0
+    for step in range(3 if df % 2 else 2, df, 2):
+        term *= cosine * cosine * (step - 1) / step
+        total += term
+    if df % 2 == 0:
+        return (1 - math.sin(theta) * total) / 2
+    within = theta + math.sin(theta) * total if df > 1 else theta
+    return (1 - 2 / math.pi * within) / 2

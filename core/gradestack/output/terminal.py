@@ -1,0 +1,43 @@
+"""Terminals and CI logs."""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+
+_COMMAND = re.compile(r"^( *):(?=:)|#(?=#\w*\[)")
+
+
+def terminal_line(text: object) -> str:
+    r"""Return a text as one line that a terminal or CI log shows and does not obey.
+
+    Line ends, control characters (so ANSI sequences), characters that hide or reorder others and lone surrogates are
+    escaped as in a Python string, and so is what a CI system takes for a command: ``::`` at the beginning of the line,
+    ``##[`` and the like (``##vso[``) anywhere. All else stays, so a line that was made safe stays as it is.
+
+    >>> print(terminal_line("m\n::error::x"))
+    m\n::error::x
+    >>> print(terminal_line("::error::x"))
+    \x3a:error::x
+    """
+    line = str(text)
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):x}", line)
+
+
+def traceback_text(error: BaseException, at: TracebackType | None) -> str:
+    """Return a traceback whose lines are safe; further lines of a message stand behind a bar, where they pass for none.
+
+    Args:
+        error: What was raised.
+        at: Where the traceback begins.
+    """
+    import traceback  # noqa: PLC0415 - only where something is wrong
+
+    found: list[str] = []
+    for part in traceback.format_exception(type(error), error, at):
+        first, *more = part.rstrip("\n").split("\n")
+        frame = part.startswith((" ", "\n"))  # or what stands between two tracebacks
+        found += [first, *(more if frame else (f"  | {line}" for line in more))]
+    return "\n".join(map(terminal_line, found))

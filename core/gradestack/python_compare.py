@@ -1,0 +1,137 @@
+"""Comparing from Python: run directories, models of one run, reports at hand, or files that are graded on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gradestack.comparison.compared import Comparison, Rules, compared
+from gradestack.comparison.sides import Match, Side, sides_of, split_name
+from gradestack.errors import ConfigError
+from gradestack.jsonio.values import dumps
+from gradestack.python_api import files_suite
+from gradestack.registry import Registry, discover
+from gradestack.report import Report, is_run, load_report
+from gradestack.runner import grade_suite
+from gradestack.suites.options import RunOptions
+
+COMPARISON = "comparison.json"
+PAGES = ("html", "markdown")
+"""Reporters asked for a page of a comparison."""
+
+
+def compare(
+    *runs: str | Path | Report,
+    baseline: str | None = None,
+    match: Match = "id",
+    failed: str = "zero",
+    confidence: float = 0.95,
+    headline: str | None = None,
+    by: str | None = None,
+    force: bool = False,
+    output: str | Path | None = None,
+    registry: Registry | None = None,
+) -> Comparison:
+    """Compare two or more runs task by task; the first is the baseline.
+
+    Args:
+        runs: Run directories, ``RUN::MODEL`` for one model of a run, reports at hand, or result files and directories,
+            which are graded first. Of one run its models are compared; where each of several has several models, those
+            of one name are.
+        baseline: Model that the others are compared with; default: the first in input order.
+        match: What makes two samples the same task: ``id`` (or cluster), ``input``, or their ``ordinal`` in the file.
+        failed: What failed and missing trials count as: ``zero``, or ``skip`` for not at all.
+        confidence: Of the intervals, between 0 and 1.
+        headline: Grader of the sentence and the leaderboard; default: the first that all have.
+        by: Facet; differences are given within each of its values, too.
+        force: Compare runs that differ in graders or expectations all the same.
+        output: Directory for ``comparison.json`` and its pages; default: nothing is written.
+        registry: Plugins to use; default: all installed ones.
+
+    Raises:
+        ConfigError: Fewer than two things to compare, or options that cannot be honoured.
+        DataError: A run cannot be read or keeps no rows, or the runs cannot be compared.
+
+    Example:
+        >>> gradestack.compare("runs/before", "runs/after").sentence  # doctest: +SKIP
+        'no evidence of a difference on reward (-0.020, -0.111 to 0.071); 50 tasks x 2 can show 0.13 or more'
+    """
+    if not 0 < confidence < 1 or failed not in ("zero", "skip") or match not in ("id", "input", "ordinal"):
+        msg = "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal"
+        raise ConfigError(msg, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
+    registry = registry or discover()
+    groups = [_sides(run, match, registry) for run in runs]
+    rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
+    sides = _ordered(groups, baseline)
+    found = compared(sides, rules, _by_model(groups))
+    if output is not None:
+        write_comparison(found, Path(output), registry)
+    return found
+
+
+def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
+    """Write ``comparison.json`` and the pages of the reporters that have one; return the paths.
+
+    Raises:
+        ConfigError: The directory cannot be made.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"{out}: {error.strerror or error}"
+        raise ConfigError(msg) from error
+    written = [out / COMPARISON]
+    written[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
+    for name in PAGES:
+        for file, text in registry.load("reporter", name)().comparison(comparison.data).items():
+            written.append(out / file)
+            written[-1].write_text(text, encoding="utf-8")
+    return written
+
+
+def _sides(run: str | Path | Report, match: Match, registry: Registry) -> list[Side]:
+    if isinstance(run, Report):
+        return sides_of(run, run.path.name if run.path is not None else run.name, match=match)
+    text = str(run)
+    place, model = (text, None) if Path(text).exists() else split_name(text)
+    path = Path(place)
+    if path.is_dir() and is_run(path):
+        return sides_of(load_report(path), place, model, match)
+    options = RunOptions(registry=registry, overrides=("reports=[]",))
+    return sides_of(grade_suite(files_suite(path, options), options), place, model, match)
+
+
+def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:
+    """Return the pairs of one model each, where every run has several; None where all are compared with all.
+
+    Raises:
+        ConfigError: No model is in two runs.
+    """
+    if len(groups) < 2 or any(len(group) == 1 for group in groups):
+        return None
+    first, *others = groups
+    pairs = [(a, b) for a in first for other in others for b in other if a.model == b.model]
+    if not pairs:
+        msg = "the runs have no model in common; RUN::MODEL picks one of each"
+        raise ConfigError(msg)
+    return pairs
+
+
+def _ordered(groups: Sequence[Sequence[Side]], baseline: str | None) -> list[Side]:
+    """Return the sides, the baseline first.
+
+    Raises:
+        ConfigError: Fewer than two sides, or no such baseline.
+    """
+    sides = [side for group in groups for side in group]
+    if baseline is not None:
+        first = [side for side in sides if baseline in (side.model, side.name)]
+        if not first:
+            msg = f"no model or run {baseline!r} to compare with; there are: {', '.join(side.name for side in sides)}"
+            raise ConfigError(msg)
+        sides = [*first, *(side for side in sides if side not in first)]
+    if len(sides) < 2:
+        only = sides[0].name if sides else "nothing"
+        msg = f"there is nothing to compare {only} with: name a second run, or a run of several models"
+        raise ConfigError(msg)
+    return sides

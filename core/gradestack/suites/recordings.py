@@ -1,0 +1,119 @@
+"""What depends on the recording itself, decided once before grading: stacks made for it, graders that look at it.
+
+A stack's function may take the inputs. A grader may have a method ``for_recording(key, reader, inputs, samples)`` that
+returns the grader to use, and a reader one, ``remarks(inputs)``, that returns what people should know of its inputs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, groupby, islice
+from typing import Any
+
+import attrs
+
+from gradestack.api import Inputs, Reader
+from gradestack.errors import ConfigError, PluginError
+from gradestack.grading.plan import Stage
+from gradestack.grading.reading import name_of, records_of, shards_of
+from gradestack.model import Sample
+from gradestack.plugin_errors import guarded
+from gradestack.registry import Registry
+from gradestack.suites.given import MemoryReader
+from gradestack.suites.references import Resolver
+
+FIRST = 1000
+"""Records of each input that are looked at."""
+
+
+def stack_for(registry: Registry, name: str, inputs: Inputs | None = None) -> Mapping[str, Any]:
+    """Return the suite mapping of a named stack, made for the inputs where its function takes them.
+
+    Raises:
+        ConfigError: No such stack.
+        PluginError: It cannot be made.
+    """
+    make = registry.load("stack", name)
+    try:
+        fragment = make(inputs) if inputs is not None and inspect.signature(make).parameters else make()
+    except Exception as error:
+        msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
+        raise PluginError(msg) from error
+    if not isinstance(fragment, Mapping):
+        msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
+        raise PluginError(msg)
+    return fragment
+
+
+def first_samples(reader: Reader, inputs: Inputs) -> Iterator[Sample]:
+    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for.
+
+    Raises:
+        DataError: An input cannot be read.
+        PluginError: The reader is broken.
+    """
+    shards, index = shards_of(reader, inputs)
+    for _, own in groupby(shards, key=lambda shard: shard.input.name):
+        records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
+        yield from (each for each in islice(records, FIRST) if isinstance(each, Sample))
+
+
+def graders_for(
+    resolver: Resolver, graders: Mapping[str, Stage], reader: Reader, inputs: Inputs
+) -> tuple[dict[str, Stage], list[str]]:
+    """Return the graders as the recording asks for, and what the reader has to say of it.
+
+    What one of them or the reader refuses is a problem of the configuration.
+
+    Raises:
+        ConfigError: Everything that was refused.
+        DataError: An input cannot be read.
+        PluginError: One of them is broken.
+    """
+    found = {key: _grader_for(resolver, stage, reader, inputs) for key, stage in graders.items()}
+    remarks: list[str] = []
+    if (remarks_on := getattr(reader, "remarks", None)) is not None:
+        try:
+            with guarded(name_of(reader)):
+                remarks = list(remarks_on(inputs))
+        except ConfigError as error:
+            resolver.say(("reader",), error)
+    resolver.finish()
+    return found, remarks
+
+
+def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
+    decide = getattr(stage.component, "for_recording", None)
+    if decide is None:
+        return stage
+    try:
+        with guarded(f"grader {stage.key!r} ({stage.signature})"):
+            component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
+    except ConfigError as error:
+        resolver.say(("graders", stage.key), error)
+        return stage
+    names = [field.name for field in attrs.fields(type(component))]
+    chosen = {name: getattr(component, name) for name in names}
+    changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
+    return attrs.evolve(stage, component=component, options={**stage.options, **changed})
+
+
+def graders_for_samples(
+    resolver: Resolver, graders: Mapping[str, Stage], samples: MemoryReader
+) -> tuple[dict[str, Stage], MemoryReader]:
+    """Return the graders as samples in memory ask for, and what reads these samples, those looked at included."""
+    taken: list[Any] = []
+    rest = iter(samples.samples)
+
+    def noted() -> Iterator[Any]:
+        for each in rest:
+            taken.append(each)
+            yield each
+
+    found, _ = graders_for(resolver, graders, attrs.evolve(samples, samples=noted()), Inputs(data=()))
+    return found, attrs.evolve(samples, samples=_again(taken, rest))
+
+
+def _again(taken: Iterable[Any], rest: Iterable[Any]) -> Iterable[Any]:
+    return chain(taken, rest) if taken else rest

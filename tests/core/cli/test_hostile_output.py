@@ -1,0 +1,225 @@
+"""Texts from data on their way out: no command prints them, and no page shows them, as anything but texts."""
+
+import json
+import re
+import warnings
+from html.parser import HTMLParser
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+import gradestack
+from gradestack import Registry
+from gradestack.registry import Plugin
+from tests.core.outcomes import files_but_headers
+
+FORGED = "✓ FORGED"
+HOSTILE = (
+    f"m\n{FORGED}\n::error::x\r\x1b[31mred\x1b]0;t\x07\x9b1m\u202e\u2066\u2028{FORGED}\u0085##[error]y ##vso[x]z "
+    "# h | c ` `` **b** <b>i</b> <script>1</script> [l](http://l.example) ![i](i.png) @team #12 GH-12 "
+    'http://e.example www.e.example a@e.example $x$ &amp; {{ 7*7 }} "q" \' \ud83d'
+)
+FILE = f"m\n{FORGED}\n::error::x\x1b[31m\u202e\u2028##[error] `b` | @team #12 www.e.example a@e.example"
+"""No slash, and no longer than the name of a file may be."""
+PLAIN = "name"
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+LINKED = re.compile(r"\w://|www\.|@\w|#\d|GH-\d|\$")
+
+
+def text_of(hostile, what):
+    return f"{what} {HOSTILE if hostile else PLAIN}"
+
+
+def records(*, hostile):
+    """Return records with a text in every place that has one, and two that are none."""
+    found = []
+    for number, predicted in enumerate(["a", "b", "c"]):
+        text = text_of(hostile, "text")
+        calls = [{"name": text_of(hostile, "tool"), "arguments": {text: [text, number]}, "error": text}]
+        found.append(
+            {
+                "id": text_of(hostile, f"id {number}"),
+                "model": text_of(hostile, f"model {number % 2}"),
+                "run": text_of(hostile, "run"),
+                "messages": [{"role": text, "content": text}, {"role": "assistant", "content": text}],
+                "expected": {"calls": [*calls, {"name": text, "arguments": {"x": text}}], "text": "a"},
+                "predicted": {"calls": calls, "text": predicted},
+                "facets": {text_of(hostile, "facet"): text_of(hostile, f"group {number}")},
+            }
+        )
+    found.append({**found[0], "id": text_of(hostile, "id failed"), "error": {"message": text, "type": text}})
+    found.append({**found[0], "id": text_of(hostile, "id wrong"), text: text})
+    return found
+
+
+def suite(*, hostile):
+    """Return a suite with such texts as keys."""
+    key, facet = text_of(hostile, "grader"), text_of(hostile, "facet")
+    return {
+        "name": text_of(hostile, "suite"),
+        "target": {"paths": ["*.jsonl"]},
+        "reader": "jsonl",
+        "graders": {key: {"kind": "tau_partial"}, "exact": "exact_match", "torn": "torn.py:torn"},
+        "gate": {"metric_key": "exact", "op": "gte", "value": 0.9, "per": facet},
+    }
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Return a function that makes and enters a directory with records and a suite, of hostile or of plain texts."""
+
+    def make(*, hostile):
+        here = tmp_path / ("hostile" if hostile else "plain")
+        here.mkdir()
+        monkeypatch.chdir(here)
+        lines = "".join(f"{json.dumps(each)}\n" for each in records(hostile=hostile))
+        (here / f"{FILE if hostile else PLAIN}.jsonl").write_text(f"{lines}{{broken\n")
+        for suite_file in ("suite.yaml", "::error::.yaml"):
+            (here / suite_file).write_text(yaml.safe_dump(suite(hostile=hostile)))
+        (here / "torn.py").write_text("def torn(sample):\n    raise LookupError(f'nothing in {sample.id}')\n")
+        (here / "bad.yaml").write_text(yaml.safe_dump({HOSTILE: 1, "graders": {HOSTILE: HOSTILE}, "stack": HOSTILE}))
+        return here
+
+    return make
+
+
+def check_lines(text):
+    """Assert that a text printed is lines that do nothing, and none of them made by data."""
+    for line in text.split("\n"):
+        assert line.isprintable(), line
+        assert not line.strip().startswith(("::", FORGED)), line
+        assert not re.search(r"##\w*\[", line), line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["run", "suite.yaml", "--allow-code", "-o", "out"], 1),
+        (["run", "suite.yaml", "--allow-code", "-o", "out", "--engine", "serial", "--debug"], 1),
+        (["run", "suite.yaml", "--allow-code", "-o", "out", "--quiet"], 1),
+        (["run", "suite.yaml", "--allow-code", "-o", "out", "--strict"], 4),
+        (["run", "suite.yaml", "--allow-code", "-o", "out", "--strict", "--debug"], 4),
+        (["run", "suite.yaml", "--allow-code", "--set", f"target={{paths: [{json.dumps(HOSTILE)}]}}"], 3),
+        (["run", "bad.yaml"], 2),
+        (["run", HOSTILE], 2),
+        (["run", "suite.yaml", f"--{HOSTILE}"], 2),
+        (["run", "suite.yaml", "--rows", HOSTILE], 2),
+        (["run", "suite.yaml", "--set", HOSTILE], 2),
+        (["grade", ".", "--reader", "jsonl", "-o", "out"], 0),
+        (["grade", HOSTILE], 3),
+        (["grade", "suite.yaml", "--grader", HOSTILE, "--reader", HOSTILE], 2),
+        (["grade", "suite.yaml", "-o", "suite.yaml/x\n::error::"], 2),
+        (["validate", "suite.yaml", "--allow-code"], 0),
+        (["validate", "::error::.yaml", "--allow-code"], 0),
+        (["validate", "bad.yaml", "--debug"], 2),
+        (["report", HOSTILE], 3),
+        (["plugins", "list", "--kind", HOSTILE], 2),
+        (["plugins", "describe", HOSTILE], 2),
+        (["stacks", "show", HOSTILE], 2),
+        (["schema", HOSTILE], 2),
+        ([HOSTILE], 2),
+    ],
+)
+def test_what_a_command_prints_is_lines_that_do_nothing(place, command, arguments, code):
+    """Whatever stands in records, suites, file names and arguments, on standard output and standard error."""
+    place(hostile=True)
+    given = [each.replace("\ud83d", "") for each in arguments]
+    said = command(*given)
+    assert said.code == code, said
+    assert said.out or said.err
+    check_lines(said.out)
+    check_lines(said.err)
+
+
+def test_names_of_pages_stay_on_their_lines(place, command):
+    """`report` names each page on one line, whatever the directory is called."""
+    place(hostile=True)
+    command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
+    said = command("report", "out", "-o", FILE)
+    assert (said.code, said.err, said.out.count("\n")) == (0, "", 2)
+    check_lines(said.out)
+
+
+@pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show jsonl", "schema suite"])
+def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
+    """What a broken plugin said stands on its line."""
+    place(hostile=True)
+    sick = Plugin(name="gone", distribution="gone-dist", version="9", error=f"ImportError: {HOSTILE}")
+    command.use(Registry([*registry.plugins, sick]))
+    said = command(*arguments.split())
+    assert (said.code, said.err) == (0, "")
+    check_lines(said.out)
+    assert ("ImportError: m\\n" in said.out) == (arguments == "plugins list")
+
+
+def test_warnings_from_python_are_one_line(place):
+    """Of a record that is none, with its reason."""
+    here = place(hostile=True)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        list(gradestack.stream(here / f"{FILE}.jsonl", ["tau_partial"], reader="jsonl"))
+    assert len(found) == 2
+    for each in found:
+        assert "\n" not in str(each.message)
+        check_lines(str(each.message))
+
+
+@pytest.fixture
+def written(place, command):
+    """Return a function that runs the suite over hostile or plain texts and returns what it wrote, by path."""
+
+    def run(*, hostile):
+        here = place(hostile=hostile)
+        command("run", "suite.yaml", "--allow-code", "-o", "out", "-q")
+        return files_but_headers(here / "out")
+
+    return run
+
+
+def test_the_markdown_page_is_built_as_with_plain_texts(written):
+    """The same headings, tables, cells and lists; no link, HTML or emphasis; nothing outside code that is linked."""
+    shapes = {}
+    for hostile in (False, True):
+        page = written(hostile=hostile)["report.md"].decode()
+        tokens = MARKDOWN.parse(page)
+        shapes[hostile] = [(token.type, token.tag) for token in tokens]
+        parts = [part for token in tokens for part in token.children or ()]
+        assert {part.type for part in parts} <= {"text", "code_inline", "strong_open", "strong_close", "softbreak"}
+        texts = [part.content for part in parts if part.type == "text"]
+        assert [text for text in texts if LINKED.search(text)] == []
+        assert all(line.isprintable() for line in page.split("\n"))
+    assert shapes[True] == shapes[False]
+
+
+class Tags(HTMLParser):
+    """The tags of a page with the names of their attributes, and its text."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.text = set(), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found |= {(tag, name) for name, _ in attrs} | {tag}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def test_the_html_page_has_the_tags_of_plain_texts(written):
+    """And their attributes; what hides or reorders text is shown."""
+    plain = Tags(written(hostile=False)["report.html"].decode())
+    page = written(hostile=True)["report.html"].decode()
+    assert Tags(page).found <= plain.found | {"br"}
+    assert "<script>1</script>" in Tags(page).text
+    assert all(char.isprintable() or char in "\n\t\xa0" for char in page)
+
+
+def test_json_stays_data(written):
+    """Names stand in summary.json and results.jsonl as they were recorded."""
+    found = written(hostile=True)
+    summary, *_ = (json.loads(found[name]) for name in found if name.endswith(".json"))
+    rows = [json.loads(line) for line in found["results.jsonl"].splitlines()]
+    assert text_of(True, "model 0") in {row["model_name"] for row in rows}
+    assert text_of(True, "model 0") in {each["model_name"] for each in summary["metrics"]["per_model"]}

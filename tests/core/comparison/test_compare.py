@@ -1,0 +1,194 @@
+"""Runs compared task by task: what differs, what cannot be compared, and what is said of it."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, DataError, compare
+
+BEFORE = {str(task): [1, 0] for task in range(20)}
+AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
+
+
+def test_a_run_that_is_better_is_said_to_be(made):
+    """By how much, with interval, p and what became of each task."""
+    found = compare(made("a", BEFORE), made("b", AFTER))
+    metric = found.data["metrics"]["g"]
+    assert (metric["a"], metric["b"], metric["difference"]) == (0.5, 0.875, 0.375)
+    assert (metric["better"], metric["worse"], metric["same"], metric["tasks"]) == (15, 0, 5, 20)
+    assert metric["p_holm"] == metric["p"] < 0.001
+    assert metric["ci95"] == metric["interval"]["ends"]
+    assert "b is better than" in found.sentence.replace(str(found.sides[1].name), "b")
+    assert (found.data["flips"]["fixed"], found.data["flips"]["broken"]) == (15, 0)
+    assert found.data["flips"]["tasks"][0] == {"task": "0", "a": "1/2", "b": "2/2"}
+
+
+def test_tasks_that_all_differ_by_the_same_have_the_exact_test_only(made):
+    """There is no t; twenty tasks better by a half are no chance all the same, two may be."""
+    found = compare(made("a", BEFORE), made("b", {task: [1, 1] for task in BEFORE}))
+    metric = found.data["metrics"]["g"]
+    assert (metric["p"], metric["p_exact"], metric["ci95"]) == (None, 2 / 2**20, None)
+    assert "is better than" in found.sentence
+    few = compare(made("c", {"1": [0], "2": [0]}), made("d", {"1": [1], "2": [1]}))
+    assert few.sentence.startswith("no test of ")
+
+
+def test_no_difference_is_never_called_equal(made):
+    """What could have been seen is said instead."""
+    mixed = {task: [1, 0] if int(task) % 2 else [1, 1] for task in BEFORE}
+    other = {task: [1, 1] if int(task) % 4 == 1 else [1, 0] if int(task) % 4 == 2 else mixed[task] for task in mixed}
+    found = compare(made("a", mixed), made("b", other))
+    assert found.sentence.startswith("no evidence of a difference on g (0.000, ")
+    assert found.sentence.endswith("or more")
+    assert "equal" not in found.sentence
+
+
+def test_models_of_one_run_are_compared_with_the_first_or_a_named_one(made):
+    """With ranks and groups where there are three."""
+    best = {task: [1, int(task != "0")] for task in BEFORE}
+    run = made("r", None, models={"m": BEFORE, "n": AFTER, "o": best})
+    found = compare(run)
+    assert [side.model for side in found.sides] == ["m", "n", "o"]
+    assert [(each["name"].rpartition("::")[2], each["ranks"]) for each in found.data["groups"]] == [
+        ("o", [1, 2]),
+        ("n", [1, 2]),
+        ("m", [3, 3]),
+    ]
+    assert len(found.data["pairs"]) == 3
+    assert [side.model for side in compare(run, baseline="n").sides] == ["n", "m", "o"]
+    assert [side.model for side in compare(f"{run}::m", f"{run}::o").sides] == ["m", "o"]
+
+
+def test_several_models_on_both_sides_pair_by_name(made):
+    """A model that only one run has takes no part."""
+    a = made("a", None, models={"m": BEFORE, "n": BEFORE})
+    b = made("b", None, models={"n": AFTER, "m": BEFORE, "o": BEFORE})
+    pairs = compare(a, b).data["pairs"]
+    assert [(pair["a"].rpartition("::")[2], pair["b"].rpartition("::")[2]) for pair in pairs] == [
+        ("m", "m"),
+        ("n", "n"),
+    ]
+    assert [pair["metrics"]["g"]["difference"] for pair in pairs] == [0.0, 0.375]
+
+
+def test_groups_are_neighbours_that_cannot_be_told_apart(made):
+    """Ranks of two in the middle overlap."""
+    tasks = {
+        "top": {str(task): [1] for task in range(40)},
+        "left": {str(task): [task % 2] for task in range(40)},
+        "right": {str(task): [(task + 1) % 2] for task in range(40)},
+        "low": {str(task): [int(task == 3)] for task in range(40)},
+    }
+    board = compare(made("r", None, models=tasks)).data["groups"]
+    assert [(each["ranks"], each["groups"]) for each in board] == [
+        ([1, 1], "a"),
+        ([2, 3], "b"),
+        ([2, 3], "b"),
+        ([4, 4], "c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"grader": "contains"}, "grader g: name"),
+        ({"expected": "z"}, "20 of 20 tasks have other expectations"),
+        ({"profile": "upstream"}, "grader g: options differ"),
+    ],
+)
+def test_what_was_graded_otherwise_is_refused(made, change, said):
+    """With what differs; by force it is compared, and said to differ."""
+    a, b = made("a", BEFORE), made("b", AFTER, **change)
+    with pytest.raises(DataError) as caught:
+        compare(a, b)
+    assert caught.value.exit_code == 3
+    assert any(said in problem for problem in caught.value.problems)
+    assert any(said in problem for problem in compare(a, b, force=True).data["incomparable"])
+
+
+def test_tasks_only_one_side_has_are_listed(made):
+    """They take no part in the difference."""
+    a = made("a", {"1": [1], "2": [0], "3": [1]})
+    metric = compare(a, made("b", {"2": [1], "3": [1], "4": [0]})).data["metrics"]["g"]
+    assert (metric["tasks"], metric["only_a"], metric["only_b"]) == (2, ["1"], ["4"])
+    with pytest.raises(DataError, match="cannot be compared") as caught:
+        compare(a, made("c", {"8": [1], "9": [1]}))
+    assert "no task in common; try --match input or ordinal" in caught.value.problems[0]
+
+
+def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
+    """And samples without either are refused."""
+    a = made("a", {"1": [1], "2": [0]})
+    for match in ("input", "ordinal"):
+        assert compare(a, made(match, {"1": [1], "2": [1]}), match=match).data["metrics"]["g"]["tasks"] == 2
+    bare = gradestack.grade([{"id": "1", "expected": "x", "predicted": "x"}], graders={"g": {"kind": "exact_match"}})
+    with pytest.raises(DataError, match="no recorded input to match by"):
+        compare(a, bare, match="input")
+
+
+def test_a_failed_trial_counts_as_nothing_right_unless_it_is_skipped(made, tmp_path):
+    """So that crashing more cannot win."""
+    a = made("a", {"1": [1], "2": [1], "3": [0]})
+    samples = [
+        {"id": "1", "expected": "x", "predicted": "x", "input": "do 1"},
+        {"id": "2", "expected": "x", "error": "timed out", "input": "do 2"},
+        {"id": "3", "expected": "x", "predicted": "y", "input": "do 3"},
+    ]
+    b = gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, output=tmp_path / "b")
+    zero, skip = (compare(a, b, failed=failed).data["metrics"]["g"] for failed in ("zero", "skip"))
+    assert (zero["tasks"], zero["worse"]) == (3, 1)
+    assert (skip["tasks"], skip["worse"], skip["only_a"]) == (2, 0, ["2"])
+
+
+def test_differences_within_a_facet_are_listed_worst_first(made):
+    """Each with its own interval."""
+    worse = {task: [1, 0] if int(task) % 2 else [0, 0] for task in BEFORE}
+    groups = compare(made("a", BEFORE), made("b", worse), by="domain").data["by"]["groups"]
+    assert [(each["group"], each["difference"], each["tasks"]) for each in groups] == [
+        ("even", -0.5, 10),
+        ("odd", 0.0, 10),
+    ]
+
+
+def test_mcnemar_is_given_only_with_one_run_a_task(made):
+    """Pooled over trials it would find differences where there are none."""
+    one = compare(made("a", {"1": [1], "2": [0], "3": [0]}), made("b", {"1": [1], "2": [1], "3": [1]}))
+    assert one.data["flips"]["mcnemar_p"] == 0.5
+    assert compare(made("c", BEFORE), made("d", AFTER)).data["flips"]["mcnemar_p"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"confidence": 1.0}, "confidence lies between 0 and 1"),
+        ({"failed": "ignore"}, "failed is zero or skip"),
+        ({"match": "name"}, "match is id, input or ordinal"),
+        ({"baseline": "who"}, "no model or run 'who'"),
+    ],
+)
+def test_options_that_cannot_be_honoured_are_refused(made, options, said):
+    """Before anything is compared."""
+    with pytest.raises(ConfigError, match=said):
+        compare(made("a", BEFORE), made("b", AFTER), **options)
+
+
+def test_there_must_be_something_to_compare(made, tmp_path):
+    """One run of one model is none; a run without rows cannot be."""
+    with pytest.raises(ConfigError, match="there is nothing to compare"):
+        compare(made("a", BEFORE))
+    with pytest.raises(ConfigError, match="it has no model 'x'"):
+        compare(f"{made('b', BEFORE)}::x", made("c", BEFORE))
+    with pytest.raises(DataError):
+        compare(made("d", BEFORE), tmp_path / "nowhere")
+
+
+def test_the_command_writes_what_it_prints(made, command, tmp_path):
+    """Exit code 0 whatever the difference, 3 where runs cannot be compared."""
+    a, b = made("a", BEFORE), made("b", AFTER)
+    said = command("compare", str(a), str(b), "-o", str(tmp_path / "out"))
+    assert said.code == 0
+    data = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert said.out.splitlines()[0] == data["sentence"]
+    assert data == compare(a, b).data
+    assert command("compare", str(a), str(made("c", {"77": [1]}))).code == 3

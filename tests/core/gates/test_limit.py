@@ -1,0 +1,113 @@
+"""``max_failed``: how many samples may have failed or be missing."""
+
+import pytest
+
+from gradestack import ConfigError
+from gradestack.gates.limit import as_limit, limit_verdict
+from gradestack.grading.counts import new_count
+
+RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
+
+
+@pytest.fixture
+def run(run_lines, record):
+    """Return a function that runs 18 good samples, 2 that fail, and 5 the grader does not apply to."""
+    records = [record(f"a{number}", 1.0) for number in range(18)]
+    records += [record(f"b{number}", **RAISE) for number in range(2)]
+    records += [record(f"c{number}", **SKIP) for number in range(5)]
+    return lambda **suite: run_lines(records, **suite)
+
+
+@pytest.mark.parametrize(
+    ("limit", "passed", "text", "actual"),
+    [
+        (2, True, "failed or missing <= 2", 2),
+        (1, False, "failed or missing <= 1", 2),
+        (0, False, "failed or missing <= 0", 2),
+        ("10%", True, "failed or missing <= 10%", 0.1),
+        ("9.9%", False, "failed or missing <= 9.9%", 0.1),
+        (0.1, True, "failed or missing <= 10%", 0.1),
+        (0.09, False, "failed or missing <= 9%", 0.1),
+        (0.0, False, "failed or missing <= 0%", 0.1),
+        ("100 %", True, "failed or missing <= 100%", 0.1),
+    ],
+)
+def test_a_number_or_a_share(run, limit, passed, text, actual):
+    """Two of twenty failed; the five to which the grader does not apply are in neither number."""
+    report = run(max_failed=limit)
+    assert (report.passed, report.exit_code) == (passed, 0 if passed else 1)
+    (found,) = report.gates
+    assert (found["kind"], found["text"], found["actual"], found["passed"]) == ("max_failed", text, actual, passed)
+    assert (found["failed"], found["missing"], found["of"], found["grader"]) == (2, 0, 20, "quality")
+
+
+def test_it_stands_beside_the_gates(run):
+    """As a gate of its own, the last; all must pass."""
+    report = run(gate={"op": "gte", "value": 0.9}, max_failed=1)
+    assert [(gate["text"], gate["passed"]) for gate in report.gates] == [
+        ("quality >= 0.9", True),
+        ("failed or missing <= 1", False),
+    ]
+    assert (report.passed, report.exit_code) == (False, 1)
+
+
+def test_the_grader_that_lost_most_decides():
+    """One that applies to few samples may have lost the larger share, another the larger number."""
+    counts = {"many": new_count(), "few": new_count()}
+    counts["many"]["states"] |= {"graded": 17, "failed": 2, "missing": 1}
+    counts["few"]["states"] |= {"graded": 2, "failed": 2, "skipped": 16}
+    by_number, by_share = limit_verdict(2, counts), limit_verdict(0.2, counts)
+    assert (by_number["grader"], by_number["actual"], by_number["passed"]) == ("many", 3, False)
+    assert (by_share["grader"], by_share["actual"], by_share["passed"]) == ("few", 0.5, False)
+
+
+def test_missing_samples_count(run_lines, record, write_lines):
+    """As failed ones do."""
+    dataset = write_lines([{"id": name, "expected": "x"} for name in "abcd"], "tasks.jsonl")
+    (found,) = run_lines([record("a", 1.0)], dataset=str(dataset), max_failed="50%").gates
+    assert (found["actual"], found["missing"], found["passed"]) == (0.75, 3, False)
+
+
+def test_where_no_grader_applies_nothing_failed(run_lines, record):
+    """A share of nothing is no figure and above no limit."""
+    (found,) = run_lines([record("a", **SKIP)], max_failed="5%").gates
+    assert (found["actual"], found["of"], found["passed"]) == (None, 0, True)
+
+
+def test_every_run_of_several_has_it(run_lines, record):
+    """A run of which too many failed does not pass, also where the suite has no other gate."""
+    records = [record("a", 1.0, run=1), record("b", 1.0, run=1), record("a", 1.0, run=2), record("b", run=2, **RAISE)]
+    report = run_lines(records, num_runs=2, max_failed=0)
+    assert (report.passed, report.summary["runs"]["passed"], report.summary["runs"]["failed"]) == (False, 1, 1)
+    assert run_lines(records, num_runs=2, max_failed=0, runs_must_pass=1).passed is True
+
+
+def test_no_rows_are_needed(run_lines, record):
+    """What failed is counted while grading."""
+    report = run_lines([record("a", 1.0), record("b", **RAISE)], rows="none", max_failed=0)
+    assert report.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "limit"), [(3, 3), (0.05, 0.05), ("5%", 0.05), ("2.9%", 0.029), ("29 %", 0.29), (1, 1), (1.0, 1.0)]
+)
+def test_limits_are_read_exactly(written, limit):
+    """1 is one sample, 1.0 all of them; 2.9 % is the number 0.029."""
+    found = as_limit(written)
+    assert (found, type(found)) == (limit, type(limit))
+
+
+@pytest.mark.parametrize("written", [-1, -0.5, 1.5, 20.0, "101%", "5", "%", "five", "", "1e1%", "-5%"])
+def test_what_is_no_limit_is_refused(run, written):
+    """With the two forms there are."""
+    with pytest.raises(ConfigError) as caught:
+        run(max_failed=written)
+    (problem,) = caught.value.problems
+    assert problem.startswith("suite: max_failed: expected a number")
+
+
+@pytest.mark.parametrize("written", [True, [5], {"share": 5}, float("nan")])
+def test_other_types_are_refused(run, written):
+    """With their place."""
+    with pytest.raises(ConfigError, match=r"max_failed: expected"):
+        run(max_failed=written)

@@ -1,0 +1,165 @@
+"""What a gate's figure is over: failed and missing samples count against a percentage, and are named otherwise."""
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError
+
+RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
+
+
+@pytest.fixture
+def records(record):
+    """Twenty runs, of which ten pass and ten broke, and one the grader does not apply to."""
+    good = [record(f"a{number}", 1.0, model="m") for number in range(10)]
+    return [*good, *(record(f"b{number}", model="m", **RAISE) for number in range(10)), record("c", model="m", **SKIP)]
+
+
+FORMS = [
+    {"metric": "accuracy"},
+    {"kind": "simple", "metric_key": "quality", "aggregation": "accuracy"},
+    {"kind": "simple", "metric_key": "quality", "aggregation": "pass_rate"},
+    {"kind": "weighted_average", "weights": {"quality": 1}, "aggregation": "pass_rate"},
+]
+
+
+def parts(verdict):
+    """Return over, counted and of; of a weighted gate those of its one grader."""
+    found = verdict["over"], verdict["counted"], verdict["of"]
+    return tuple(each["quality"] if isinstance(each, dict) else each for each in found)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("op", "value", "actual", "passed"),
+    [
+        ("gte", 90, 50.0, False),
+        ("gt", 49, 50.0, True),
+        ("eq", 100, 50.0, False),
+        ("lt", 90, 100.0, False),
+        ("lte", 100, 100.0, True),
+    ],
+)
+def test_failed_samples_count_against_a_percentage(run_lines, records, form, op, value, actual, passed):
+    """Ten of twenty pass, whatever the form; an upper bound has the ten that broke counted as passing."""
+    report = run_lines(records, gate=form | {"op": op, "value": value})
+    (found,) = report.gates
+    assert (found["actual"], found["passed"]) == (actual, passed)
+    assert parts(found) == ("total", 20, 20)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_over_graded_leaves_them_out(run_lines, records, form):
+    """The figure of those that were graded, on request; the letta keys divide by them always."""
+    report = run_lines(records, gate=form | {"op": "gte", "value": 90, "over": "graded"})
+    (found,) = report.gates
+    assert (found["actual"], found["passed"]) == (100.0, True)
+    assert parts(found) == ("graded", 10, 20)
+    assert (report.metrics["passed_attempts"], report.metrics["by_metric"]["quality"]["pass_rate"]) == (10, 100.0)
+
+
+def test_conditions_take_it_over(run_lines, records):
+    """A logical gate says it once for those of its conditions that are percentages."""
+    conditions = [
+        {"metric_key": "quality", "aggregation": "accuracy", "op": "gte", "value": 90},
+        {"metric_key": "quality", "op": "gte", "value": 0.9},
+    ]
+    gate = {"kind": "logical", "operator": "and", "conditions": conditions}
+    by_default, graded = (run_lines(records, gate=each).gates[0] for each in (gate, gate | {"over": "graded"}))
+    assert [(part["over"], part["actual"]) for part in by_default["conditions"]] == [("total", 50.0), ("graded", 1.0)]
+    assert [(part["over"], part["actual"]) for part in graded["conditions"]] == [("graded", 100.0), ("graded", 1.0)]
+
+
+@pytest.mark.parametrize("aggregation", ["avg_score", "min", "p95"])
+def test_averages_are_over_what_was_graded(run_lines, records, aggregation):
+    """With the number of those that were not beside it."""
+    gate = {"kind": "simple", "metric_key": "quality", "aggregation": aggregation, "op": "gte", "value": 1}
+    (found,) = run_lines(records, gate=gate).gates
+    assert (found["actual"], found["passed"], *parts(found)) == (1.0, True, "graded", 10, 20)
+
+
+def test_missing_samples_count_as_failed_ones(run_lines, record, write_lines):
+    """Rows of the dataset that no run answers; of a model they are its own."""
+    dataset = write_lines([{"id": name, "expected": "x"} for name in "abcd"], "tasks.jsonl")
+    runs = [record("a", 1.0, model="m"), record("b", 1.0, model="m"), *(record(x, 1.0, model="n") for x in "abcd")]
+    gate = {"metric": "accuracy", "op": "gte", "value": 60}
+    whole, each = run_lines(runs, dataset=str(dataset), gates=[gate, gate | {"per": "model"}]).gates
+    assert (whole["actual"], *parts(whole), whole["passed"]) == (75.0, "total", 8, 8, True)
+    groups = {name: (found["actual"], *parts(found)) for name, found in each["groups"].items()}
+    assert groups == {"m": (50.0, "total", 4, 4), "n": (100.0, "total", 4, 4)}
+    assert each["passed"] is False
+
+
+def test_several_runs_count_their_own_missing_samples(run_lines, record, write_lines):
+    """Of two runs, one lacks a task: its gate sees three samples, wherever its figure comes from."""
+    dataset = write_lines([{"id": name, "expected": "x"} for name in "abc"], "tasks.jsonl")
+    records = [record(name, 1.0, run=run) for run in (1, 2) for name in "abc" if (run, name) != (2, "c")]
+    flat = {"metric": "accuracy", "op": "gte", "value": 90}
+    simple = {"kind": "simple", "metric_key": "quality", "aggregation": "accuracy", "op": "gte", "value": 90}
+    report = run_lines(records, dataset=str(dataset), num_runs=2, gates=[flat, simple])
+    assert (report.passed, report.summary["runs"]["passed"]) == (False, 1)
+    second = gradestack.load_report(report.path / "run_2")
+    assert [gate["actual"] for gate in second.gates] == pytest.approx([200 / 3] * 2)
+
+
+def test_with_nothing_to_divide_by_there_is_no_data(run_lines, record):
+    """Where the grader applies to no sample; where all failed none passed, which is a figure."""
+    gate = {"metric": "accuracy", "op": "gte", "value": 50, "on_no_data": "pass"}
+    (skipped,) = run_lines([record("a", **SKIP)], gate=gate).gates
+    assert (skipped["outcome"], skipped["actual"], skipped["of"]) == ("no_data", None, 0)
+    (failed,) = run_lines([record("a", **RAISE)], gate=gate).gates
+    assert (failed["outcome"], failed["actual"], failed["of"]) == ("failed", 0.0, 1)
+
+
+def test_upstream_has_none_of_it(run_lines, records):
+    """The program's figures and keys; what the suite says of them has no effect and a warning."""
+    gate = {"kind": "simple", "metric_key": "quality", "aggregation": "accuracy", "op": "gte", "value": 90}
+    report = run_lines(records, gate=gate | {"over": "total"}, max_failed=0, profile="upstream")
+    (found,) = report.gates
+    assert (found["actual"], report.passed) == (100.0, True)
+    assert not {"over", "counted", "of"} & set(found)
+    assert report.summary["warnings"] == [
+        "suite: gate.over: has no effect in the profile upstream",
+        "suite: max_failed: has no effect in the profile upstream",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gate", "problem"),
+    [
+        (
+            {"op": "gte", "value": 0.5, "over": "total"},
+            "gate.over: avg_score is over graded samples; total is for accuracy and pass_rate",
+        ),
+        ({"op": "gte", "value": 50, "metric": "accuracy", "over": "all"}, "gate.over: expected one of total, graded"),
+        (
+            {"kind": "weighted_average", "aggregation": "p95", "weights": {"quality": 1}, "op": "gte", "value": 1}
+            | {"over": "total"},
+            "gate.over: p95 is over graded samples",
+        ),
+    ],
+)
+def test_mistakes(run_lines, records, gate, problem):
+    """Said with what it is for."""
+    with pytest.raises(ConfigError) as caught:
+        run_lines(records, gate=gate)
+    assert any(problem in found for found in caught.value.problems), caught.value.problems
+
+
+@pytest.mark.parametrize(("failed", "warned"), [(1, False), (2, True)])
+def test_more_than_five_per_cent_is_a_warning(run_lines, record, failed, warned):
+    """One of twenty is not, two of twenty-one are; also without a gate."""
+    records = [record(f"a{number}", 1.0) for number in range(19)]
+    records += [record(f"b{number}", **RAISE) for number in range(failed)]
+    share = "2 of 21 samples (9.5%) failed or missing for 'quality'"
+    assert run_lines(records).summary["warnings"] == ([share] if warned else [])
+
+
+def test_groups_that_lack_samples_are_named(run_lines, record):
+    """Where the whole run has few of them, a group may have many."""
+    records = [record(f"a{number}", 1.0, model="m") for number in range(60)]
+    records += [record("b", 1.0, model="n"), record("c", model="n", **RAISE)]
+    report = run_lines(records, gate={"op": "gte", "value": 0.5, "per": "model"})
+    assert report.summary["warnings"] == [
+        "gate quality >= 0.5 per model: of n, 1 of 2 samples (50.0%) failed or missing for 'quality' do not count"
+    ]

@@ -1,0 +1,132 @@
+"""Gates on any figure of an aggregator, by path."""
+
+import pytest
+
+from gradestack import ConfigError
+from gradestack.gates.paths import NoFigure, figure_at
+
+AGGREGATES = {
+    "reward": {
+        "pass_hat_k": {"pass_hat_k": {"1": 0.5, "4": 0.25}, "tasks": 13, "rule": "file", "nothing": None, "sure": True},
+        "by_label": {"support": {"a.b": 3}},
+        "renamed": {"pass_hat_k": {"2": 0.375}},
+    },
+    "a.b": {"mean": {"mean": 0.75, "ci95": [0.5, 1.0]}},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "component", "value"),
+    [
+        ("reward.pass_hat_k.pass_hat_k.4", "pass_hat_k", 0.25),
+        ("reward.pass_hat_k.4", "pass_hat_k", 0.25),
+        ("reward.pass_hat_k.tasks", "pass_hat_k", 13),
+        ("reward.pass_hat_k.nothing", "pass_hat_k", None),
+        ("reward.renamed.2", "pass_hat_k", 0.375),
+        (["a.b", "mean"], "mean", 0.75),
+        (["a.b", "mean", "mean"], "mean", 0.75),
+        (["reward", "by_label", "support", "a.b"], "by_label", 3),
+    ],
+)
+def test_where_a_path_leads(path, component, value):
+    """A figure named as its metric may be left out, parts with a dot stand in a list."""
+    assert figure_at(AGGREGATES, path.split(".") if isinstance(path, str) else path, component) == value
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("reward.pass_hat_k.5", "no figure '5' in reward.pass_hat_k.pass_hat_k; there are: 1, 4"),
+        ("reward.pass_hat_k.task", "no figure 'task' in reward.pass_hat_k.pass_hat_k; there are: 1, 4"),
+        ("reward.pass_hat_k", "reward.pass_hat_k.pass_hat_k holds 1, 4: name one of them"),
+        ("reward.pass_hat_k.rule", "reward.pass_hat_k.rule is no number"),
+        ("reward.pass_hat_k.sure", "reward.pass_hat_k.sure is no number"),
+        ("reward.by_label.suport", "no figure 'suport' in reward.by_label (did you mean 'support'?)"),
+        ("reward.pass_hat_k.tasks.x", "no figure 'x' in reward.pass_hat_k.tasks, which has none"),
+    ],
+)
+def test_where_a_path_ends(path, text):
+    """Told with what there is."""
+    with pytest.raises(NoFigure) as caught:
+        figure_at(AGGREGATES, path.split("."), "pass_hat_k")
+    assert str(caught.value) == text
+
+
+RECORDS = [("a", 1.0, 1), ("a", 0.0, 2), ("b", 1.0, 1), ("b", 1.0, 2)]
+
+
+@pytest.fixture
+def run(run_lines, record):
+    """Return a function that runs two tasks twice: pass^1 is 3/4, pass^2 1/2."""
+    records = [record(name, score, run=trial) for name, score, trial in RECORDS]
+    metrics = {"pass_hat_k": {"of": "quality"}, "steady": {"kind": "pass_hat_k", "of": "quality"}}
+    return lambda **suite: run_lines(records, **{"metrics": metrics} | suite)
+
+
+@pytest.mark.parametrize("figure", ["quality.pass_hat_k.2", "quality.steady.2", ["quality", "pass_hat_k", 2]])
+@pytest.mark.parametrize(("op", "passed"), [("gte", True), ("gt", False)])
+def test_a_gate_on_a_figure(run, figure, op, passed):
+    """Compared as any other."""
+    report = run(gate={"figure": figure, "op": op, "value": 0.5})
+    (found,) = report.gates
+    assert (found["actual"], found["passed"], report.exit_code) == (0.5, passed, 0 if passed else 1)
+    assert (found["kind"], found["over"], found["counted"], found["of"]) == ("figure", "graded", 4, 4)
+    assert found["text"].startswith("quality.")
+
+
+def test_without_rows(run):
+    """The aggregators have it; no row is read."""
+    assert run(rows="none", gate={"figure": "quality.pass_hat_k.1", "op": "gte", "value": 0.75}).exit_code == 0
+
+
+def test_among_conditions(run):
+    """Beside gates of scores; and every run has its own."""
+    conditions = [
+        {"figure": "quality.pass_hat_k.2", "op": "gte", "value": 0.9},
+        {"metric_key": "quality", "aggregation": "max", "op": "gte", "value": 1},
+    ]
+    report = run(gate={"kind": "logical", "operator": "or", "conditions": conditions})
+    assert [part["passed"] for part in report.gates[0]["conditions"]] == [False, True]
+    single = run(num_runs=2, gate={"figure": "quality.toy_count.sum", "op": "gte", "value": 2})
+    assert (single.passed, single.summary["runs"]["passed"]) == (False, 1)
+
+
+def test_a_path_that_leads_nowhere_fails(run):
+    """Whatever ``on_no_data`` says, with the nearest in the summary."""
+    gate = {"figure": "quality.pass_hat_k.7", "op": "gte", "value": 0, "on_no_data": "pass"}
+    report = run(gate=gate)
+    (found,) = report.gates
+    assert (found["outcome"], found["actual"], found["passed"]) == ("no_data", None, False)
+    assert found["reason"] == "no figure '7' in quality.pass_hat_k.pass_hat_k; there are: 1, 2"
+
+
+@pytest.mark.parametrize(
+    ("gate", "problem"),
+    [
+        ({"figure": "qualty.pass_hat_k.2"}, "gate.figure: no grader has the key 'qualty' (did you mean 'quality'?)"),
+        (
+            {"figure": "quality.pass_hat.2"},
+            "gate.figure: quality has no metric 'pass_hat' (did you mean 'pass_hat_k'?)",
+        ),
+        (
+            {"figure": "quality.xyz"},
+            "gate.figure: quality has no metric 'xyz'; there are: toy_count, pass_hat_k, steady",
+        ),
+        ({"figure": "quality"}, "gate.figure: expected GRADER.METRIC or a figure below it, got 'quality'"),
+        ({"figure": "quality.pass_hat_k.2", "per": "model"}, "gate.per: unknown key"),
+        ({"figure": "quality.pass_hat_k.2", "metric_key": "quality"}, "gate.metric_key: unknown key"),
+    ],
+)
+def test_mistakes_are_found_before_grading(run, gate, problem):
+    """As far as the suite tells; which figures a metric has is known when it has run."""
+    with pytest.raises(ConfigError) as caught:
+        run(gate={"op": "gte", "value": 0.5} | gate)
+    assert any(problem in found for found in caught.value.problems), caught.value.problems
+
+
+def test_groups_have_no_figures(run):
+    """An aggregator's figures are of the whole run."""
+    gate = {"kind": "logical", "operator": "and", "per": "model"}
+    gate["conditions"] = [{"figure": "quality.pass_hat_k.2", "op": "gte", "value": 0.5}]
+    with pytest.raises(ConfigError, match=r"conditions\[0\].figure: is of the whole run, there is none per model"):
+        run(gate=gate)

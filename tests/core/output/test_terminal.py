@@ -1,0 +1,59 @@
+"""Lines for terminals and CI logs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradestack import terminal_line
+from gradestack.output.terminal import traceback_text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain é ✓ C:\\x", "plain é ✓ C:\\x"),
+        ("a\nb\r\nc", "a\\nb\\r\\nc"),
+        ("\x1b[2J\x9b1m", "\\x1b[2J\\x9b1m"),
+        ("a\rb\tc\x00", "a\\rb\\tc\\x00"),
+        ("a\u2028b\u2029c\x85d\x0be", "a\\u2028b\\u2029c\\x85d\\x0be"),
+        ("\ud800", "\\ud800"),
+        ("\u202etxt\u2066", "\\u202etxt\\u2066"),
+        ("::error::x", "\\x3a:error::x"),
+        ("  ::set-output name=a::b", "  \\x3a:set-output name=a::b"),
+        ("a ::error::x", "a ::error::x"),
+        ("##[error]x", "\\x23#[error]x"),
+        ("a ##vso[task.complete]", "a \\x23#vso[task.complete]"),
+        ("###[x]", "#\\x23#[x]"),
+        ("## a [b]", "## a [b]"),
+        (None, "None"),
+    ],
+)
+def test_what_a_terminal_or_log_would_obey_is_escaped(text, shown):
+    """Texts of other people's files cannot add lines, clear the screen, turn lines round or give commands."""
+    assert terminal_line(text) == shown
+
+
+@given(st.text(st.sampled_from(":# [ev\n\r\x1b\u2028\u3000\u202e\ud800")))
+def test_any_text_is_one_line_that_does_nothing(text):
+    """Printable, no command wherever a log looks for one, and safe lines stay as they are."""
+    line = terminal_line(text)
+    assert line.isprintable()
+    assert not line.strip().startswith("::")
+    assert "##[" not in line
+    assert "##e[" not in line
+    assert terminal_line(line) == line
+
+
+def test_the_lines_of_a_traceback_are_its_own():
+    """What a message says on further lines stands behind a bar."""
+    try:
+        try:
+            raise KeyError("inner")  # noqa: TRY301
+        except KeyError as error:
+            raise ValueError("bad\n::error::x\x1b[1m\n✓ PASSED") from error
+    except ValueError as error:
+        lines = traceback_text(error, error.__traceback__).splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert '    raise KeyError("inner")  # noqa: TRY301' in lines
+    assert "The above exception was the direct cause of the following exception:" in lines
+    assert lines[-3:] == ["ValueError: bad", "  | ::error::x\\x1b[1m", "  | ✓ PASSED"]

@@ -1,0 +1,204 @@
+"""Tables of a run."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import (
+    ConfigError,
+    DataError,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Reason,
+    Sample,
+    Source,
+    ToolCall,
+    Usage,
+    load_report,
+    skipped,
+)
+from gradestack.rows.tables import COLUMNS, table_of
+
+KEY = {"position": 0, "id": "7", "model": "m", "run": "1"}
+
+
+def test_the_columns_are_a_contract():
+    """Names and their order, whatever the data."""
+    key = "position id model run"
+    assert {name: " ".join(columns) for name, columns in COLUMNS.items()} == {
+        "samples": f"{key} cluster facets status ended state score passed n_calls requests input_tokens "
+        "cached_input_tokens cache_write_tokens output_tokens reasoning_tokens cost_usd seconds first_token_seconds "
+        "source_file source_line source_ordinal",
+        "grades": f"{key} grader state score passed label gold parts",
+        "items": f"{key} grader item state score label gold parts",
+        "reasons": f"{key} grader item code subject pointer",
+        "calls": f"{key} side index name matched score error seconds",
+    }
+
+
+class Detailed(Grader):
+    """Says all a grade can say; is skipped without calls."""
+
+    def grade(self, sample):
+        if sample.calls is None:
+            return skipped("no_calls", "there are none")
+        items = (
+            Item(id="0", score=0.5, label="g", gold="f", parts={"names": 0.0}, metadata={"call": 1}),
+            Item(id="1", outcome="skipped", metadata={"call": None}, reasons=(Reason(code="absent", subject="h"),)),
+        )
+        reasons = (Reason(code="low", pointer="/x", expected=1),)
+        parts = {"half": 0.5, "none": None}
+        return Grade(score=0.25, passed=False, label="a", gold="b", parts=parts, items=items, reasons=reasons)
+
+
+@pytest.fixture(scope="module")
+def report():
+    """A run of two samples: one with everything, one that is skipped by the first grader and failed by the second."""
+    full = Sample(
+        id="7",
+        model="m",
+        run=1,
+        cluster="c",
+        ended="completed",
+        calls=(ToolCall(name="e"), ToolCall(name="g", error="no", seconds=0.5)),
+        expected=Expectation(calls=(ExpectedCall(name="f"), ExpectedCall(names=("h", "i")))),
+        usage=Usage(input_tokens=10, cost_usd=1),
+        facets={"domain": "air"},
+        source=Source(file="f.json", line=3, ordinal=2),
+    )
+    failed = gradestack.failed(Fault(category="grading", code="broken"))
+    graders = {"one": Detailed(), "two": lambda sample: 1.0 if sample.calls else failed}
+    return gradestack.grade([full, Sample(id="b")], graders=graders)
+
+
+def test_a_score_is_null_unless_graded(report):
+    """Where the rows of results.jsonl hold 0.0."""
+    assert [row["grade"]["score"] for row in report.rows()] == [0.25, 0.0]
+    table = report.table("grades")
+    assert table["state"] == ["graded", "graded", "skipped", "failed"]
+    assert table["score"] == [0.25, 1.0, None, None]
+    assert table["passed"] == [False, None, None, None]
+    assert report.table("samples")["score"] == [0.25, None]
+
+
+def test_samples(report):
+    """What was recorded of each, and its headline grade; what was not recorded is null."""
+    first, second = report.table("samples").rows()
+    assert first == KEY | {
+        "cluster": "c",
+        "facets": {"domain": "air"},
+        "status": "ok",
+        "ended": "completed",
+        "state": "graded",
+        "score": 0.25,
+        "passed": False,
+        "n_calls": 2,
+        "requests": None,
+        "input_tokens": 10,
+        "cached_input_tokens": None,
+        "cache_write_tokens": None,
+        "output_tokens": None,
+        "reasoning_tokens": None,
+        "cost_usd": 1.0,
+        "seconds": None,
+        "first_token_seconds": None,
+        "source_file": "f.json",
+        "source_line": 3,
+        "source_ordinal": 2,
+    }
+    assert {name for name, value in second.items() if value is not None} == {
+        "position",
+        "id",
+        "cluster",
+        "facets",
+        "status",
+        "state",
+    }
+    assert (second["position"], second["id"], second["cluster"], second["facets"]) == (1, "b", "b", {})
+
+
+def test_grades(report):
+    """One row for each sample and grader."""
+    table = report.table("grades")
+    assert (len(table), table["grader"], table["position"]) == (4, ["one", "two", "one", "two"], [0, 0, 1, 1])
+    graded = {"state": "graded", "score": 0.25, "passed": False, "label": "a", "gold": "b"}
+    assert next(table.rows()) == KEY | {"grader": "one", **graded, "parts": {"half": 0.5, "none": None}}
+
+
+def test_items_and_reasons(report):
+    """Of grades and of what was graded inside them."""
+    items = list(report.table("items").rows())
+    assert items[0] == KEY | {
+        "grader": "one",
+        "item": "0",
+        "state": "graded",
+        "score": 0.5,
+        "label": "g",
+        "gold": "f",
+        "parts": {"names": 0.0},
+    }
+    assert [(item["item"], item["state"], item["score"]) for item in items[1:]] == [("1", "skipped", None)]
+    reasons = report.table("reasons")
+    assert next(reasons.rows()) == KEY | {"grader": "one", "item": None, "code": "low", "subject": "", "pointer": "/x"}
+    assert reasons["code"] == ["low", "absent", "no_calls"]
+    assert reasons["item"] == [None, "1", None]
+
+
+def test_calls(report):
+    """Expected and made, and which answers which as far as a grader says so."""
+    found = [tuple(row.values())[4:] for row in report.table("calls").rows()]
+    assert found == [
+        ("expected", 0, "f", 1, 0.5, None, None),
+        ("expected", 1, "h|i", None, None, None, None),
+        ("made", 0, "e", None, None, None, None),
+        ("made", 1, "g", 0, 0.5, "no", 0.5),
+    ]
+
+
+def test_an_unknown_table_is_refused(report):
+    """With the names there are."""
+    with pytest.raises(
+        ConfigError, match=r"no table is called 'grade' \(did you mean 'grades'\?\); there are: samples"
+    ):
+        report.table("grade")
+
+
+def test_a_run_that_kept_no_rows_has_no_tables(run_lines, record):
+    """It says so."""
+    with pytest.raises(DataError, match="kept no rows"):
+        run_lines([record("a", 1.0)], rows="none").table("grades")
+
+
+def test_no_rows_are_empty_tables():
+    """With all their columns."""
+    for name, columns in COLUMNS.items():
+        table = table_of(name, [])
+        assert (len(table), tuple(table.columns), list(table.rows())) == (0, columns, [])
+
+
+def test_rows_of_any_kind_are_read(run_lines, record):
+    """Ids that are numbers are texts; what is not of its type is as if it were not there, and never a zero."""
+    report = run_lines([record("a", 1.0)])
+    path = report.path / "results.jsonl"
+    row = json.loads(path.read_text())
+    odd = {"sample": {"id": 12}, "run": 2, "passed": "yes", "facets": 3, "usage": {"requests": "x", "seconds": "NaN"}}
+    odd |= {"grades": {"quality": {"score": "NaN", "items": 5, "reasons": [7], "parts": {"a": "NaN"}}, "other": None}}
+    bare = {"sample": None, "grades": [], "predicted": {"calls": [None]}, "expected": 4, "state": "graded"}
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in (row, row | odd, {}, bare, 5)))
+    loaded = load_report(report.path)
+    samples, grades = loaded.table("samples"), loaded.table("grades")
+    assert samples["id"] == ["a", "12", None, None]
+    assert (samples["run"][1], samples["passed"][1], samples["requests"][1], samples["seconds"][1]) == (
+        "2",
+        *[None] * 3,
+    )
+    assert (grades["state"][1:], grades["score"][1:]) == (["skipped"] * 2, [None] * 2)
+    assert grades["parts"][1] == {"a": None}
+    assert loaded.table("reasons")["code"][-1] == ""
+    assert loaded.table("calls")["name"][-1] is None
+    assert len(loaded.table("items")) == 0

@@ -1,0 +1,104 @@
+"""Stacks made for the inputs, and graders and readers that look at the recording before grading."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import Component, ConfigError, PluginError
+from gradestack.suites.recordings import FIRST, stack_for
+from tests.core.toy_components import Adapting
+
+
+@pytest.fixture
+def found(make_registry_, toys):
+    """A registry with a stack of the inputs and a grader of the recording."""
+    return make_registry_(
+        toys.component("stack", "counting", "counting_stack"),
+        toys.component("stack", "raising", "raising_stack"),
+        toys.component("stack", "listed", "listed_stack"),
+        toys.component("grader", "adapting", "Adapting"),
+        Component(kind="stack", name="constant", target="gradestack_toys:ROOT", summary="s"),
+    )
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a file of jsonl samples with these recorded values, and returns its path."""
+
+    def written(name, *recorded):
+        path = tmp_path / name
+        records = ({"id": str(number), "recorded": each} for number, each in enumerate(recorded))
+        path.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+def test_stacks_are_made_by_functions(found):
+    """A stack gives a mapping; one that raises or gives something else is its plugin's fault."""
+    assert stack_for(found, "numbers")["graders"]["number"]["kind"] == "toy"
+    for name, message in [("raising", "raised LookupError: no stack here"), ("listed", "is list, not a mapping")]:
+        with pytest.raises(PluginError, match=message):
+            stack_for(found, name)
+    with pytest.raises(PluginError, match="is not a function"):
+        stack_for(found, "constant")
+
+
+def test_a_stack_may_depend_on_the_inputs(found, write):
+    """Its function is given them; its gate is applied, and what it has to say is a warning of the run."""
+    paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
+    suite = gradestack.load_suite({"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting"}, registry=found)
+    assert [stage.key for stage in suite.graders] == ["a", "b"]
+    assert [gate.metric_key for gate in suite.gates] == ["a"]
+    assert "counted" in suite.warnings
+
+
+@pytest.mark.parametrize("own", [{"gate": None}, {"gates": [{"metric_key": "b", "op": "lt", "value": 1}]}])
+def test_gates_of_its_own_take_the_place_of_the_stack_s(found, write, own):
+    """A suite that has a say on gates gets none from its stack."""
+    paths = [write("a.jsonl", {"score": 1.0}), write("b.jsonl", {"score": 0.0})]
+    suite = gradestack.load_suite(
+        {"target": {"paths": paths, "reader": "jsonl"}, "stack": "counting", **own}, registry=found
+    )
+    assert [gate.metric_key for gate in suite.gates] == [each["metric_key"] for each in own.get("gates", [])]
+
+
+def test_a_grader_is_decided_on_by_the_first_records_of_each_input(found, write):
+    """It sees the first 1,000 records of each file, whatever becomes of it stands in the header, and is used."""
+    long = [{"score": 0.001}] * (FIRST + 5)
+    paths = [write("a.jsonl", *long), write("b.jsonl", {"score": 0.001}, {})]
+    suite = {"target": {"paths": paths, "reader": "jsonl"}, "graders": {"x": {"kind": "adapting"}}, "reports": []}
+    loaded = gradestack.load_suite(suite, registry=found)
+    (stage,) = loaded.graders
+    assert (stage.component.factor, stage.options["factor"]) == (FIRST + 1, FIRST + 1)
+    assert loaded.config["graders"]["x"] == {"kind": "adapting"}
+
+
+def test_a_grader_may_refuse_a_recording(found, write):
+    """What it refuses is a mistake of its entry, told with every other grader's."""
+    suite = {
+        "target": {"paths": [write("a.jsonl", {})], "reader": "jsonl"},
+        "graders": {"x": "adapting", "y": "adapting"},
+    }
+    with pytest.raises(ConfigError) as caught:
+        gradestack.load_suite(suite, registry=found)
+    assert [problem.partition(": ")[2] for problem in caught.value.problems] == [
+        f"graders.{key}: {key} finds no score in 1 input(s) of JsonLines" for key in "xy"
+    ]
+
+
+@pytest.mark.parametrize("grader", ["adapting", Adapting()])
+def test_samples_in_memory_are_looked_at_and_graded(found, grader):
+    """Those looked at are graded too, also when they are made one by one, and no more than 1,000 are made ahead."""
+    made = []
+
+    def samples():
+        for number in range(FIRST + 200):
+            made.append(number)
+            yield {"id": str(number), "recorded": {"score": 0.001}}
+
+    graded = gradestack.stream(samples(), {"x": grader}, registry=found)
+    sample, grades = next(graded)
+    assert (sample.id, grades["x"].score, len(made) < FIRST + 200) == ("0", 1.0, True)
+    assert 1 + sum(1 for _ in graded) == FIRST + 200

@@ -1,0 +1,45 @@
+"""A grader that changes its sample: rows show what was recorded all the same."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import PluginError
+
+CHANGES = """\
+def invents(sample):
+    sample.calls[0].arguments["city"] = "Rome"
+    return 1.0
+"""
+RECORD = {"id": "a", "predicted": [{"name": "book", "arguments": {"city": "Oslo"}}]}
+
+
+@pytest.fixture
+def suite(tmp_path, monkeypatch):
+    """A suite whose only grader changes an argument of the call that was made."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.jsonl").write_text(json.dumps(RECORD) + "\n")
+    (tmp_path / "changes.py").write_text(CHANGES)
+    return {
+        "name": "x",
+        "target": {"paths": ["runs.jsonl"], "reader": "jsonl"},
+        "graders": {"g": "changes.py:invents"},
+        "reports": [],
+    }
+
+
+@pytest.mark.parametrize("rows", ["full", "slim"])
+def test_a_row_shows_the_calls_that_were_recorded(suite, rows):
+    """Not what a grader made of them: the sample's part is written before graders see it."""
+    report = gradestack.run({**suite, "rows": rows}, output="out", allow_code=True)
+    row = next(iter(report.rows()))
+    assert row["predicted"]["calls"] == [{"name": "book", "arguments": {"city": "Oslo"}}]
+    assert row["grade"]["score"] == 1.0
+
+
+def test_a_strict_run_refuses_a_changed_sample(suite):
+    """Naming where it was recorded, and the graders it may have been."""
+    with pytest.raises(PluginError, match=r"changed the sample at runs\.jsonl:1") as caught:
+        gradestack.run(suite, output="out", allow_code=True, strict=True)
+    assert caught.value.problems[0].startswith("one of: g (changes.py:invents")

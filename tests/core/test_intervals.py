@@ -1,0 +1,217 @@
+"""Intervals: the definition by independent code, worked examples, and quantiles of Student's t."""
+
+import math
+import random
+
+import pytest
+
+from gradestack import Estimate, Key, TaskCells, interval, jackknife, t_quantile
+from gradestack.intervals import ends
+
+# the definition
+
+
+def defined(figure, tasks):
+    """Return a figure and its standard error, written out: every task left out once, sums in floats."""
+    count, whole = len(tasks), figure(tasks)
+    pseudo = [count * whole - (count - 1) * figure(tasks[:at] + tasks[at + 1 :]) for at in range(count)]
+    mean = sum(pseudo) / count
+    return whole, math.sqrt(sum((each - mean) ** 2 for each in pseudo) / (count - 1) / count)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_one_task_is_left_out_at_a_time(seed):
+    """Ratios of sums, and a figure that is no ratio, over tasks of different sizes."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    tasks = [(rng.randrange(1, 5), rng.choice([0.0, 0.5, 1.0])) for _ in range(12)]
+    cells = {}
+    for size, score in tasks:
+        cell = (size, size * score)
+        cells[cell] = cells.get(cell, 0) + 1
+    found = jackknife(lambda n, total: {"mean": total / n, "root": math.sqrt(total / n)}, cells, 2)
+    for name, power in (("mean", 1), ("root", 0.5)):
+        whole, stderr = defined(lambda held, power=power: _mean(held) ** power, tasks)
+        assert found[name].value == pytest.approx(whole, rel=1e-14)
+        assert found[name].stderr == pytest.approx(stderr, rel=1e-10)
+        assert found[name].clusters == 12
+
+
+def _mean(tasks):
+    return sum(size * score for size, score in tasks) / sum(size for size, _ in tasks)
+
+
+def test_equal_numbers_of_runs_give_the_clustered_standard_error():
+    """sqrt(C / (C - 1) times the sum of squared deviations by task) / n."""
+    sums = [4, 1, 0, 2, 3]
+    cells = {(4, each): 1 for each in sums}
+    found = jackknife(lambda n, total: {"mean": total / n}, cells, 2)["mean"]
+    spread = sum((each - 4 * 0.5) ** 2 for each in sums)
+    assert found.stderr == pytest.approx(math.sqrt(5 / 4 * spread) / 20, rel=1e-14)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 0.7])
+@pytest.mark.parametrize("tasks", [2, 7, 1000])
+def test_tasks_that_are_alike_have_no_spread(value, tasks):
+    """Whatever the number's binary form, and however many runs each has."""
+    cells = {(1, value): tasks - 1, (3, 3 * value): 1}
+    assert jackknife(lambda n, total: {"mean": total / n}, cells, 2)["mean"].stderr == 0.0
+
+
+def test_what_is_undefined_without_a_task_has_no_standard_error():
+    """And fewer than two tasks have none; what is undefined at all stays so."""
+
+    def figures(n, total):
+        return {"mean": total / n if n else None, "other": None}
+
+    assert jackknife(figures, {(1, 1): 1, (0, 0): 1}, 2)["mean"] == Estimate(1.0, None, 2)
+    assert jackknife(figures, {(1, 1): 1}, 2)["mean"] == Estimate(1.0, None, 1)
+    assert jackknife(figures, {}, 2) == {"mean": Estimate(None, None, 0), "other": Estimate(None, None, 0)}
+
+
+# the interval
+
+
+@pytest.mark.parametrize(
+    ("value", "stderr", "clusters", "expected", "method"),
+    [
+        (0.42, 0.0522, 50, (0.320, 0.527), "logit_t"),
+        (0.2, 0.0571, 50, (0.109, 0.339), "logit_t"),
+        (0.5963, 0.0464, 50, (0.501, 0.685), "logit_t"),
+        (1.0, 0.0, 50, (0.925, 1), "wilson"),
+        (0.999, 0.001, 1000, (0.9929, 0.9999), "logit_t"),
+        (0.0, 0.0, 20, (0, 0.180), "wilson"),
+    ],
+)
+def test_worked_examples(value, stderr, clusters, expected, method):
+    """A reward, a reliability, a partial score; all pass, nearly all, none."""
+    low, high, found = ends(value, stderr, clusters)
+    digits = 4 if clusters == 1000 else 3
+    assert (round(low, digits), round(high, digits), found) == (*expected, method)
+
+
+def test_the_ends_are_those_of_the_formulas():
+    """Logit and Wilson, written out with t(49) = 2.00957524 at 95 %."""
+    q = 2.0095752371292397
+    half = q * 0.05 / (0.3 * 0.7)
+    logit = math.log(0.3 / 0.7)
+    assert ends(0.3, 0.05, 50)[:2] == pytest.approx(
+        (1 / (1 + math.exp(half - logit)), 1 / (1 + math.exp(-half - logit))), rel=1e-12
+    )
+    middle, root = 0.3 + q * q / 100, q * math.sqrt(0.3 * 0.7 / 50 + q * q / 10_000)
+    whole = 1 + q * q / 50
+    assert ends(0.3, 0.0, 50)[:2] == pytest.approx(((middle - root) / whole, (middle + root) / whole), rel=1e-12)
+
+
+def test_figures_that_are_no_shares_have_a_plain_interval():
+    """Chosen, or because the figure lies outside [0, 1]."""
+    for value, share in ((0.5, False), (1.5, True), (-0.5, True)):
+        low, high, method = ends(value, 0.1, 10, share=share)
+        assert (low, high) == pytest.approx((value - 0.1 * 2.2621571628, value + 0.1 * 2.2621571628), rel=1e-9)
+        assert method == "t"
+
+
+@pytest.mark.parametrize("stderr", [1e-3, 0.4, 50.0, 1e300])
+def test_an_interval_of_a_share_stays_within_the_unit_interval(stderr):
+    """However wide, and without an overflow."""
+    low, high, _ = ends(0.5, stderr, 2)
+    assert 0 <= low < 0.5 < high <= 1
+
+
+@pytest.mark.parametrize(
+    ("estimate", "reason"),
+    [
+        (Estimate(None, None, 5), "undefined"),
+        (Estimate(0.5, None, 1), "one task"),
+        (Estimate(0.5, None, 5), "undefined without some task"),
+    ],
+)
+def test_where_there_is_no_interval_the_reason_stands(estimate, reason):
+    """Instead of ends."""
+    assert interval(estimate, 5) == {"reason": reason}
+
+
+def test_an_interval_says_of_what_it_is():
+    """Samples, tasks, confidence and method."""
+    found = interval(Estimate(0.5, 0.1, 10), 40, confidence=0.9)
+    assert (found["n"], found["clusters"], found["confidence"], found["method"]) == (40, 10, 0.9, "logit_t")
+
+
+# Student's t
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 4, 10, 49, 199, 999, 1000, 1001, 5000, 10**6, 10**9])
+@pytest.mark.parametrize("probability", [0.025, 0.5, 0.6, 0.9, 0.975, 0.995, 0.9995])
+def test_quantiles_are_those_of_scipy(df, probability):
+    """To ten digits."""
+    stats = pytest.importorskip("scipy.stats")
+    assert t_quantile(probability, df) == pytest.approx(float(stats.t.ppf(probability, df)), rel=1e-10, abs=1e-12)
+
+
+# cells per task
+
+
+CELLS = TaskCells("samples", "passed")
+
+
+def folded(*pairs):
+    state = CELLS.start()
+    for model, task, passed in pairs:
+        CELLS.add(state, Key(id=task, model=model), [1, passed])
+    return state
+
+
+def shares(samples, passed):
+    return {"share": passed / samples if samples else None}
+
+
+def test_figures_stand_with_their_intervals():
+    """Samples of a task are one cell; a cluster is the task where it is given."""
+    state = folded((None, "a", 1), (None, "a", 0), (None, "b", 1), (None, "c", 0))
+    found = CELLS.finish(state, shares)
+    assert (found["n"], found["clusters"], found["share"]) == (4, 3, 0.5)
+    assert found["share_interval"]["clusters"] == 3
+    assert "models" not in found
+    CELLS.add(state, Key(id="d", cluster="a"), [1, 1])
+    assert CELLS.finish(state, shares)["clusters"] == 3
+
+
+def test_models_stand_apart_and_together():
+    """A task of two models is one cluster over all."""
+    found = CELLS.finish(folded(("m", "a", 1), ("n", "a", 0), ("n", "b", 0)), shares)
+    assert (found["clusters"], found["n"]) == (2, 3)
+    assert [(model, each["share"], each["clusters"]) for model, each in found["models"].items()] == [
+        ("m", 1.0, 1),
+        ("n", 0.0, 2),
+    ]
+
+
+def test_nothing_seen_is_undefined():
+    """The figure is null, and the reason stands in place of its interval."""
+    assert CELLS.finish(CELLS.start(), shares) == {
+        "n": 0,
+        "clusters": 0,
+        "share": None,
+        "share_interval": {"reason": "undefined"},
+    }
+
+
+def test_sums_of_floats_do_not_depend_on_their_order():
+    """Thirty tenths, in one state or in many, either way round."""
+    values = [0.1, 0.7, 1e-9, 1 / 3] * 8
+    left, right = CELLS.start(), CELLS.start()
+    for value in values:
+        CELLS.add(left, Key(id="a"), [1, value])
+        right = CELLS.merge(CELLS.add(CELLS.start(), Key(id="a"), [1, value]), right)
+    assert CELLS.finish(left, shares) == CELLS.finish(right, shares)
+    assert CELLS.finish(left, shares)["share"] == math.fsum(values) / 32
+
+
+def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
+    """A task without any is no cluster of it."""
+    cells = TaskCells("samples", "expected", "called")
+    state = cells.start()
+    for task, expected, called in (("a", 2, 1), ("b", 1, 1), ("c", 0, 0)):
+        cells.add(state, Key(id=task), [1, expected, called])
+    found = cells.ratios(state, {"selection": ("called", "expected"), "calls": ("called", "samples")}, share=True)
+    assert (found["selection_interval"]["n"], found["selection_interval"]["clusters"]) == (3, 2)
+    assert (found["calls_interval"]["n"], found["calls_interval"]["clusters"]) == (3, 3)

@@ -16,6 +16,8 @@ SHARD_BYTES = 8 * 1024 * 1024
 
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE = 0x0A
+_LONG = 1 << 20
+"""Bytes of a line that is not held here while somebody works on it."""
 _PIECE = 256 * 1024
 """Bytes read at once."""
 
@@ -82,7 +84,12 @@ def numbered_lines(
             if number == 1 and data.startswith(_MARK):
                 data = data.removeprefix(_MARK)  # noqa: PLW2901
             if not data.isspace() and data:
-                yield number, data
+                if len(data) < _LONG:
+                    yield number, data
+                else:
+                    held = [data]
+                    del data
+                    yield number, held.pop()
             number += 1
         if end is not None and position < end:
             msg = f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}"

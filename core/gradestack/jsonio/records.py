@@ -63,6 +63,7 @@ def iter_records(
         found = _element(number, line, decode)
         if found.problem is not None and documents.begin(line):
             found = Element(number - 1, number, problem=SPREAD)
+        del line  # which may be long, and is not needed while somebody works on what it holds
         yield found
 
 

@@ -221,6 +221,7 @@ class JsonLines(RecordReader):
                 record: Sample | BadRecord = sample_of(data, source)
             except (ValueError, RecursionError, jsonl_fast.Unusual):
                 record = self._thorough(data, source, documents)
+            del data  # which may be long, and is not needed while somebody works on what it holds
             yield record
 
     def _thorough(self, data: bytes, source: Source, documents: Documents) -> Sample | BadRecord:

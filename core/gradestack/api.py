@@ -225,8 +225,8 @@ class Aggregator(Contract, Generic[StateT]):
 class Exporter(Contract):
     """Writes a family's results in the original tool's own format, under ``native/``.
 
-    Runs when its reader and all its graders are in use, once per input. Graders are named by component
-    (``tau_partial``), not by their key in the suite; of two of one component the first counts.
+    Runs once per input, when its reader and all its graders are in use and it comes from the reader's plugin or is
+    named. Graders are named by component (``tau_partial``), not by key; of two of one component the first counts.
 
     Attributes:
         reader: Component name of the reader whose records it understands.

@@ -5,20 +5,29 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterable
 
+_LONGEST, _MOST = 2_000, 100
+"""Characters of a message, and problems of an error; what comes from files may be of any size."""
+
+
+def shortened(text: str) -> str:
+    """Return a text as it is, or the beginning and the end of one too long to be read."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+
 
 class GradestackError(Exception):
     """Base of every error that is reported without a traceback.
 
     Attributes:
         exit_code: What the command line exits with: 2 usage or configuration, 3 unusable input, 4 broken plugin.
-        problems: One line each: what is wrong, where, and what to try.
+        problems: One line each: what is wrong, where, and what to try; of very many, the first and how many more.
     """
 
     exit_code: int = 2
 
     def __init__(self, message: str, *problems: str) -> None:
-        self.problems: tuple[str, ...] = problems
-        super().__init__(message)
+        more = (f"and {len(problems) - _MOST} more",) if len(problems) > _MOST + 1 else problems[_MOST:]
+        self.problems: tuple[str, ...] = (*map(shortened, problems[:_MOST]), *more)
+        super().__init__(shortened(message))
 
     def __str__(self) -> str:
         head = str(self.args[0])
@@ -60,5 +69,5 @@ def suggest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     """Return " (did you mean 'x'?)" for the closest known word, or ""."""
     import difflib  # noqa: PLC0415 - only where something is wrong
 
-    close = difflib.get_close_matches(str(word), list(known), n=1, cutoff=cutoff)
+    close = difflib.get_close_matches(str(word)[:_LONGEST], list(known), n=1, cutoff=cutoff)
     return f" (did you mean {close[0]!r}?)" if close else ""

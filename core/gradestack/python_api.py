@@ -17,7 +17,7 @@ from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
 from gradestack.model import BadRecord, Grade, Sample
 from gradestack.output.terminal import terminal_line
-from gradestack.registry import Registry, discover
+from gradestack.registry import Registry, discover, unknown_plugin
 from gradestack.report import Report
 from gradestack.rundir.handed import stream_grades
 from gradestack.runner import grade_suite, run_suite
@@ -29,6 +29,16 @@ from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
 Say = Callable[[str], None]
+
+
+def _installed(registry: Registry | None) -> Registry:
+    """Return the plugins to use, all installed ones by default; of names GRADESTACK_PLUGINS has too many is warned."""
+    if registry is not None:
+        return registry
+    found = discover()
+    for name in found.unknown:
+        warnings.warn(unknown_plugin(name), stacklevel=3)
+    return found
 
 
 def _ignore(_: str) -> None:
@@ -44,6 +54,7 @@ def run(
     allow_code: bool = False,
     strict: bool = False,
     rows: Rows | bool | None = None,
+    exporters: Sequence[str] = (),
     engine: str | None = None,
     workers: int | None = None,
     resume: bool = False,
@@ -63,6 +74,7 @@ def run(
         rows: What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
             conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and
             pages without samples.
+        exporters: Exporters by name, besides those the suite names and those of the format's own plugin.
         engine: Engine by name, whatever the suite says.
         workers: Number of its workers.
         resume: Continue the unfinished run of this place, if there is one.
@@ -89,10 +101,11 @@ def run(
         allow_code=allow_code,
         strict=strict,
         rows=rows,
+        exporters=exporters,
         engine=engine,
         workers=workers,
         resume=resume,
-        registry=registry or discover(),
+        registry=_installed(registry),
         progress=progress,
         say=say,
     )
@@ -116,7 +129,7 @@ def load_suite(
         DataError: An input does not exist or is of no known format.
         PluginError: A plugin it uses is broken.
     """
-    found = registry or discover()
+    found = _installed(registry)
     options = RunOptions(
         overrides=tuple(overrides), allow_code=allow_code, engine=engine, workers=workers, registry=found
     )
@@ -159,6 +172,7 @@ def grade_files(
     allow_code: bool = False,
     strict: bool = False,
     rows: Rows | bool | None = None,
+    exporters: Sequence[str] = (),
     engine: str | None = None,
     workers: int | None = None,
     resume: bool = False,
@@ -184,10 +198,11 @@ def grade_files(
         allow_code=allow_code,
         strict=strict,
         rows=rows,
+        exporters=exporters,
         engine=engine,
         workers=workers,
         resume=resume,
-        registry=registry or discover(),
+        registry=_installed(registry),
         progress=progress,
         say=say,
     )
@@ -281,7 +296,7 @@ def grade(
         >>> report.metrics["avg_score_attempted"]  # doctest: +SKIP
         0.75
     """
-    registry = registry or discover()
+    registry = _installed(registry)
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
@@ -341,7 +356,7 @@ def stream(
         >>> for sample, grades in gradestack.stream("results.json", ["tau_partial"]):  # doctest: +SKIP
         ...     print(sample.id, grades["tau_partial"].score)
     """
-    registry = registry or discover()
+    registry = _installed(registry)
     options = RunOptions(allow_code=allow_code, strict=strict, registry=registry)
     ready = graders_by_key(graders, registry)
     paths = paths_of(data)

@@ -112,6 +112,15 @@ class RecordReader(Reader):
         return 0.6 if cls.keys and all(f'"{key}"'.encode() in text for key in cls.keys) else None
 
     @classmethod
+    def complaint(cls, record: dict[str, Any]) -> str | None:
+        """Return what keeps an object from being a record of this format, where it nearly is one; else None.
+
+        Said where no reader recognises a file. By default: which of the ``keys`` are missing, when most are there.
+        """
+        missing = sorted(cls.keys - record.keys())
+        return f"{', '.join(missing)} missing" if 0 < 2 * len(missing) < len(cls.keys) else None
+
+    @classmethod
     def sniff(cls, path: Path, head: bytes) -> float:
         """Return how sure it is that a file is of this format, from its first records; see :meth:`recognised`."""
         return cls.recognised(path, head) or 0.0

@@ -233,6 +233,11 @@ def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:
     return found
 
 
+def unknown_plugin(name: str) -> str:
+    """Return what is said of a name in ``GRADESTACK_PLUGINS`` that nothing installed has."""
+    return f"GRADESTACK_PLUGINS names {name}, no installed plugin is called that"
+
+
 def _named(limit: str | None) -> set[str] | None:
     return None if limit is None else {name.strip() for name in limit.split(",") if name.strip()}
 

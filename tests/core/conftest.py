@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -186,12 +186,18 @@ def command(monkeypatch, capsys, registry):
 def spawn(tmp_path):
     """Return a function that runs the command line in a process of its own."""
 
-    def run(*arguments: Any, paths: Iterable[Path] = (), cwd: Path | None = None, **variables: str) -> Said:
+    def run(
+        *arguments: Any,
+        paths: Iterable[Path] = (),
+        cwd: Path | None = None,
+        program: Sequence[str] = ("-m", "gradestack.cli"),
+        **variables: str,
+    ) -> Said:
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("GRADESTACK", "COV_"))}
         places = [*map(str, paths), *(str(ROOT / part) for part in ("core", "plugins", "templates"))]
         environment |= {"PYTHONPATH": os.pathsep.join(places), "COLUMNS": "120"} | variables
         done = subprocess.run(
-            [sys.executable, "-m", "gradestack.cli", *map(str, arguments)],
+            [sys.executable, *program, *map(str, arguments)],
             cwd=cwd or tmp_path,
             env=environment,
             capture_output=True,

@@ -41,7 +41,9 @@ def test_a_raising_exporter_costs_its_file_only(run_lines, record, toys, target,
     """The results are kept, the other exporter's file too."""
     using = toys.make_registry(toys.component("exporter", "sick", target), toys.component("exporter", "echo", "Echo"))
     report = run_lines([record("a", 1.0), record("bad", 0.5)], using=using)
-    assert (report.exit_code, report.summary["broken"]) == (4, {"sick": said})
+    name = f"exporter sick (gradestack {gradestack.__version__})"
+    assert (report.exit_code, report.summary["broken"]) == (4, {name: said})
+    assert report.summary["warnings"] == [f"{name} is broken and left out: {said}"]
     assert report.metrics["avg_score_attempted"] == 0.75
     assert (report.path / "native/echo.json").exists()
 

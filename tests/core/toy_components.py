@@ -32,6 +32,7 @@ from gradestack import (
     skipped,
 )
 from gradestack.exact import add_exact, exact_value, merge_exact
+from gradestack.registry import Plugin
 
 ROOT = Path(__file__).parents[2]
 
@@ -355,9 +356,16 @@ TOYS = (
 
 
 def make_registry(*more: Component) -> Registry:
-    """Return the sound built-in plugins, the toys, and further components."""
-    found = discover(extra=[("toys", offer(*TOYS, *more))], limit="")
-    return Registry([plugin for plugin in found.plugins if not plugin.error])
+    """Return the sound built-in plugins, the toys, and further components; exporters beside the jsonl reader."""
+    beside = [each for each in more if each.kind == "exporter"]
+    found = discover(extra=[("toys", offer(*TOYS, *(each for each in more if each not in beside)))], limit="")
+    plugins = (with_more(plugin, beside) if plugin.name == "readers" else plugin for plugin in found.plugins)
+    return Registry([plugin for plugin in plugins if not plugin.error])
+
+
+def with_more(plugin: Plugin, components: Iterable[Component]) -> Plugin:
+    """Return a plugin that offers further components."""
+    return attrs.evolve(plugin, components=(*plugin.components, *components))
 
 
 def files_of(directory: Path, *but: str) -> dict[str, bytes]:

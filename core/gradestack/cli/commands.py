@@ -37,6 +37,7 @@ def _run_options(command: Command) -> Command:
                 "--rows", type=click.Choice(["full", "slim", "none"]), help="What is kept of samples [default: full]."
             ),
             click.option("--no-rows", "rows", flag_value="none", help="Keep no results.jsonl: as --rows none."),
+            click.option("--export", "exporters", multiple=True, metavar="NAME", help="Also write this native form."),
             click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
             click.option("--resume", is_flag=True, help="Continue the unfinished run of this place."),
@@ -99,11 +100,11 @@ def _leave_in_peace() -> None:
 
 
 def _registry(*, no_plugins: bool) -> Any:
-    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
+    from gradestack.registry import discover, unknown_plugin  # noqa: PLC0415 - not needed for --help
 
     found = discover(limit="" if no_plugins else None)
     for name in found.unknown:
-        _say(f"warning: GRADESTACK_PLUGINS names {name}, no installed plugin is called that")
+        _say(f"warning: {unknown_plugin(name)}")
     return found
 
 
@@ -182,7 +183,8 @@ def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> Non
     """Check the suite file SUITE without running it."""
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
-    found = load_suite(suite, overrides=overrides, allow_code=allow_code)
+    installed = _registry(no_plugins=False)
+    found = load_suite(suite, overrides=overrides, allow_code=allow_code, registry=installed)
     _print(f"{suite}: valid")
     _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")

@@ -58,7 +58,7 @@ class Blocks:
         self.position = 0
         plan = self._plan = assignment.plan
         self._usual = assignment.dataset is None and assignment.selection is None and not assignment.poison
-        self._rows = assignment.pieces.rows
+        self._rows, self._strict = assignment.pieces.rows, assignment.strict
         self._graders = Graders(plan.graders, strict=assignment.strict)
         metrics = [(each.name, each.of, each.stage.component) for each in plan.metrics]
         self._counting = Counting([stage.key for stage in plan.graders], metrics, plan.rule, self._broken)
@@ -92,7 +92,7 @@ class Blocks:
         """Take one record; it is graded with its block.
 
         Raises:
-            DataError: It is bad, and the run is strict.
+            DataError: It is bad, or of a run whose data cannot be read, and the run is strict.
             KeyboardInterrupt: A grader was interrupted.
             PluginError: A component raised on its block, and the run is strict.
         """
@@ -100,6 +100,9 @@ class Blocks:
             self.grade()
             self._bad(record)
             return
+        if self._strict and record.status is Status.FAILED and record.error and record.error.category == "data":
+            msg = f"{record.source or record.id}: {record.error.message or record.error.code}"
+            raise DataError(msg)
         position = self.position
         self.position = position + 1
         if not self._usual:

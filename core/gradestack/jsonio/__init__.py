@@ -1,5 +1,6 @@
 """JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
 
+from gradestack.jsonio.documents import SPREAD, Documents
 from gradestack.jsonio.lenient import as_count, as_list, as_map, as_number, as_text, is_number, same
 from gradestack.jsonio.lines import SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
 from gradestack.jsonio.lists import Range, iter_list, list_ranges
@@ -10,6 +11,8 @@ from gradestack.jsonio.values import JsonProblem, compact, dumps, loads
 
 __all__ = [
     "SHARD_BYTES",
+    "SPREAD",
+    "Documents",
     "Element",
     "JsonProblem",
     "Layout",

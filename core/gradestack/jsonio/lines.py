@@ -9,12 +9,15 @@ from pathlib import Path
 import attrs
 
 from gradestack.errors import DataError
+from gradestack.jsonio.foreign import require_text
 
 SHARD_BYTES = 8 * 1024 * 1024
 """Size of a shard. Fixed, so that results never depend on the number of workers."""
 
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE = 0x0A
+_LONG = 1 << 20
+"""Bytes of a line that is not held here while somebody works on it."""
 _PIECE = 256 * 1024
 """Bytes read at once."""
 
@@ -32,10 +35,14 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
     """Yield (first byte, end byte, one-based first line) of ranges of whole lines, each of about ``size`` bytes.
 
     An empty file yields nothing.
+
+    Raises:
+        DataError: The file is compressed, or of another encoding than UTF-8.
     """
     held = bytearray(min(size, _PIECE))  # one for all pieces: fresh memory takes longer to get than to fill
     piece = memoryview(held)
     with path.open("rb") as file:
+        require_text(path, file)
         start, line = 0, 1
         while True:
             left, lines, whole = size, 0, True
@@ -59,13 +66,17 @@ def numbered_lines(
     A byte-order mark is removed. Lines added to the file behind the range are not looked at.
 
     Raises:
-        DataError: The file ends before the range does: it was cut short since the range was planned.
+        DataError: The file ends before the range does: it was cut short since the range was planned. Or it is
+            compressed, or of another encoding than UTF-8.
     """
     number = first_line
     position = start
     last = sys.maxsize if end is None else end
     with path.open("rb", buffering=_PIECE) as file:
-        file.seek(start)
+        if start:
+            file.seek(start)
+        else:
+            require_text(path, file)
         for data in file:
             if position >= last:
                 return
@@ -73,7 +84,12 @@ def numbered_lines(
             if number == 1 and data.startswith(_MARK):
                 data = data.removeprefix(_MARK)  # noqa: PLW2901
             if not data.isspace() and data:
-                yield number, data
+                if len(data) < _LONG:
+                    yield number, data
+                else:
+                    held = [data]
+                    del data
+                    yield number, held.pop()
             number += 1
         if end is not None and position < end:
             msg = f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}"

@@ -22,6 +22,7 @@ import attrs
 
 from gradestack.errors import DataError
 from gradestack.jsonio.boundaries import OPENING, cuts, lengths
+from gradestack.jsonio.foreign import require_text
 from gradestack.jsonio.lines import SHARD_BYTES
 from gradestack.jsonio.tolerant import Element, Window, elements, open_list
 from gradestack.jsonio.values import JsonProblem, loads
@@ -61,7 +62,7 @@ def iter_list(path: Path, part: Range | None = None) -> Iterator[Element]:
         part: One of :func:`list_ranges`; the elements of all of them, in order, are those of the file.
 
     Raises:
-        DataError: The file is empty or does not hold a list.
+        DataError: The file is empty, no UTF-8 text, or does not hold a list.
     """
     for each in _ranges(path, _PIECE, hurried=True) if part is None else (part,):
         yield from _range(path, each)
@@ -81,6 +82,7 @@ def list_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[Range]:
 def _ranges(path: Path, size: int, *, hurried: bool = False) -> Iterator[Range]:
     begin = Range()
     with path.open("rb") as file:
+        require_text(path, file)
         if os.fstat(file.fileno()).st_size > size:
             for offset, line, row in cuts(file, size, hurried=hurried):
                 yield attrs.evolve(begin, end=offset)
@@ -92,12 +94,14 @@ def _range(path: Path, part: Range) -> Iterator[Element]:
     """Yield the elements of a range.
 
     Raises:
-        DataError: It begins with the file, which is empty or does not hold a list.
+        DataError: It begins with the file, which is empty, no UTF-8 text, or does not hold a list.
     """
     encoding = "utf-8" if part.start else "utf-8-sig"
     with path.open("rb") as file:
         if part.start:
             file.seek(part.start)
+        else:
+            require_text(path, file)
         if part.end is None and os.fstat(file.fileno()).st_size - part.start > _AT_ONCE:
             window = Window(file, part.first_line, encoding)
             if not part.start:

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from gradestack.jsonio.documents import SPREAD, Documents
 from gradestack.jsonio.lines import SHARD_BYTES, line_ranges, numbered_lines
 from gradestack.jsonio.lists import Range, iter_list, list_ranges
 from gradestack.jsonio.tolerant import Element, Window, elements, open_list
@@ -40,6 +41,8 @@ def iter_records(
 ) -> Iterator[Element]:
     """Yield the records of a file, or of one of its ranges; one that cannot be decoded is yielded with its problem.
 
+    A document over several lines among records of one line each is one that cannot be decoded.
+
     Args:
         path: The file.
         part: One of :func:`record_ranges`.
@@ -53,8 +56,15 @@ def iter_records(
         yield from iter_list(path, part)
         return
     part = part or Range()
+    documents = Documents(within=part.start > 0)
     for number, line in numbered_lines(path, part.start, part.end, part.first_line):
-        yield _element(number, line, decode)
+        if documents.inside and documents.go_on(line):
+            continue
+        found = _element(number, line, decode)
+        if found.problem is not None and documents.begin(line):
+            found = Element(number - 1, number, problem=SPREAD)
+        del line  # which may be long, and is not needed while somebody works on what it holds
+        yield found
 
 
 def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Element:

@@ -20,6 +20,7 @@ from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.headline import finished, headline_figures, outcome
 from gradestack.rundir.header import MADE
+from gradestack.suites.exporters import said_of
 from gradestack.suites.spec import Suite
 
 _SHOWN = 8
@@ -106,8 +107,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
         content["all_failed"] = lost
     if merged.remarks:
         content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
-    if merged.broken:
-        content["broken"] = merged.broken
+    if broken := _broken(suite, merged):
+        content["broken"] = broken
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
@@ -147,8 +148,14 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
             without.setdefault((lost, of), []).append(repr(key))
     found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
-    found += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
+    found += [f"{name} is broken and left out: {text}" for name, text in sorted(_broken(suite, merged).items())]
     return found
+
+
+def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
+    """Return what is broken, exporters by kind, name and distribution, with what each said."""
+    exporters = {stage.name: said_of(stage.name, stage.distribution) for stage in suite.exporters}
+    return {**suite.broken, **{exporters.get(name, name): text for name, text in merged.broken.items()}}
 
 
 def _many(lost: int, of: int) -> bool:

@@ -11,7 +11,7 @@ from gradestack.model import Fault, Grade, Sample, Status, failed, replace
 from gradestack.rows.encoding import encode
 from gradestack.rows.recorded import recorded_bytes
 from gradestack.rows.success import Success
-from gradestack.rows.write import check_grade, grade_to_json, graded_bytes, joined_line
+from gradestack.rows.write import Pieces, check_grade, grade_to_json, graded_bytes, pieces_of_line
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 _UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)  # a text among reasons has no code
@@ -54,7 +54,7 @@ def row_line(
     success: Success | None,
     signatures: Mapping[str, str],
     strict: bool,
-) -> tuple[bytes, Mapping[str, Grade]]:
+) -> tuple[Pieces, Mapping[str, Grade]]:
     """Return a sample's line, and the grades that were really written.
 
     A grade that cannot be written becomes a failed one.
@@ -75,10 +75,10 @@ def row_line(
     if recorded.fault is not None:
         grades, submissions = {key: failed(recorded.fault) for key in grades}, {}
 
-    def line(grades: Mapping[str, Grade]) -> bytes:
+    def line(grades: Mapping[str, Grade]) -> Pieces:
         passed = None if success is None else success.passed(grades[success.grader])
         graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions)
-        return joined_line(graded, recorded.data)
+        return pieces_of_line(graded, recorded.data)
 
     try:
         return line(grades), grades

@@ -13,6 +13,11 @@ from gradestack.rows.encoding import SAFE, check, check_numbers, write
 from gradestack.rows.read import Row
 from gradestack.rows.recorded import recorded_bytes, recorded_row
 
+_LONG = 1 << 20
+"""Bytes of a row of which no copy is made."""
+Pieces = tuple[bytes | memoryview, ...]
+"""What a line is written of, one after the other."""
+
 
 class _Grade(Struct, gc=False, omit_defaults=True):
     metadata: Any
@@ -147,12 +152,14 @@ def row_bytes(
         ValueError: The same.
     """
     graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions)
-    return joined_line(graded, recorded_bytes(sample))
+    return b"".join(pieces_of_line(graded, recorded_bytes(sample)))
 
 
-def joined_line(graded: bytes, recorded: bytes) -> bytes:
-    """Return the line of both parts of a row, each a JSON object that is not empty."""
-    return b"%b,%b\n" % (graded[:-1], recorded[1:])
+def pieces_of_line(graded: bytes, recorded: bytes) -> Pieces:
+    """Return the line of both parts of a row, each a JSON object that is not empty; of a long one without a copy."""
+    if len(recorded) < _LONG:
+        return (b"%b,%b\n" % (graded[:-1], recorded[1:]),)
+    return memoryview(graded)[:-1], b",", memoryview(recorded)[1:], b"\n"
 
 
 def check_grade(of: Grade | Item) -> None:

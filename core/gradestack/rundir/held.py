@@ -41,7 +41,7 @@ class HeldRows(InProcess):
     ) -> tuple[Sample, Grades]:
         """Keep the row of one sample; return both as they stand in it."""
         line, grades = self._writer.line(sample, recorded, grades, submissions)
-        self.file.write(line)
+        self.file.writelines(line)
         return recorded.sample, grades
 
     def lines(self) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from gradestack.grading.recording import Grades
 from gradestack.model import Sample
 from gradestack.rows.mending import Recorded, recorded_part, row_line
 from gradestack.rows.success import Success
+from gradestack.rows.write import Pieces
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +43,7 @@ class RowWriter:
 
     def line(
         self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[bytes, Grades]:
+    ) -> tuple[Pieces, Grades]:
         """Return a sample's line, and the grades as they stand in it.
 
         Raises:
@@ -115,7 +116,7 @@ class FilePiece:
         """Write the row of one sample; return both as they stand in it."""
         line, grades = self._writer.line(sample, recorded, grades, submissions)
         if self._rows is not None:
-            self._rows.write(line)
+            self._rows.writelines(line)
         return recorded.sample, grades
 
     def native(self, artefact: str, text: str, separator: str) -> None:

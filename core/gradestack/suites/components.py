@@ -1,8 +1,8 @@
-"""The components of a suite: graders with their extractors, metrics, exporters, the engine."""
+"""The components of a suite: graders with their extractors, metrics, the engine."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -10,7 +10,6 @@ import attrs
 from gradestack.api import Grader, Kind, Profile
 from gradestack.errors import PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
-from gradestack.plugin_errors import guarded
 from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.document import Place
@@ -105,7 +104,7 @@ def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers
         able = [name for name in resolver.registry.names("engine") if _has_workers(resolver.registry, name)]
         if options.get("kind") in resolver.registry.names("engine") and options["kind"] not in able:
             told = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
-            resolver.problems.append(f"workers: {told}")
+            resolver.problems[f"workers: {told}"] = None
         else:
             reference = {**options, "workers": workers}
     return resolver.stage("engine", "engine", reference, ("engine",))
@@ -136,30 +135,3 @@ def made_stage(kind: Kind, key: str, component: Any, profile: Profile) -> Stage:
         distribution="local",
         profile=profile_of(component, profile),
     )
-
-
-def exporters_for(registry: Registry, reader: Stage, graders: Iterable[Stage]) -> tuple[Stage, ...]:
-    """Return the exporters whose reader and graders are all in use."""
-    used = {stage.name for stage in graders}
-    found: list[Stage] = []
-    for name in registry.names("exporter"):
-        _, plugin = registry.find("exporter", name)
-        try:
-            target = registry.load("exporter", name)
-        except PluginError:  # matters only to a suite that would use it, which cannot be known
-            continue
-        if target.reader == reader.name and set(target.graders) <= used:
-            with guarded(f"exporter {name}"):
-                exporter = target()
-            found.append(
-                Stage(
-                    kind="exporter",
-                    key=name,
-                    name=name,
-                    component=exporter,
-                    options={},
-                    version=target.version,
-                    distribution=f"{plugin.distribution} {plugin.version}",
-                )
-            )
-    return tuple(found)

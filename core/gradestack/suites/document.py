@@ -9,9 +9,15 @@ import attrs
 import yaml
 
 from gradestack.errors import ConfigError
+from gradestack.jsonio.foreign import foreign
+from gradestack.suites.plain_yaml import parse, plain_data
 
 Place = tuple[str | int, ...]
 """Path of a value: mapping keys and list positions from the root."""
+
+
+_LONGEST_POSITION = 10
+"""Digits no list has room for."""
 
 
 def show_place(place: Place) -> str:
@@ -50,7 +56,9 @@ def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int]
     if isinstance(node, yaml.MappingNode):
         keys: set[str] = set()
         for key, value in node.value:
-            name = str(key.value)
+            if not isinstance(key, yaml.ScalarNode):  # refused when its mapping is made
+                continue
+            name = key.value
             if name in keys:
                 problems.append(f"line {key.start_mark.line + 1}: key {name!r} stands twice in the same mapping")
             keys.add(name)
@@ -68,23 +76,24 @@ def parse_yaml(text: str, origin: str) -> Document:
     Raises:
         ConfigError: Not YAML, not a mapping, an unknown tag, or a key given twice.
     """
+    lines: dict[Place, int] = {}
+    problems: list[str] = []
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        data = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        node, loader = parse(text)
+        if node is not None:
+            _walk(node, (), lines, set(), problems)  # merged keys are written into the nodes when data is made of them
+        data = None if node is None else loader.construct_document(node)
+    except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""
         deep = isinstance(error, RecursionError)
         said = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
         msg = f"{origin}{line}: not valid YAML: {said}"
         raise ConfigError(msg) from error
-    if not isinstance(data, dict) or node is None:
+    if not isinstance(data, dict):
         what = "the file is empty" if data is None else f"expected a mapping at top level, got {type(data).__name__}"
         msg = f"{origin}: {what}"
         raise ConfigError(msg)
-    lines: dict[Place, int] = {}
-    problems: list[str] = []
-    _walk(node, (), lines, set(), problems)
     if problems:
         msg = f"{origin}: {len(problems)} problem(s)"
         raise ConfigError(msg, *problems)
@@ -98,7 +107,11 @@ def read_yaml(path: Path) -> Document:
         ConfigError: The file cannot be read, or see :func:`parse_yaml`.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        content = path.read_bytes()
+        if said := foreign(content):
+            msg = f"{path}: {said}"
+            raise ConfigError(msg)
+        text = content.decode("utf-8-sig")
     except FileNotFoundError as error:
         msg = f"{path}: no such file"
         raise ConfigError(msg) from error
@@ -123,25 +136,28 @@ def apply_override(document: Document, assignment: str) -> None:
         msg = f"--set {assignment}: expected PATH=VALUE, such as --set graders.partial.no_expected=skip"
         raise ConfigError(msg)
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        value = plain_data(text)
+    except (yaml.YAMLError, RecursionError) as error:
         msg = f"--set {assignment}: the value is not valid YAML (quote it?)"
         raise ConfigError(msg) from error
     at: Any = document.data
     place: Place = ()
     for step in steps[:-1]:
-        key = int(step) if isinstance(at, list) and step.isdigit() else step
+        key = _key(at, step)
         place = (*place, key)
         at = _enter(at, key, assignment)
-    last = steps[-1]
-    if isinstance(at, list) and last.isdigit() and int(last) < len(at):
-        at[int(last)] = value
-    elif isinstance(at, dict):
+    last = _key(at, steps[-1])
+    if isinstance(at, dict) or (isinstance(last, int) and last < len(at)):
         at[last] = value
     else:
-        msg = f"--set {assignment}: {show_place(place)} has no entry {last!r}"
+        msg = f"--set {assignment}: {show_place(place)} has no entry {steps[-1]!r}"
         raise ConfigError(msg)
-    document.overrides.add((*place, int(last) if isinstance(at, list) else last))
+    document.overrides.add((*place, last))
+
+
+def _key(at: Any, step: str) -> str | int:
+    """Return a step of a path as the key or the position it is in a mapping or a list."""
+    return int(step) if isinstance(at, list) and step.isdecimal() and len(step) < _LONGEST_POSITION else step
 
 
 def _enter(at: Any, key: str | int, assignment: str) -> Any:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from gradestack.api import Input, Reader
 from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack.jsonio.foreign import foreign
 from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
+from gradestack.suites.heads import complaints, looks, oddities
+from gradestack.suites.paths import path_of
 
 _HEAD = 64 * 1024
+_LOOKED_INTO = 20
+"""Files that are looked at for what is odd about them."""
 _MAGIC = frozenset("*?[")
 
 
@@ -24,10 +29,16 @@ class Recognised(NamedTuple):
     reader: str
     paths: list[Path]
     ignored: list[str]
+    repeated: Mapping[Path, int]
+    """How often a path was given, for those that were given more than once, whatever their spelling."""
+    odd: list[tuple[Path, str]]
+    """What is odd about a file, with its line in front."""
 
 
 def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
     """Return the paths meant, globs expanded in sorted order, relative ones taken from ``base``.
+
+    One that is meant twice is returned twice.
 
     Raises:
         DataError: A path does not exist, is neither file nor directory, or a pattern matches nothing.
@@ -37,8 +48,10 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
         if not text:
             msg = "an empty path was given; name result files or directories"
             raise DataError(msg)
-        path = _expanded(text)
-        path = base / path if base is not None else path
+        try:
+            path = path_of(text, base)
+        except ValueError as error:
+            raise DataError(f"{text}: {error}") from error
         if _exists(path):
             if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
                 msg = f"{path}: neither a file nor a directory; write it to a file first"
@@ -54,14 +67,17 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
         else:
             msg = f"{path}: no such file or directory"
             raise DataError(msg)
-    return list(dict.fromkeys(found))
+    return found
 
 
-def _expanded(text: str) -> Path:
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:  # no such user: a file may be called ~x
-        return Path(text)
+def _once(paths: Iterable[Path]) -> dict[Path, int]:
+    """Return every path that leads to another file or directory once, as it is spelled first, and how often it came."""
+    first: dict[Path, Path] = {}
+    times: dict[Path, int] = {}
+    for path in paths:
+        spelled = first.setdefault(path.resolve(), path)
+        times[spelled] = times.get(spelled, 0) + 1
+    return times
 
 
 def _exists(path: Path) -> bool:
@@ -134,9 +150,10 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         DataError: Nothing recognised.
     """
     readers = {reader: registry.load("reader", reader)} if reader else _readers(registry)
+    given = _once(paths)
     names: dict[str, list[Path]] = {}
     ignored: list[str] = []
-    for path in paths:
+    for path in given:
         asked = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else None
         whole = asked or _best(path, readers)
         inside = [] if whole or not path.is_dir() else _files(path)
@@ -160,7 +177,15 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         msg = f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
         raise ConfigError(msg)
     ((name, found),) = names.items()
-    return Recognised(name, found, ignored)
+    times = _once(found)
+    repeated = {path: max(number, given.get(path, 1)) for path, number in times.items()}
+    odd = _odd(list(times)[:_LOOKED_INTO], name, registry)
+    return Recognised(name, list(times), ignored, {path: times for path, times in repeated.items() if times > 1}, odd)
+
+
+def _odd(files: Iterable[Path], name: str, registry: Registry) -> list[tuple[Path, str]]:
+    readers = _readers(registry)
+    return [(path, said) for path in files if path.is_file() for said in oddities(_head(path), name, readers)]
 
 
 def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
@@ -171,7 +196,13 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
     known = ", ".join(registry.names("reader"))
-    return f"{path}: the format is not recognised; name it with --reader (known: {known})"
+    files = _files(path) if path.is_dir() else [path]
+    head = _head(files[0])
+    if path.is_file() and (said := foreign(head)):
+        return f"{path}: {said}"
+    which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
+    what = "; ".join([looks(head), *complaints(head, _readers(registry))])
+    return f"{path}: the format is not recognised{which}: {what}; name it with --reader (known: {known})"
 
 
 def slim_runs(inputs: Iterable[Input]) -> list[str]:
@@ -184,6 +215,13 @@ def slim_runs(inputs: Iterable[Input]) -> list[str]:
         for given, folder in folders.items()
         if folder in slim
     ]
+
+
+def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
+    """Return a warning for each input that was given more than once, or in which something is odd."""
+    shown = {given.path: given.shown for given in inputs}
+    twice = [f"{shown[path]}: given {times} times; it is read once" for path, times in found.repeated.items()]
+    return [*twice, *(f"{shown[path]}{said}" for path, said in found.odd)]
 
 
 def _is_slim(run: Path) -> bool:

@@ -33,6 +33,10 @@ def as_rows(value: object) -> Rows | None:
     raise ConfigError(msg)
 
 
+def _several(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
 @attrs.frozen(kw_only=True)
 class RunOptions:
     """The options of :func:`gradestack.run`, which describes them, and one of the command line alone."""
@@ -44,6 +48,7 @@ class RunOptions:
     workers: int | None = None
     output: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
     strict: bool = False
+    exporters: Sequence[str] = attrs.field(default=(), converter=_several)
     rows: Rows | None = attrs.field(default=None, converter=as_rows)
     resume: bool = False
     progress: ProgressCallback | None = None

@@ -72,8 +72,9 @@ def published(
             }
     if inputs.dataset is not None:
         config["dataset"] = inputs.dataset.shown
-    if isinstance(written := config.get("reports"), list):
-        config["reports"] = [short(each) for each in written]
+    for section in ("reports", "exporters"):
+        if isinstance(written := config.get(section), list):
+            config[section] = [short(each) for each in written]
     if "plugins" in config:
         config["plugins"] = [Path(each).name for each in config["plugins"]]
     for key in ("engine", "rows"):  # results do not depend on them

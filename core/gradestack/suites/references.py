@@ -15,6 +15,7 @@ from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import file_plugin, from_file
 from gradestack.suites.document import Document, Place
 from gradestack.suites.in_file import InFile
+from gradestack.suites.paths import path_of
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ class Resolver:
     def __init__(self, document: Document, registry: Registry, base: Path | None, *, allow_code: bool) -> None:
         registry.require_sound()
         self.document, self.registry, self.base, self.allow_code = document, registry, base, allow_code
-        self.problems: list[str] = []
+        self.problems: dict[str, None] = {}
         self.broken: list[str] = []
         self.warnings: list[str] = []
         self.profile: Profile = "documented"
@@ -51,9 +52,7 @@ class Resolver:
 
     def say(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
-        text = f"{self.document.where(place)}: {message}"
-        if text not in self.problems:
-            self.problems.append(text)
+        self.problems[f"{self.document.where(place)}: {message}"] = None
         if isinstance(message, Exception):
             self._cause = self._cause or message
 
@@ -108,9 +107,15 @@ class Resolver:
         self.registry.require_sound()
 
     def _path(self, file: str) -> Path:
-        """Return a file of code, and count it as in use."""
-        path = Path(file).expanduser()
-        path = self.base / path if self.base is not None else path
+        """Return a file of code, and count it as in use.
+
+        Raises:
+            ConfigError: It is no path.
+        """
+        try:
+            path = path_of(file, self.base)
+        except ValueError as error:
+            raise ConfigError(str(error)) from error
         self.code[path.resolve()] = None
         return path
 
@@ -129,7 +134,11 @@ class Resolver:
             return name
         if not self._allowed(f"{name} is Python code", place):
             return None
-        path, shown = self._path(reference.file), reference.shown
+        try:
+            path, shown = self._path(reference.file), reference.shown
+        except ConfigError as error:
+            self.say(place, error)
+            return None
         known, _ = self._local.get((kind, shown), (None, None))
         if known is not None and known != path.resolve():
             self.say(place, f"{shown} is the name of another file's, too ({known}); rename one of the files")

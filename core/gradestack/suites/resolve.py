@@ -13,12 +13,13 @@ from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
-from gradestack.suites.components import engine_stage, exporters_for, grader_stages, made_stage, metric_stages
+from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
 from gradestack.suites.document import Document, Place, apply_override
+from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
 from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.given import MemoryReader
 from gradestack.suites.headline import resolve_headline
-from gradestack.suites.inputs import Recognised, expand, name_inputs, recognise, slim_runs
+from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.published import jsonable, published
@@ -98,13 +99,15 @@ def resolve(
     parts = _parts(resolver, spec, graders, options.workers, reader)
     dataset, dataset_reader = _dataset(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
+    named = [*spec.exporters, *options.exporters]
+    exporters = NO_EXPORTERS if reader is None else exporters_of(resolver, named, reader, graders.values())
     resolver.finish()
     if late is not None:
         raise late
     if reader is None or sniffed is None:
         raise AssertionError  # every way to get here has said its problem
     inputs = Inputs(data=name_inputs(sniffed.paths), dataset=dataset)
-    resolver.warnings += slim_runs(inputs.data)
+    resolver.warnings += [*slim_runs(inputs.data), *input_remarks(inputs.data, sniffed), *exporters.warnings]
     graders, remarks = graders_for(resolver, graders, reader.component, inputs)
     resolver.warnings += remarks
     parts = parts._replace(graders=tuple(graders.values()))
@@ -117,7 +120,7 @@ def resolve(
         reader=reader,
         rows=options.rows,
         dataset_reader=dataset_reader,
-        exporters=exporters_for(resolver.registry, reader, graders.values()),
+        exporters=exporters,
         config=published(document.data, inputs, reader, graders, parts.metrics),
         ignored=sniffed.ignored,
     )
@@ -225,7 +228,7 @@ def _suite(
     config: Mapping[str, Any],
     rows: Rows | None = None,
     dataset_reader: Stage | None = None,
-    exporters: tuple[Stage, ...] = (),
+    exporters: Exporters = NO_EXPORTERS,
     ignored: Sequence[str] = (),
 ) -> Suite:
     if parts.engine is None:
@@ -240,7 +243,8 @@ def _suite(
         dataset_reader=dataset_reader,
         graders=parts.graders,
         metrics=parts.metrics,
-        exporters=exporters,
+        exporters=exporters.stages,
+        broken=exporters.broken,
         gates=parts.gates,
         max_failed=parts.max_failed,
         allow_all_failed=spec.allow_all_failed,

@@ -158,6 +158,7 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     properties["reader"]["anyOf"].append({"type": "object", "not": {"required": ["kind"]}})  # options, format sniffed
     properties["target"]["properties"]["reader"] = {"$ref": "#/properties/reader"}
     properties["reports"] = {"type": "array", "items": _component(registry, "reporter", {})}
+    properties["exporters"] = {"type": "array", "items": _component(registry, "exporter", {})}
     properties["engine"] = _component(registry, "engine", {})
     properties["stack"] = {"enum": registry.names("stack")}
     return {"$schema": DRAFT, "title": "gradestack suite", **schema}

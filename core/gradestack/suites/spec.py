@@ -113,6 +113,8 @@ class SuiteSpec:
     setup_script: str | None = None
     """Accepted from letta-evals suites; a live target's setup is not run."""
     reports: tuple[str | dict[str, Any], ...] = ("html", "markdown")
+    exporters: tuple[str | dict[str, Any], ...] = ()
+    """Writers of native files, besides those that come with the format's own plugin."""
     engine: str | dict[str, Any] = "auto"
     rows: Rows = "full"
     """What is kept of samples in results.jsonl: ``slim`` leaves the trajectory out, ``none`` writes no such file."""
@@ -136,6 +138,8 @@ class Suite(Plan):
     headline: Headline = attrs.field(factory=Headline)
     rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
+    broken: Mapping[str, str] = attrs.field(factory=dict)
+    """Exporters that were named and cannot be made: kind, name and distribution -> what is wrong."""
     engine: Stage
     runs_must_pass: Literal["any", "all", "majority"] | int = "all"  # noqa: S105 - nothing secret about it
     config: Mapping[str, Any] = attrs.field(factory=dict)

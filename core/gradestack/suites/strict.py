@@ -19,9 +19,12 @@ from cattrs.gen import make_dict_structure_fn
 
 from gradestack.errors import suggest
 from gradestack.suites.document import Place
+from gradestack.suites.paths import path_of
 
 T = TypeVar("T")
 
+_HINTS = 100
+"""Unknown keys of one mapping for which a known one is looked for."""
 _WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
@@ -42,7 +45,7 @@ def _kind_of(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    return f"{value!r}"
+    return "a set" if isinstance(value, set) else repr(value)  # which has an order of its own in every process
 
 
 def _scalar(value: Any, kind: type) -> Any:
@@ -95,8 +98,7 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
     converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
 
     def path(value: Any, _: Any) -> Path:
-        text = Path(_scalar(value, str)).expanduser()
-        return base / text if base is not None else text
+        return path_of(_scalar(value, str), base)
 
     def sequence(value: Any, kind: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
@@ -165,8 +167,9 @@ def problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
                 yield (*step, *place), message
     elif isinstance(error, ForbiddenExtraKeysError):
         known = [field.alias or field.name for field in attrs.fields(error.cl) if field.init]
-        for key in sorted(error.extra_fields, key=str):
-            also = suggest(key, known) or f"; known: {', '.join(known) or 'none'}"
+        for number, key in enumerate(sorted(error.extra_fields, key=str)):
+            hint = suggest(key, known) if number < _HINTS else ""  # which takes its time
+            also = hint or f"; known: {', '.join(known) or 'none'}"
             yield (str(key),), f"unknown key{also}"
     elif isinstance(error, KeyError):
         yield (), "missing"

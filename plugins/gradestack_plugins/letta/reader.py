@@ -26,7 +26,7 @@ from gradestack import (
 from gradestack.jsonio import Layout
 from gradestack_plugins.letta.layout import ResultFile, place_of, result_files, suite_samples, unwrapped
 from gradestack_plugins.letta.models import models_of, only_model
-from gradestack_plugins.letta.recognition import begins_like, directory_certainty, looks_like
+from gradestack_plugins.letta.recognition import begins_like, complaint, directory_certainty, looks_like
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
 
 
@@ -103,6 +103,7 @@ class Letta(RecordReader):
 
     looks_like = staticmethod(looks_like)
     begins_like = staticmethod(begins_like)
+    complaint = staticmethod(complaint)
 
     @classmethod
     @override

@@ -69,6 +69,14 @@ def looks_like(record: Any) -> float | None:
     return 0.8 if isinstance(error, Mapping) and {"category", "exception_type"} & set(error) else 0.0
 
 
+def complaint(record: dict[str, Any]) -> str | None:
+    """Return what is missing from a result that names its sample."""
+    result = unwrapped(record)
+    sample = result.get("sample") if isinstance(result, Mapping) else None
+    named = isinstance(sample, Mapping) and "id" in sample
+    return "none of trajectory, grade, grades and submission is there" if named and not looks_like(record) else None
+
+
 def begins_like(text: bytes) -> float | None:
     """Return how much a line that breaks off looks like a result; 0.0 where it is no object."""
     if not text.startswith(b"{"):

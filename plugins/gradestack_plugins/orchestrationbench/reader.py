@@ -28,7 +28,7 @@ from gradestack import (
     ToolSpec,
     replace,
 )
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, compact, first_records, loads
 from gradestack_plugins.orchestrationbench.calls.arguments import EMPTY, UNREADABLE
 from gradestack_plugins.orchestrationbench.recorded.trial import Setting, Trial
 from gradestack_plugins.orchestrationbench.recorded.verdicts import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
@@ -106,9 +106,8 @@ class OrchestrationBenchReader(Reader):
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
-        if b'"history"' not in head or not any(
-            key in head for key in (b'"sub_agent_history"', b'"main_agent_history"')
-        ):
+        named = b'"history"' in head and any(key in head for key in (b'"sub_agent_history"', b'"main_agent_history"'))
+        if not named or _is_followed(head):
             return 0.0
         return 0.95 if path.name.endswith(_SUFFIX) else 0.8
 
@@ -198,6 +197,13 @@ class OrchestrationBenchReader(Reader):
         except (OSError, JsonProblem, UnicodeDecodeError) as error:
             return None, error.strerror or "cannot be read" if isinstance(error, OSError) else str(error)
         return data, "" if data else f"the file holds nothing to grade, only {compact(data)}"
+
+
+def _is_followed(head: bytes) -> bool:
+    """Return whether a file begins with a record of its own, such as a line of another format, or with a list."""
+    for first, _ in first_records(head, 1):
+        return first.problem is None and not (isinstance(first.value, dict) and "history" in first.value)
+    return False
 
 
 def _broken(scenario: str, shown: str, problem: str, setting: Setting) -> Sample:

@@ -25,12 +25,14 @@ from gradestack import (
     replace,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, iter_lines, loads, numbered_lines
+from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, loads, numbered_lines
 from gradestack_plugins.readers import chat, jsonl_fast
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
 from gradestack_plugins.readers.jsonl_sides import Wrong, expectation, side, texts, wrong
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
+_OWN = frozenset({"expected", "predicted", "messages", "turns"})
+"""Those by one of which, beside the id, a record is known."""
 
 
 def _text(record: Mapping[str, Any], key: str) -> str | None:
@@ -169,8 +171,16 @@ class JsonLines(RecordReader):
     def looks_like(cls, record: Any) -> float | None:
         if not isinstance(record, Mapping):
             return None
-        own = {"expected", "predicted", "messages", "turns"} & set(record)
+        own = _OWN & set(record)
         return 0.5 if "id" in record and own and not set(record) - _KEYS else 0.0
+
+    @classmethod
+    @override
+    def complaint(cls, record: dict[str, Any]) -> str | None:
+        if not ("id" in record and _OWN & record.keys()):
+            return None
+        found = cls().record(record, file="", ordinal=0)
+        return found.reason if isinstance(found, BadRecord) else None
 
     @staticmethod
     def json_schema() -> dict[str, Any]:
@@ -202,19 +212,23 @@ class JsonLines(RecordReader):
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         shown, sample_of = shard.input.shown, jsonl_fast.sample_of
+        documents = Documents(within=shard.start > 0)
         for number, data in numbered_lines(shard.input.path, shard.start, shard.end, shard.first_line):
+            if documents.inside and documents.go_on(data):
+                continue
             source = Source(file=shown, ordinal=number - 1, line=number)
             try:
                 record: Sample | BadRecord = sample_of(data, source)
             except (ValueError, RecursionError, jsonl_fast.Unusual):
-                record = self._thorough(data, source)
+                record = self._thorough(data, source, documents)
+            del data  # which may be long, and is not needed while somebody works on what it holds
             yield record
 
-    def _thorough(self, data: bytes, source: Source) -> Sample | BadRecord:
+    def _thorough(self, data: bytes, source: Source, documents: Documents) -> Sample | BadRecord:
         try:
             record = loads(data)
         except JsonProblem as problem:
-            return BadRecord(source=source, reason=str(problem))
+            return BadRecord(source=source, reason=SPREAD if documents.begin(data) else str(problem))
         return self.sample(record, source)
 
     def record(self, record: Any, *, file: str, ordinal: int) -> Sample | BadRecord:

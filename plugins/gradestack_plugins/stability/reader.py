@@ -100,6 +100,11 @@ class StabilityReader(RecordReader):
         """Recognise a record that breaks off by the same names."""
         return 0.7 if b'"run_labels"' in text and b'"uuid"' in text else None
 
+    @classmethod
+    @override
+    def complaint(cls, record: dict[str, Any]) -> str | None:
+        return "run_labels without a uuid" if "run_labels" in record and uuid_of(record) is None else None
+
     @override
     def index(self, inputs: Inputs) -> StabilityIndex:
         """Find repeated records, and read the dataset's identifiers and gold labels.

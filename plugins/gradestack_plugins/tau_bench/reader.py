@@ -30,7 +30,7 @@ from gradestack import (
 )
 from gradestack.jsonio import Element, Layout, Range, compact
 from gradestack_plugins.readers.chat import messages, text_of, tool_calls
-from gradestack_plugins.tau_bench.recognition import begins_like, looks_like
+from gradestack_plugins.tau_bench.recognition import begins_like, complaint, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
 _TOOL_ERROR = "Error: "
@@ -82,6 +82,7 @@ class TauBench(RecordReader):
 
     looks_like = staticmethod(looks_like)
     begins_like = staticmethod(begins_like)
+    complaint = staticmethod(complaint)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each.

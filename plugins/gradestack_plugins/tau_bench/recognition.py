@@ -20,3 +20,12 @@ def begins_like(text: bytes) -> float | None:
     """Return 0.95 where the same names stand, and 0.4 where a long conversation stands before the others."""
     named = {name: None for name in _NAMES if f'"{name}"'.encode() in text}
     return looks_like(named) or (0.4 if "traj" in named else None)
+
+
+def complaint(record: dict[str, Any]) -> str | None:
+    """Return which of the names are missing from an object that has two of those that make it a record."""
+    missing = [name for name in ("task_id", "reward") if name not in record]
+    sides = {"info", "traj"} & record.keys()
+    if not missing and not sides:
+        return "info and traj missing"
+    return f"{missing[0]} missing" if len(missing) == 1 and len(sides) == 2 else None

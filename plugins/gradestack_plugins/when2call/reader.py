@@ -29,7 +29,7 @@ from gradestack.jsonio import Range, compact
 from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
 from gradestack_plugins.when2call.labels import LABELS
 from gradestack_plugins.when2call.predictions import Loaded, load
-from gradestack_plugins.when2call.recognition import begins_like, looks_like
+from gradestack_plugins.when2call.recognition import begins_like, complaint, looks_like
 from gradestack_plugins.when2call.records import METHODS, Method, Prediction
 
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
@@ -99,6 +99,7 @@ class When2CallReader(RecordReader):
 
     looks_like = staticmethod(looks_like)
     begins_like = staticmethod(begins_like)
+    complaint = staticmethod(complaint)
 
     @override
     def index(self, inputs: Inputs) -> When2CallIndex:

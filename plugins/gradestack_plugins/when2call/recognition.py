@@ -25,3 +25,12 @@ def looks_like(record: Any) -> float:
 def begins_like(text: bytes) -> float | None:
     """Return how much the beginning of a record looks like one."""
     return 0.7 if b'"uuid"' in text and any(sign in text for sign in _SIGNS) else None
+
+
+def complaint(record: dict[str, Any]) -> str | None:
+    """Return what is missing from a prediction, or from an item that has none."""
+    form = form_of(record)
+    if form in ("judge", "mcq", "logprob", "nvidia", "plain") and uuid_of(record, form) is None:
+        return "a prediction without uuid"
+    unpredicted = form is None and "uuid" in record and "run_labels" not in record
+    return "a uuid without a prediction; a dataset is named by --dataset, beside predictions" if unpredicted else None

@@ -71,8 +71,20 @@ def test_values_are_plain_data():
         ("a: !mine 1", "s.yaml:1: not valid YAML: could not determine a constructor"),
         ("a: 1\n---\nb: 2", "s.yaml:2: not valid YAML: "),
         ("a: " + "[" * 10_000, "s.yaml: not valid YAML: nested too deeply"),
-        ("a: 2024-99-99", "s.yaml: not valid YAML: month must be in 1..12"),
-        ("a: \x00", "s.yaml: not valid YAML: "),
+        ("a: 2024-99-99", "s.yaml:1: not valid YAML: '2024-99-99' is no value of the type !!timestamp"),
+        ("b: 1\na: \x00", "s.yaml:2: not valid YAML: the character '\\x00' may not stand in it"),
+        ('b: 1\na: "\\UFFFFFFFF"', "s.yaml:2: not valid YAML: "),
+        ('b: 1\na: "x\\0y"', "s.yaml:2: not valid YAML: a text holds a NUL character"),
+        ('b: 1\n"x\\0y": 2', "s.yaml:2: not valid YAML: a text holds a NUL character"),
+        ('b: 1\na: !!int ""', "s.yaml:2: not valid YAML: '' is no value of the type !!int"),
+        ("b: 1\na: !!bool x", "s.yaml:2: not valid YAML: 'x' is no value of the type !!bool"),
+        ('b: 1\na: [1, !!float ""]', "s.yaml:2: not valid YAML: '' is no value of the type !!float"),
+        ("b: 1\na: !!timestamp x", "s.yaml:2: not valid YAML: 'x' is no value of the type !!timestamp"),
+        ("b: 1\na: " + "9" * 5000, "s.yaml:2: not valid YAML: '9999"),
+        ("b: 1\na: 0x" + "f" * 5000, "s.yaml:2: not valid YAML: a number has too many digits"),
+        ("b: 1\na: " + "1:" * 3000 + "1.5", "s.yaml:2: not valid YAML: '1:1:"),
+        ("b: 1\na: &x [*x]", "s.yaml:2: not valid YAML: an alias stands inside of what it stands for"),
+        ("b: 1\na: &x {<<: *x}", "s.yaml:2: not valid YAML: an alias stands inside of what it stands for"),
         ("? [a]\n: 1", "s.yaml:1: not valid YAML: found unhashable key"),
     ],
 )
@@ -81,6 +93,23 @@ def test_what_is_no_yaml_is_refused_with_its_place(text, message):
     with pytest.raises(ConfigError) as caught:
         parse_yaml(text, "s.yaml")
     assert str(caught.value).startswith(message)
+
+
+NINE = [
+    "x0: &a0 [l, l, l, l, l, l, l, l, l, l]",
+    *(f"x{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)),
+]
+NINE_MERGED = ["x0: &a0 {k: v}", *(f"x{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}" for n in range(1, 9))]
+
+
+@pytest.mark.parametrize("lines", [NINE, NINE_MERGED], ids=["lists", "merge keys"])
+def test_aliases_stand_for_a_limited_number_of_values(lines):
+    """A text of a kilobyte that stands for a thousand million values is refused at the line where it gets too large."""
+    with pytest.raises(
+        ConfigError, match=r"s\.yaml:\d: not valid YAML: its aliases stand for more than 100,000 values"
+    ):
+        parse_yaml("\n".join(lines), "s.yaml")
+    assert len(parse_yaml("\n".join(lines[:4]), "s.yaml").data) == 4
 
 
 def test_a_key_given_twice_is_refused():
@@ -96,10 +125,12 @@ def test_a_key_given_twice_is_refused():
 def test_files_that_cannot_be_read(tmp_path):
     """Missing, a directory, not UTF-8: each says so."""
     (tmp_path / "latin.yaml").write_bytes(b"name: \xe9")
+    (tmp_path / "wide.yaml").write_bytes("name: x".encode("utf-16"))
     for name, message in [
         ("gone.yaml", "no such file"),
         (".", "cannot be read: Is a directory"),
         ("latin.yaml", "utf-8"),
+        ("wide.yaml", "is UTF-16 text, and only UTF-8 is read"),
     ]:
         with pytest.raises(ConfigError, match=message):
             read_yaml(tmp_path / name)
@@ -148,6 +179,9 @@ def test_overrides(data, assignment, expected):
         ("list.7=1", "list has no entry '7'"),
         ("list.7.x=1", "there is no mapping or list at 7"),
         ("list.x=1", "list has no entry 'x'"),
+        ("list.²=1", "list has no entry '²'"),
+        ("list.².x=1", "there is no mapping or list at '²'"),
+        (f"list.{'9' * 500}=1", "list has no entry '999"),
     ],
 )
 def test_overrides_that_make_no_sense(assignment, message):
@@ -155,7 +189,7 @@ def test_overrides_that_make_no_sense(assignment, message):
     document = Document(data={"n": 5, "list": [1]}, origin="s")
     with pytest.raises(ConfigError) as caught:
         apply_override(document, assignment)
-    assert str(caught.value).startswith(f"--set {assignment}: ")
+    assert str(caught.value).startswith(f"--set {assignment}: "[:500])
     assert message in str(caught.value)
 
 

@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.suites.inputs import expand, name_inputs, recognise
 
@@ -33,9 +34,9 @@ def names(paths, base):
 
 
 def test_patterns_are_expanded_in_sorted_order(place):
-    """Relative to the base, each file once, in the order given."""
+    """Relative to the base, in the order given."""
     found = expand(["runs/*.jsonl", "x.numbers", "runs/a.jsonl"], place)
-    assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers"]
+    assert names(found, place) == ["runs/a.jsonl", "runs/b.jsonl", "x.numbers", "runs/a.jsonl"]
     assert names(expand([f"{place}/runs/**/*.jsonl"]), place) == ["runs/a.jsonl", "runs/b.jsonl", "runs/deep/c.jsonl"]
 
 
@@ -54,7 +55,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_a_file(place):
         ("x" * 300, "File name too long"),
         ("~no_such_user_here/x", "no such file or directory"),
         ("x.numbers/below", "no such file or directory"),
-        ("a\0b", "no such file or directory"),
+        ("a\0b", "a path holds no NUL character"),
     ],
 )
 def test_paths_that_lead_nowhere(place, given, message):
@@ -138,7 +139,10 @@ def test_a_named_reader_is_believed(place, registry):
     ("given", "message"),
     [
         (["empty.jsonl"], "empty.jsonl: the file is empty"),
-        (["runs/notes.txt"], "notes.txt: the format is not recognised; name it with --reader (known: "),
+        (
+            ["runs/notes.txt"],
+            "the format is not recognised: it is no JSON Lines and no JSON list: it begins with 'just notes'",
+        ),
         (["nothing"], "nothing: the directory holds no file"),
     ],
 )
@@ -187,3 +191,30 @@ def test_a_reader_that_stumbles_does_not_know_the_file(place, make_registry_, to
     assert recognise([place / "runs/a.jsonl"], using, None).reader == "jsonl"
     with pytest.raises(DataError, match="not recognised"):
         recognise([place / "x.numbers"], using, None)
+
+
+# one file, several spellings
+
+
+def test_one_file_is_read_once_whatever_its_spelling(place, registry, monkeypatch):
+    """Relative, absolute, with a dot, by a link, by a pattern, and inside a directory: the first spelling counts."""
+    monkeypatch.chdir(place)
+    (place / "link.jsonl").symlink_to("runs/a.jsonl")
+    given = ["runs/a.jsonl", "./runs/a.jsonl", "runs/../runs/a.jsonl", str(place / "runs/a.jsonl"), "link.jsonl"]
+    found = recognise(expand([*given, "runs/*.jsonl"]), registry, None)
+    assert [str(path) for path in found.paths] == ["runs/a.jsonl", "runs/b.jsonl"]
+    assert {str(path): times for path, times in found.repeated.items()} == {"runs/a.jsonl": 6}
+    found = recognise(expand(["runs", "runs/a.jsonl"]), registry, "jsonl")
+    assert sum(path.name == "a.jsonl" for path in found.paths) == 1
+    assert list(found.repeated.values()) == [2]
+
+
+def test_a_file_given_twice_is_said_once(place, registry, monkeypatch):
+    """In the warnings, by its short name; two files of the same content stay two."""
+    monkeypatch.chdir(place)
+    report = gradestack.grade_files(
+        ["runs/a.jsonl", str(place / "runs/a.jsonl"), "runs/b.jsonl"], output="out", registry=registry
+    )
+    assert report.metrics["total"] == 2
+    said = [each for each in report.summary["warnings"] if "given" in each]
+    assert said == ["a.jsonl: given 2 times; it is read once"]

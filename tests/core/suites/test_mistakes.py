@@ -168,3 +168,27 @@ def test_a_mistaken_override_is_placed_on_the_command_line(load):
         "--set graders.quality.facter: unknown key (did you mean 'factor'?)"
     ]
     assert refused(load, BASE, "reader.odd=1") == ["--set reader.odd: unknown key; known: none"]
+
+
+def test_aliases_nine_levels_deep_are_refused_at_once(load):
+    """What they stand for is never written out, not for a suggestion either."""
+    nine = ["&a0 [l, l, l, l, l, l, l, l, l, l]"]
+    nine += [f"&a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    for key in ("profile", "reader", "engine", "graders"):
+        text = f"target: {{paths: [runs.jsonl]}}\n{key}:\n  kind:\n" + "".join(f"  - {each}\n" for each in nine)
+        with pytest.raises(ConfigError, match=r"suite\.yaml:\d+: not valid YAML: its aliases stand for more than"):
+            load(text)
+
+
+def test_very_many_mistakes_are_counted(load):
+    """A hundred are shown, and the message stays readable."""
+    found = refused(load, BASE + "".join(f"k{number}: 1\n" for number in range(2000)))
+    assert found[0] == "suite.yaml:4: k0: unknown key; known: " + found[0].partition("known: ")[2]
+    assert (len(found), found[-1]) == (101, "and 1900 more")
+
+
+def test_a_long_text_makes_no_long_message(load):
+    """Of a name of a million characters the beginning is shown, and what is wrong with it."""
+    (problem,) = refused(load, f"target: {{paths: [runs.jsonl]}}\ngraders:\n  q: {'x' * 1_000_000}\n")
+    assert problem.startswith("suite.yaml:3: graders.q: unknown grader 'xxx")
+    assert len(problem) < 2100

@@ -75,3 +75,27 @@ def test_plugins_may_be_set_on_the_command_line(here, command):
     said = command("grade", "runs.jsonl", *options)
     assert said.code == 0
     assert "Avg score: 0.50" in said.out
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"plugins": ["a\0b.py"]},
+        {"graders": {"q": "a\0b.py:X"}},
+        {"graders": {"q": {"kind": "tool", "function": "a\0b.py:x"}}},
+    ],
+    ids=["plugin", "reference", "function"],
+)
+def test_a_path_holds_no_nul_character(here, registry, entry):
+    """A mistake of the suite, told with its place."""
+    suite = {"target": {"paths": ["runs.jsonl"]}, "graders": {"q": "toy"}, **entry}
+    with pytest.raises(ConfigError, match=r"suite: (plugins\[0\]|graders\.q(\.file)?): a path holds no NUL character"):
+        gradestack.load_suite(suite, allow_code=True, registry=registry)
+
+
+def test_a_home_that_does_not_exist_is_a_part_of_a_file_name(here, registry):
+    """As a shell takes it."""
+    with pytest.raises(ConfigError, match=r"~no_such_user_here/x\.py: no such Python file"):
+        gradestack.load_suite(
+            plugin_suite("~no_such_user_here/x.py", graders={"q": "toy"}), allow_code=True, registry=registry
+        )

@@ -1,0 +1,21 @@
+"""Paths as people write them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+
+def path_of(text: str, base: Path | None = None) -> Path:
+    """Return a path, ``~`` expanded, a relative one taken from ``base``.
+
+    Raises:
+        ValueError: It holds a NUL character, which no path does.
+    """
+    if "\0" in text:
+        msg = "a path holds no NUL character"
+        raise ValueError(msg)
+    path = Path(text)
+    with suppress(RuntimeError):  # no such user: a file may be called ~x
+        path = path.expanduser()
+    return path if base is None else base / path

@@ -1,0 +1,86 @@
+"""Which exporters run: those that are named, and those that come with the reader."""
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError
+
+
+@pytest.fixture
+def foreign(toys):
+    """Return a function that makes the toys' registry with exporters that come with another plugin than the reader."""
+
+    def make(**targets):
+        more = [toys.component("exporter", name, target) for name, target in targets.items()]
+        found = toys.make_registry()
+        strange = gradestack.discover(extra=[("strange", toys.offer(*more))], limit="").plugins[-1]
+        return found.extended(strange)
+
+    return make
+
+
+def native(report):
+    place = report.path / "native"
+    return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+
+
+def test_an_exporter_of_another_plugin_does_not_run_unasked(run_lines, record, foreign):
+    """Its faults cost a run of somebody else's format nothing, not even where it cannot be loaded."""
+    for targets in ({"echo": "Echo"}, {"sick": "BreaksAtEnd"}, {"sick": "Missing"}):
+        report = run_lines([record("a", 1.0)], using=foreign(**targets))
+        assert (native(report), report.exit_code, report.summary["warnings"]) == ([], 0, [])
+
+
+def test_an_exporter_runs_when_the_suite_names_it(run_lines, record, foreign):
+    """By its name, or by kind with options; its name stands in the configuration, its version in the header."""
+    using = foreign(echo="Echo")
+    for reference in ("echo", {"kind": "echo"}):
+        report = run_lines([record("a", 1.0)], using=using, exporters=[reference])
+        assert native(report) == ["echo.json", "figures.json"]
+        assert report.summary["config"]["exporters"] == [reference]
+        assert {"kind": "exporter", "name": "echo"}.items() <= {**report.header["components"][-2]}.items()
+
+
+def test_an_exporter_runs_when_the_command_line_or_a_call_names_it(here, command, foreign):
+    """``--export`` and ``exporters`` add to what the suite names."""
+    using = foreign(echo="Echo")
+    command.use(using)
+    said = command("run", "suite.yaml", "--export", "echo", "-o", "out", "-q")
+    assert (said.code, (here / "out/native/echo.json").exists()) == (0, True)
+    report = gradestack.grade_files("runs.jsonl", graders=["toy"], exporters="echo", output="two", registry=using)
+    assert native(report) == ["echo.json", "figures.json"]
+    assert command("run", "suite.yaml", "-o", "three", "-q").code == 0
+    assert not (here / "three/native").exists()
+
+
+def test_a_broken_exporter_is_left_out_by_kind_name_and_distribution(run_lines, record, foreign, toys):
+    """Named, it makes the exit code 4, and everything else is written; unasked, it costs a warning."""
+
+    def said(name):
+        return f"{name} is broken and left out: exporter 'sick' of plugin "
+
+    report = run_lines([record("a", 1.0)], using=foreign(sick="Missing"), exporters=["sick"])
+    assert (report.exit_code, list(report.summary["broken"])) == (4, ["exporter sick (local 0)"])
+    assert report.summary["warnings"][0].startswith(said("exporter sick (local 0)"))
+    assert report.metrics["total"] == 1
+    beside = toys.make_registry(toys.component("exporter", "sick", "Missing"))
+    report = run_lines([record("a", 1.0)], output="beside", using=beside)
+    name = f"exporter sick (gradestack {gradestack.__version__})"
+    assert (report.exit_code, "broken" in report.summary) == (0, False)
+    assert report.summary["warnings"][0].startswith(said(name))
+
+
+@pytest.mark.parametrize(
+    ("exporters", "problem"),
+    [
+        (["ecko"], r"exporters\[0\]: unknown exporter 'ecko' \(did you mean 'echo'\?\)"),
+        ([{"kind": "echo", "odd": 1}], r"exporters\[0\]\.odd: unknown key"),
+        (["tau_bench"], r"exporters\[0\]: tau_bench writes what the reader 'tau_bench' reads, and this is 'jsonl'"),
+        (["echo"], r"exporters\[0\]: echo writes the grades of toy, which is no grader of this suite"),
+        ("echo", "exporters: expected a list, got 'echo'"),
+    ],
+)
+def test_an_exporter_that_cannot_write_the_run_is_refused(run_lines, record, foreign, exporters, problem):
+    """A mistake of the suite, told before anything is read."""
+    with pytest.raises(ConfigError, match=problem):
+        run_lines([record("a", 1.0)], using=foreign(echo="Echo"), graders={"q": "tau_partial"}, exporters=exporters)

@@ -1,0 +1,123 @@
+"""What the beginning of a file tells people, where its format is not recognised and where something in it is odd."""
+
+import gzip
+
+import pytest
+
+import gradestack
+from gradestack import DataError
+from gradestack.suites.inputs import recognise
+
+GOOD = b'{"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}\n'
+TAU = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": []}\n'
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return a function that writes a file of these bytes."""
+
+    def write(content, name="x.jsonl"):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return write
+
+
+SAYS = "which says of its first record: "
+UNKNOWN = {
+    "a key too many": (
+        GOOD.replace(b'"id"', b'"status": "ok", "id"'),
+        f"with the keys expected, id, predicted, status; the nearest is jsonl, {SAYS}status: unknown key (did you mean",
+    ),
+    "tau-bench": (
+        b'[{"task_id": 1, "reward": 1, "x": 2}]',
+        f"list of objects with the keys reward, task_id, x; the nearest is tau_bench, {SAYS}info and traj missing",
+    ),
+    "a dataset": (
+        b'{"uuid": "a", "question": "q"}\n',
+        f"when2call, {SAYS}a uuid without a prediction; a dataset is named",
+    ),
+    "a sweep": (b'{"run_labels": ["a"]}\n', f"the nearest is stability, {SAYS}run_labels without a uuid; name"),
+    "letta": (b'{"sample": {"id": 1}}\n', f"the nearest is letta, {SAYS}none of trajectory, grade, grades and"),
+    "numbers": (b"[1, 2]", "it is a JSON list of numbers; name"),
+    "an empty list": (b"[]", "it is a JSON list that holds nothing; name"),
+    "nulls": (b"null\n", "it is JSON Lines of nulls; name"),
+    "blanks": (b"\n \n", "it holds blank lines only; name"),
+    "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a; name"),
+    "a piece": (b'{"a": [1,\n', "a document begins with '{\"a\": [1,'; name"),
+    "a table": (b"id,expected\n", "it begins with 'id,expected'; name"),
+    "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file); name"),
+    "binary": (b"ab\0c" * 20, "it is no text: it holds NUL bytes; name"),
+    "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; name"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), UNKNOWN.values(), ids=UNKNOWN)
+def test_what_a_file_of_no_known_format_looks_like(file, content, said):
+    """Its kind, the keys of its first record, and what keeps it from being of the format it nearly is of."""
+    with pytest.raises(DataError, match=r"x\.jsonl: the format is not recognised: ") as caught:
+        recognise([file(content)], gradestack.discover(), None)
+    assert said in str(caught.value)
+
+
+FOREIGN = {
+    "gzip": (gzip.compress(GOOD), "is compressed (gzip), and is read unpacked only: unpack it first"),
+    "zstd": (b"\x28\xb5\x2f\xfd" + b"\x80" * 99, "is compressed (zstd), and is read unpacked only: unpack it first"),
+    "Parquet": (b"PAR1" + b"\x80" * 99, "is a Parquet file, no text; write its records as JSON Lines first"),
+    "UTF-16": ((GOOD * 3).decode().encode("utf-16"), "is UTF-16 text, and only UTF-8 is read: convert it first"),
+    "UTF-16-LE": ((GOOD * 3).decode().encode("utf-16-le"), "is UTF-16-LE text, and only UTF-8 is read"),
+    "UTF-32-BE": ((GOOD * 3).decode().encode("utf-32-be"), "is UTF-32-BE text, and only UTF-8 is read"),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("reader", [None, "jsonl", "tau_bench", "letta", "when2call", "stability", "deepfabric"])
+def test_a_file_that_is_no_text_is_refused_once(file, tmp_path, kind, reader):
+    """With what it is and what to do, whoever reads it; not a bad record per line, and none of them taken for one."""
+    content, said = FOREIGN[kind]
+    path = file(content)
+    with pytest.raises(DataError) as caught:
+        gradestack.grade_files(path, reader=reader, output=tmp_path / "out")
+    assert str(caught.value).startswith(f"{path}: {said}")
+    assert caught.value.problems == ()
+
+
+@pytest.mark.parametrize("layout", [(b"", b"\n"), (b"[", b",")], ids=["lines", "list"])
+def test_a_key_that_stands_twice_is_said_once(file, tmp_path, layout):
+    """JSON takes the last one without a word; the first place is named, whatever the number of records."""
+    start, between = layout
+    record = b'{"task_id": 1, "reward": 1.0, "info": {}, "traj": [{"role": "user", "role": "user", "content": ""}]}'
+    if not start:
+        record = GOOD.strip()[:-1] + b', "id": "b"}'
+    path = file(start + between.join([record] * 3) + (b"]" if start else b""))
+    report = gradestack.grade_files(path, output=tmp_path / "out")
+    said = [each for each in report.summary["warnings"] if "stands twice" in each]
+    key, place = ("role", "") if start else ("id", ":1")
+    assert said == [f"x.jsonl{place}: the key '{key}' stands twice in one object; the last one counts"]
+
+
+def test_records_of_another_format_are_said_once(file, tmp_path):
+    """With the line of the first; each of them is a bad record, and the others are graded."""
+    report = gradestack.grade_files(file(GOOD * 2 + TAU * 3), output=tmp_path / "out")
+    assert (report.metrics["total"], report.summary["bad_records"]["count"]) == (2, 3)
+    said = [each for each in report.summary["warnings"] if "format" in each]
+    assert said == ["x.jsonl:3: a record of the format tau_bench among those of jsonl, as which all are read"]
+
+
+def test_a_document_among_records_is_one_bad_record(file, tmp_path):
+    """Whatever the number of its lines, in front of records, between them and behind them."""
+    document = b'[\n  {\n    "task_id": 1,\n    "traj": [\n    ]\n  },\n  {"reward": 1}\n]\n'
+    report = gradestack.grade_files(file(GOOD + document + GOOD + document), output=tmp_path / "out")
+    assert report.metrics["total"] == 2
+    listed = [(each["line"], each["reason"]) for each in report.summary["bad_records"]["listed"]]
+    reason = "a JSON document over several lines begins here; JSON Lines has one record per line"
+    assert listed == [(2, reason), (11, reason)]
+
+
+@pytest.mark.parametrize("first", [GOOD, b'{"uuid": "a", "predicted_label": "direct", "correct_answer": "direct"}\n'])
+def test_another_document_behind_records_does_not_make_the_format(file, first):
+    """JSON Lines followed by an orchestration result, which is one object, stay what they are."""
+    result = b'{"scenario_id": 1, "history": {"main_agent_history": [], "sub_agent_history": {}}}\n'
+    alone = recognise([file(first)], gradestack.discover(), None).reader
+    assert recognise([file(first + result)], gradestack.discover(), None).reader == alone != "orchestrationbench"
+    assert recognise([file(result)], gradestack.discover(), None).reader == "orchestrationbench"

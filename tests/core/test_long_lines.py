@@ -1,0 +1,52 @@
+"""What a line of many megabytes costs."""
+
+import json
+import sys
+
+import pytest
+
+SIZE = 40_000_000
+TEXT = "x" * SIZE
+CALL = {"id": "1", "function": {"name": "f", "arguments": "{}"}}
+FORMS = {
+    "an answer": {"expected": "x", "predicted": {"text": TEXT}},
+    "a tool's result": {
+        "expected": [{"name": "f"}],
+        "messages": [
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "1", "content": TEXT},
+        ],
+    },
+    "a bad record": {"expectd": "x", "predicted": {"text": TEXT}},
+}
+MEASURED = """\
+import resource, sys
+from gradestack.cli import commands
+try:
+    commands.main(sys.argv[1:])
+finally:
+    print("peak", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.fixture
+def peak(spawn, tmp_path):
+    """Return a function that returns the most memory a run takes, in bytes."""
+    pytest.importorskip("resource")
+
+    def measure(name, records):
+        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in records))
+        arguments = ["grade", name, "-o", f"out-{name}", "--engine", "serial", "--quiet"]
+        said = spawn(*arguments, program=["-c", MEASURED])
+        assert said.code == 0, said.err
+        return int(said.out.rpartition("peak ")[2]) * (1 if sys.platform == "darwin" else 1024)
+
+    return measure
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_line_that_is_one_long_text_takes_four_times_its_size_at_most(peak, form):
+    """Read, graded, written as a row and shown on a page; the row alone may hold the text twice."""
+    small = {"id": "small", "expected": "x", "predicted": "x"}
+    usual = peak("usual.jsonl", [small])
+    assert peak("long.jsonl", [small, {"id": "long", **FORMS[form]}]) - usual <= 4 * SIZE

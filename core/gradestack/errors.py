@@ -57,6 +57,10 @@ class PluginError(GradestackError):
     exit_code = 4
 
 
+class TimedOut(BaseException):
+    """Raised in a grade that takes longer than it may; no Exception, which a grader might take for one of its own."""
+
+
 EXIT_OK = 0
 EXIT_GATE_FAILED = 1
 EXIT_INTERRUPTED = 130

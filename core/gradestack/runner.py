@@ -11,9 +11,9 @@ import attrs
 
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.gates.scores import RowSeries
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.grading.progress import ProgressCount
+from gradestack.interruption import Interruption
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
@@ -22,7 +22,7 @@ from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
-from gradestack.rundir.header import header
+from gradestack.rundir.header import header, timed_out
 from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
@@ -65,7 +65,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
         timings = _timings(loop, time.perf_counter() - begun)
-        head = header(suite, started.isoformat(timespec="seconds"), timings)
+        head = header(suite, started.isoformat(timespec="seconds"), timings) | timed_out(suite, loop.merged)
     except BaseException:
         held.file.close()
         raise
@@ -187,7 +187,7 @@ class _Run:
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
         figures = summary(suite, loop.merging, loop.merged, series)
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, self.timings)
+        head = header(suite, self.recorder.started, self.timings) | timed_out(suite, loop.merged)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:

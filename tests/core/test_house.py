@@ -29,6 +29,7 @@ LAYERS = [
     "model",
     "api",
     "registry",
+    "interruption",
     "grading",
     "jsonio",
     "records",

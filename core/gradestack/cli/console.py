@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from gradestack.cli.progress_line import shown
@@ -31,6 +31,43 @@ def say(text: str) -> None:
         print(printable(text), flush=True)  # noqa: T201 - this module is the printer
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def plugins_apart() -> Iterator[None]:
+    """Have everything that is printed meanwhile go to standard error: standard output is for results.
+
+    Graders print; so may libraries of theirs in other languages, and processes they start, which know the descriptor
+    alone.
+    """
+    ours = sys.stdout
+    kept = _copy_of_output()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if kept is not None:
+            with suppress(OSError, ValueError):
+                ours.flush()  # what was written by way of an older name for it
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _copy_of_output() -> int | None:
+    """Let what is written to standard output go to standard error; return the descriptor of where it went before.
+
+    None where standard output is not the process's own, or closed.
+    """
+    try:
+        if sys.stdout is None or sys.stdout.fileno() != 1:
+            return None
+        sys.stdout.flush()
+        kept = os.dup(1)
+    except (OSError, ValueError):
+        return None
+    with suppress(OSError):  # standard error may be closed
+        os.dup2(2, 1)
+    return kept
 
 
 @contextmanager
@@ -110,7 +147,7 @@ def results(report: Report) -> str:
             lines.append(f"  {entry['file']}:{place}: {entry['reason']}")
         if bad["count"] > 3:
             lines.append(f"  and {bad['count'] - 3} more, in summary.json")
-    lines += [f"Warning: {text}" for text in report.summary["warnings"]]
+    lines += [f"Warning: {text}" for text in [*report.summary["warnings"], *report.header.get("warnings", [])]]
     if "incomplete" in report.summary:
         lines.append(f"Incomplete: {report.summary['incomplete']}")
     return printable("\n".join(lines))

@@ -15,11 +15,11 @@ from gradestack.grading.counts import Counting
 from gradestack.grading.dataset import joined
 from gradestack.grading.graders import Column, Graders
 from gradestack.grading.guarded import begin_grading
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.grading.selection import digest
+from gradestack.interruption import Interruption
 from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 
@@ -29,11 +29,6 @@ LARGEST_BLOCK = 64
 """Samples of a block at most."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take for the next one to be larger."""
-_KILLER = Fault(
-    category="grading",
-    code="worker_died",
-    message="grading this record ended the worker process (out of memory, killed, or a crash in native code)",
-)
 _OK = Status.OK
 _Texts = dict[str, list[str | None]]
 
@@ -85,7 +80,7 @@ class Blocks:
                 raise
             result.interrupted = True
         result.tally = self._counting.tally()
-        result.timings = self._graders.seconds
+        result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
         result.states = {
             each.name: state for each, state in zip(self._plan.metrics, self._counting.states, strict=True)
         }
@@ -106,9 +101,9 @@ class Blocks:
         self.position = position + 1
         if not self._usual:
             place = (self.shard.ordinal, position)
-            if place in self.assignment.poison:
+            if (fault := self.assignment.poison.get(place)) is not None:
                 self.grade()
-                self._kill(self._joined(record))
+                self._leave_ungraded(self._joined(record), fault)
                 return
             record = self._joined(record)  # first: tags may stand in the dataset
             if not self._takes(record, place):
@@ -134,10 +129,11 @@ class Blocks:
         self.result.seen.add((sample.model or "", sample.id, run))
         return sample
 
-    def _kill(self, sample: Sample) -> None:
+    def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         """Count a sample that ends every process that grades it."""
         ordinal = self.shard.position + self.position - 1
-        self._count([sample], [ordinal], {stage.key: [failed(_KILLER)] for stage in self._plan.graders}, {})
+        self._count([sample], [ordinal], {stage.key: [failed(fault)] for stage in self._plan.graders}, {})
+        self._graders.timed_out += fault.code == "timed_out"
 
     def grade(self) -> None:
         """Grade and count the samples taken since the last block.

@@ -50,8 +50,8 @@ class Pieces(Protocol):
     def note(self, shard: Shard, position: int) -> None:
         """Keep the position of the record about to be graded, where it outlives this process."""
 
-    def last_position(self, shard: Shard) -> int:
-        """Return the position noted last, 0 without any."""
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return the position noted last, 0 without any, and how many seconds ago that was."""
 
 
 class Recorder(Protocol):
@@ -98,9 +98,9 @@ class InProcess:
     def note(self, shard: Shard, position: int) -> None:
         """Leave out: there is no worker to lose."""
 
-    def last_position(self, shard: Shard) -> int:
-        """Return 0."""
-        return 0
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return 0, noted just now."""
+        return 0, 0.0
 
     def close(self) -> None:
         """Keep what was taken."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradestack.cli.progress_line import shown
 from gradestack.errors import printable
-from gradestack.grading.progress import ProgressCallback
+from gradestack.grading.progress import Progress, ProgressCallback
 from gradestack.report import Report
 
 _BAR = 40
@@ -78,7 +78,22 @@ def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
         return
     say(f"Running evaluation: {name}")
     with shown() as watcher:
-        yield watcher
+        yield _with_resumed(watcher)
+
+
+def _with_resumed(watcher: ProgressCallback) -> ProgressCallback:
+    """Return what says once, as soon as all of it is known, how much is taken over from an unfinished run."""
+    said: list[int] = []
+
+    def note(progress: Progress) -> None:
+        if progress.resumed and not said and (progress.samples > progress.resumed or progress.phase != "grading"):
+            said.append(progress.resumed)
+            print(  # noqa: T201 - this module is the printer
+                f"{progress.resumed:,} samples are taken over from the unfinished run", file=sys.stderr, flush=True
+            )
+        watcher(progress)
+
+    return note
 
 
 def _models(rows: list[Mapping[str, Any]]) -> list[str]:

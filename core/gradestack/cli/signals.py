@@ -38,7 +38,6 @@ class _Deadline:
     """
 
     def __init__(self) -> None:
-        self.set = False
         self._over = threading.Event()
         self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="gradestack-end", daemon=True)
@@ -46,7 +45,6 @@ class _Deadline:
 
     def begin(self) -> None:
         """Let the time run."""
-        self.set = True
         self._calls.put(True)
 
     def cancel(self) -> None:
@@ -65,9 +63,9 @@ class _Deadline:
 
 @contextmanager
 def like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP do what two Ctrl-C do, so that what was graded is kept and nothing is left half done.
+    """Let SIGHUP do what Ctrl-C does, SIGTERM what two do, so that what was graded is kept and nothing left half done.
 
-    The grade at hand is ended, too, and within five seconds the process is: by then only what is on record is kept, as
+    SIGTERM ends the grade at hand, too, and within five seconds the process: by then only what is on record is kept, as
     after SIGKILL. The first Ctrl-C says that a second one ends the run now, where a grader is waited for.
 
     Only where they would end the process: what ignores them (nohup) or handles them keeps doing so. Workers forked
@@ -76,7 +74,7 @@ def like_ctrl_c() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    own, replaced, deadline = os.getpid(), [], _Deadline()
+    own, replaced, asked, deadline = os.getpid(), [], [], _Deadline()
 
     def forward(number: int, frame: FrameType | None) -> None:
         handler = signal.getsignal(signal.SIGINT)
@@ -84,12 +82,14 @@ def like_ctrl_c() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
-        deadline.begin()
-        handler(signal.SIGINT, frame)
-        handler(signal.SIGINT, frame)  # the first one was held back
+        asked.append(number)
+        if number == signal.SIGTERM:
+            deadline.begin()
+            handler(signal.SIGINT, frame)
+        handler(signal.SIGINT, frame)  # the first one may have been held back
 
     def held_back() -> None:
-        if os.getpid() == own and not deadline.set:
+        if os.getpid() == own and not asked:
             _say(_FINISHING)
 
     for name in ("SIGTERM", "SIGHUP"):

@@ -118,5 +118,6 @@ def _warnings(suite: Suite, merged: Merged) -> list[str]:
         if merged.samples and not count["states"][Outcome.GRADED]:
             others = ", ".join(f"{number} {state}" for state, number in count["states"].items() if number)
             said.append(f"grader {key!r} graded no sample ({others}); the rows say why")
-    said += [f"{name} is broken and left out: {text}" for name, text in sorted(merged.broken.items())]
+    of = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
+    said += [f"{key}{of.get(key, '')} is broken and left out: {text}" for key, text in sorted(merged.broken.items())]
     return said

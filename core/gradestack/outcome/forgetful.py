@@ -20,7 +20,7 @@ _BYTES = 1 << 20
 
 
 def leave_out_forgetful(plan: Plan, merged: Merged, rows: IO[bytes]) -> None:
-    """Count metrics as broken whose halves, put together, are not the whole.
+    """Count metrics as broken whose parts, put together, are not the whole.
 
     A merge that forgets samples raises nothing: its figures are of fewer samples than were added, down to none.
 
@@ -35,7 +35,7 @@ def leave_out_forgetful(plan: Plan, merged: Merged, rows: IO[bytes]) -> None:
         grades = [grade_from_json(row["grades"][metric.of]) for row in first]
         if metric.name not in merged.broken and _forgets(metric.stage.component, keys, grades):
             merged.broken[metric.name] = (
-                f"its merge forgets samples: of the first {len(first)}, put together from two halves, it makes other "
+                f"its merge forgets samples: of the first {len(first)}, put together from two parts, it makes other "
                 "figures than of all in a row"
             )
 
@@ -49,14 +49,17 @@ def _first(rows: IO[bytes]) -> Iterator[Row]:
 
 
 def _forgets(aggregator: Aggregator[Any], keys: Sequence[Key], grades: Sequence[Grade]) -> bool:
-    half = len(keys) // 2
+    size = len(keys)
 
     def fold(start: int, end: int) -> Any:
         return aggregator.add_many(aggregator.start(), keys[start:end], grades[start:end])
 
     try:
-        together = aggregator.merge(fold(0, half), fold(half, len(keys)))
-        return not _alike(aggregator.finish(together), aggregator.finish(fold(0, len(keys))))
+        whole = aggregator.finish(fold(0, size))
+        cuts = {size // 4, size // 2, 3 * size // 4}  # a single one may happen to part what is counted apart
+        return any(
+            not _alike(aggregator.finish(aggregator.merge(fold(0, cut), fold(cut, size))), whole) for cut in sorted(cuts)
+        )
     except (Exception, SystemExit):  # noqa: BLE001 - one that raises is found where its figures are made
         return False
 

@@ -58,7 +58,8 @@ def _forgets(aggregator: Aggregator[Any], keys: Sequence[Key], grades: Sequence[
         whole = aggregator.finish(fold(0, size))
         cuts = {size // 4, size // 2, 3 * size // 4}  # a single one may happen to part what is counted apart
         return any(
-            not _alike(aggregator.finish(aggregator.merge(fold(0, cut), fold(cut, size))), whole) for cut in sorted(cuts)
+            not _alike(aggregator.finish(aggregator.merge(fold(0, cut), fold(cut, size))), whole)
+            for cut in sorted(cuts)
         )
     except (Exception, SystemExit):  # noqa: BLE001 - one that raises is found where its figures are made
         return False

@@ -111,9 +111,12 @@ def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
     (tmp_path / "forks.py").write_text(
         "import os, signal, time\n\n"
         "def grade(sample):\n"
+        "    ready, there = os.pipe()\n"
         "    child = os.fork()\n"
         "    if not child:\n"
+        "        os.write(there, b'x')\n"
         "        time.sleep(1000)\n"
+        "    os.read(ready, 1)\n"
         "    os.kill(child, signal.SIGTERM)\n"
         "    return float(os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGTERM)\n"
     )

@@ -126,3 +126,64 @@ def test_a_child_of_a_grader_that_is_ended_is_not_the_run(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert gradestack.load_report(tmp_path / "out").metrics["avg_score_total"] == 1.0
+
+
+IN_VAIN = """
+import signal
+import click
+from gradestack.cli import commands
+
+def echo(*_, **__):
+    signal.raise_signal(signal.SIGINT)
+
+def interrupted(*_, **__):
+    click.echo = echo
+    raise KeyboardInterrupt
+
+commands.cli.main = interrupted
+commands.main()
+"""
+IN_A_DESTRUCTOR = """
+import signal
+import time
+from gradestack.cli import commands
+
+class Last:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def destroys(*_, **__):
+    Last()
+    time.sleep(60)
+
+commands.cli.main = destroys
+commands.main()
+"""
+AT_THE_END = """
+import os
+import signal
+import threading
+import time
+from gradestack.cli import commands
+
+def ends(*_, **__):
+    def later():
+        time.sleep(0.3)
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+    threading.Thread(target=later).start()
+
+commands.cli.main = ends
+commands.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "said"),
+    [(IN_VAIN, 130, ""), (IN_A_DESTRUCTOR, 130, "interrupted\n"), (AT_THE_END, 0, "")],
+    ids=["twice", "in a destructor", "at the end"],
+)
+def test_no_ctrl_c_prints_a_traceback(script, code, said):
+    """Neither one while another is dealt with, nor one that arrives where nothing can be raised, or after the end."""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, said)

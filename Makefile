@@ -10,12 +10,13 @@ DOWNSTREAM := build/downstream
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test proofs matrix downstream coverage lint style types typing format changelog bench clean
+.PHONY: help demo test proofs faults matrix downstream coverage lint style types typing format changelog bench clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
 	@echo "make test        install with dev extras; lint, types, tests"
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
+	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
 	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
 	@echo "make coverage    the tests and proofs once more, and which lines and branches they reach; slow"
@@ -69,6 +70,9 @@ test: lint
 proofs: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto -m proof
 
+faults: $(VENV)/.installed-dev
+	$(BIN)/pytest --numprocesses auto -m faults
+
 matrix: $(VENV)/.installed-dev
 	$(BIN)/nox
 
@@ -79,7 +83,7 @@ downstream:
 	cd $(THIRD) && $(abspath $(DOWNSTREAM))/bin/python -m pytest
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto -m "proof or not proof" --cov --cov-report=term
+	$(BIN)/pytest --numprocesses auto -m "proof or faults or not proof" --cov --cov-report=term
 
 changelog: $(VENV)/.installed-dev
 	$(BIN)/towncrier build --draft --version unreleased

@@ -14,7 +14,8 @@ from gradestack._version import __version__
 _NAMES = {
     "api": "Aggregator Component Engine ExportSummary Exporter Extractor Grader GraderSummary Input Inputs Kind "
     "Memory Profile Reader ResultT Shard",
-    "errors": "ConfigError DataError GradestackError LostEngineError PluginError suggest",
+    "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
+    "grading.graders": "UNDER_WAY",
     "grading.progress": "Progress",
     "intervals": "Estimate Interval interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "

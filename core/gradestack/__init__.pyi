@@ -22,7 +22,9 @@ from gradestack.errors import DataError as DataError
 from gradestack.errors import GradestackError as GradestackError
 from gradestack.errors import LostEngineError as LostEngineError
 from gradestack.errors import PluginError as PluginError
+from gradestack.errors import TimedOut as TimedOut
 from gradestack.errors import suggest as suggest
+from gradestack.grading.graders import UNDER_WAY as UNDER_WAY
 from gradestack.grading.progress import Progress as Progress
 from gradestack.intervals import Estimate as Estimate
 from gradestack.intervals import Interval as Interval

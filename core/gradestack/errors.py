@@ -59,6 +59,13 @@ class PluginError(GradestackError):
     exit_code = 4
 
 
+class TimedOut(BaseException):
+    """Raised in a grade that takes longer than it may; no Exception, which a grader might take for one of its own."""
+
+
+EXIT_OK, EXIT_GATE_FAILED, EXIT_INTERRUPTED = 0, 1, 130
+
+
 def storage_failed(error: BaseException) -> bool:
     """Return whether an error is the disk's: full, over its quota, broken or read-only."""
     codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gradestack.errors import GradestackError, PluginError
+from gradestack.errors import GradestackError, PluginError, TimedOut
 
 LOCAL_CODE: dict[str, str] = {}
 """Python files of the user's own, by full path: errors name the line in them. SHA-256 of those that were loaded."""
@@ -32,7 +32,7 @@ def stable_text(error: BaseException) -> str:
         while end < len(text) and text[end] in "0123456789abcdefABCDEF":
             end += 1
         text = text[:start] + text[end:]
-    where = "" if isinstance(error, MemoryError | RecursionError) else place_in_code(error)
+    where = "" if isinstance(error, MemoryError | RecursionError | TimedOut) else place_in_code(error)
     return f"{text[:500]} ({where})".lstrip() if where else text[:500]
 
 

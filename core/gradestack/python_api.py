@@ -262,6 +262,7 @@ def grade(
     profile: Profile = "documented",
     metrics: Mapping[str, Any] | None = None,
     gate: Mapping[str, Any] | None = None,
+    limits: Mapping[str, Any] | None = None,
     reports: Sequence[str] = (),
     output: str | Path | None = None,
     allow_code: bool = False,
@@ -279,6 +280,7 @@ def grade(
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
         gate: Gate, as in a suite.
+        limits: Limits, as in a suite: ``{"seconds_per_grade": 5}``.
         reports: Reporters to run, such as ``("html",)``; without ``output`` their pages go into a temporary directory,
             removed by ``report.close()`` or on leaving ``with report:``.
         output: Run directory; default: nothing is written, figures and rows are held by the report.
@@ -300,6 +302,8 @@ def grade(
     data: dict[str, Any] = {"name": name, "profile": profile, "metrics": dict(metrics or {}), "reports": list(reports)}
     if gate is not None:
         data["gate"] = dict(gate)
+    if limits is not None:
+        data["limits"] = dict(limits)
     options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
     reader = MemoryReader(samples=as_samples(samples, registry))
     suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))

@@ -16,7 +16,7 @@ from typing import IO, Any, ClassVar, Self
 import attrs
 
 from gradestack.api import Contract, Kind
-from gradestack.errors import ConfigError, DataError, PluginError, suggest
+from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.lenient import as_map
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
@@ -25,7 +25,6 @@ from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
-EXIT_OK, EXIT_GATE_FAILED, EXIT_INTERRUPTED = 0, 1, 130
 _PIECE = 256 * 1024
 """Bytes read at once."""
 

@@ -11,12 +11,13 @@ import attrs
 
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.gates.scores import RowSeries
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.grading.progress import ProgressCount
+from gradestack.interruption import Interruption
 from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.failures import first_failures
+from gradestack.outcome.forgetful import leave_out_forgetful
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
@@ -24,7 +25,7 @@ from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
-from gradestack.rundir.header import header
+from gradestack.rundir.header import header, timed_out
 from gradestack.rundir.held import HeldRows
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
@@ -66,11 +67,14 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
+        held.file.seek(0)
+        leave_out_forgetful(suite, loop.merged, held.file)
         report = Report(path=None, header={}, summary={}, held=held.file)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
+        head |= timed_out(suite, loop.merged)
     except BaseException:
         held.file.close()
         raise
@@ -140,7 +144,8 @@ class _Run:
         if error is None:
             return
         mistake = isinstance(error, ConfigError | DataError) or (self.options.strict and isinstance(error, PluginError))
-        kept = bool(recorded) and (not mistake or isinstance(error, LostEngineError))
+        removed = not self.staging.base.is_dir()
+        kept = bool(recorded) and self.staging.journal.is_file() and (not mistake or isinstance(error, LostEngineError))
         earlier = self.options.resume and isinstance(error, ConfigError | DataError)  # work of an attempt may be in it
         if kept or earlier:
             self.staging.leave()
@@ -149,33 +154,39 @@ class _Run:
         advice = (CONTINUE,) if kept else ()
         if isinstance(error, GradestackError):
             error.problems += advice
+        if isinstance(error, OSError) and removed:
+            msg = f"{self.staging.base}: was removed while the run was writing there; nothing is left of it"
+            raise DataError(msg) from error
         if isinstance(error, OSError):
             msg = f"{error.filename or self.staging.path}: {error.strerror or error}"
             raise DataError(msg, *advice) from error
 
     def whole(self) -> Report:
         """Grade, join, sum up, write pages, and move the directory into its place."""
-        loop, staging, begun = self.loop, self.staging, time.perf_counter()
-        loop.execute(self.suite.engine.component)
+        suite, loop, staging, begun = self.suite, self.loop, self.staging, time.perf_counter()
+        loop.execute(suite.engine.component)
         if self.recorder.damaged:
             self.say(f"{staging.place}: what was on record of the unfinished run is damaged, it is begun anew")
         for key, text in loop.merged.tracebacks.items() if self.options.debug else ():
             for line in (f"the first error of grader {key!r}:", *text.split("\n")):
                 self.say(line)
         self.timings |= _timings(loop, time.perf_counter() - begun)
+        if suite.rows != "none":
+            with (staging.path / ROWS).open("rb") as rows:
+                leave_out_forgetful(suite, loop.merged, rows)
         begun = time.perf_counter()
         self.progress.phase("native files")
         try:
-            write_native(self.suite, loop.merging, self.recorder.native, staging.path)
+            write_native(suite, loop.merging, self.recorder.native, staging.path)
         except KeyboardInterrupt:
             loop.merged.interrupted = True
         self.timings["native"] = round(time.perf_counter() - begun, 3)
         with Interruption(patient=True) as late:
             figures, head = self._figures()
         report = Report(path=staging.path, header=head, summary=figures)
-        complete = with_trajectories(report, self.suite.reader.component, self.say)
+        complete = with_trajectories(report, suite.reader.component, self.say)
         self.progress.phase("pages")
-        pages = Pages(interrupted=True) if late.requested else write_pages(self.suite.reports, complete, staging.path)
+        pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, staging.path)
         with Interruption(patient=True):
             if pages.broken or pages.interrupted:
                 figures = with_broken_pages(figures, pages)
@@ -195,7 +206,7 @@ class _Run:
         lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
-        head = header(suite, self.recorder.started, self.timings, loop.merged.remarks)
+        head = header(suite, self.recorder.started, self.timings, loop.merged.remarks) | timed_out(suite, loop.merged)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:

@@ -31,6 +31,7 @@ LAYERS = [
     "model",
     "api",
     "registry",
+    "interruption",
     "grading",
     "jsonio",
     "task_cells",

@@ -10,7 +10,7 @@ import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
-from gradestack.errors import ConfigError, DataError, GradestackError, PluginError
+from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
@@ -87,16 +87,7 @@ def _finish(report: Report, *, quiet: bool) -> None:
             rest = f"`gradestack report {report.path}` writes the pages" if graded else ""
         kept = "results were kept, pages are missing" if graded else "partial results were kept"
         _say(f"interrupted: {kept}{'; ' * bool(rest)}{rest}")
-        _leave_in_peace()
     sys.exit(report.exit_code)
-
-
-def _leave_in_peace() -> None:
-    """Ignore Ctrl-C from the interpreter's end on: one more would end the process by the signal, without exit code."""
-    import atexit  # noqa: PLC0415 - only after an interruption
-    import signal  # noqa: PLC0415
-
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 def _registry(*, no_plugins: bool) -> Any:
@@ -136,9 +127,10 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
-    suite = make(options)
+    with console.plugins_apart():
+        suite = make(options)
     with like_ctrl_c():
-        with console.progress(suite.name, quiet=quiet) as shown:
+        with console.progress(suite.name, quiet=quiet) as shown, console.plugins_apart():
             report = run_suite(suite, attrs.evolve(options, progress=shown))
         _finish(report, quiet=quiet)
 
@@ -305,21 +297,34 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if getattr(stream, "errors", None) == "strict":  # a name or a mark the terminal cannot show is not a crash
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if arguments is None:
+        from gradestack.cli.signals import leave_in_peace, never_a_traceback  # noqa: PLC0415 - a program of its own
+
+        never_a_traceback()
+    try:
+        code = _exit_code(given)
+    except KeyboardInterrupt:  # one more, while the first was dealt with
+        code = EXIT_INTERRUPTED
+    if arguments is None:
+        leave_in_peace()
+    if code is not None:
+        sys.exit(code)
+
+
+def _exit_code(given: list[str]) -> int | str | None:
     try:
         cli.main(args=given, prog_name="gradestack", standalone_mode=False, obj="debug" if "--debug" in given else None)
     except click.exceptions.Exit as done:
-        sys.exit(done.exit_code)
+        return done.exit_code
     except click.ClickException as error:
         message = terminal_line(" ".join(error.format_message().split()))
         click.UsageError(message, getattr(error, "ctx", None)).show()
-        sys.exit(ConfigError.exit_code)
+        return ConfigError.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
-        _leave_in_peace()
-        from gradestack.report import EXIT_INTERRUPTED  # noqa: PLC0415 - not for a quick answer
-
-        sys.exit(EXIT_INTERRUPTED)
-    except SystemExit:
-        raise
+        return EXIT_INTERRUPTED
+    except SystemExit as done:
+        return done.code
     except BaseException as error:  # noqa: BLE001 - the one catch site: no traceback without --debug
-        sys.exit(_explain(error, debug="--debug" in given))
+        return _explain(error, debug="--debug" in given)
+    return None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
 
 from gradestack.cli.headline import block, number, share
 from gradestack.cli.progress_line import shown
 from gradestack.gates.lines import gate_line
-from gradestack.grading.progress import ProgressCallback
+from gradestack.grading.progress import Progress, ProgressCallback
 from gradestack.output.terminal import terminal_line
 from gradestack.report import Report
 
@@ -32,6 +32,43 @@ def say(text: str) -> None:
 
 
 @contextmanager
+def plugins_apart() -> Iterator[None]:
+    """Have everything that is printed meanwhile go to standard error: standard output is for results.
+
+    Graders print; so may libraries of theirs in other languages, and processes they start, which know the descriptor
+    alone.
+    """
+    ours = sys.stdout
+    kept = _copy_of_output()
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if kept is not None:
+            with suppress(OSError, ValueError):
+                ours.flush()  # what was written by way of an older name for it
+            os.dup2(kept, 1)
+            os.close(kept)
+
+
+def _copy_of_output() -> int | None:
+    """Let what is written to standard output go to standard error; return the descriptor of where it went before.
+
+    None where standard output is not the process's own, or closed.
+    """
+    try:
+        if sys.stdout is None or sys.stdout.fileno() != 1:
+            return None
+        sys.stdout.flush()
+        kept = os.dup(1)
+    except (OSError, ValueError):
+        return None
+    with suppress(OSError):  # standard error may be closed
+        os.dup2(2, 1)
+    return kept
+
+
+@contextmanager
 def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
     """Say what is run and show that work goes on; yield the function to call with the run's progress."""
     if quiet:
@@ -39,7 +76,22 @@ def progress(name: str, *, quiet: bool) -> Iterator[ProgressCallback]:
         return
     say(f"Running evaluation: {terminal_line(name)}")
     with shown() as watcher:
-        yield watcher
+        yield _with_resumed(watcher)
+
+
+def _with_resumed(watcher: ProgressCallback) -> ProgressCallback:
+    """Return what says once, as soon as all of it is known, how much is taken over from an unfinished run."""
+    said: list[int] = []
+
+    def note(progress: Progress) -> None:
+        if progress.resumed and not said and (progress.samples > progress.resumed or progress.phase != "grading"):
+            said.append(progress.resumed)
+            print(  # noqa: T201 - this module is the printer
+                f"{progress.resumed:,} samples are taken over from the unfinished run", file=sys.stderr, flush=True
+            )
+        watcher(progress)
+
+    return note
 
 
 def _graders(report: Report) -> list[str]:
@@ -138,7 +190,7 @@ def results(report: Report) -> str:
         *_runs(report.summary.get("runs")),
         *map(gate_line, report.gates),
         *_bad_records(report.summary["bad_records"]),
-        *(f"Warning: {text}" for text in report.summary["warnings"]),
+        *(f"Warning: {text}" for text in [*report.summary["warnings"], *report.header.get("warnings", [])]),
         *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
     ]
     return "\n".join(map(terminal_line, [*lines, *([""] if rest else []), *rest]))

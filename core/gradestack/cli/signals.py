@@ -1,40 +1,132 @@
-"""Signals that ask a process to end."""
+"""Signals that ask a process to end, and how long it may take to."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import queue
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+from gradestack.errors import EXIT_INTERRUPTED
+from gradestack.interruption import HELD_BACK
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_NUDGE, _LAST = 2.0, 4.5
+"""Seconds after the first SIGTERM: what is still at hand is interrupted once more; the process ends."""
+_FINISHING = "interrupted: what is being graded is finished first; Ctrl-C once more ends the run now"
+_ENDED = "interrupted: the run did not come to its end within 5 s and was ended; --resume continues it where it can"
+
+
+def _say(text: str) -> None:
+    """Write a line to standard error, from wherever the program is: even in the middle of writing another."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode())
+
+
+class _Deadline:
+    """Has this process end in time once it was asked to.
+
+    The thread is there from the start, and is called by what a signal handler may safely do.
+    """
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._calls: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="gradestack-end", daemon=True)
+        self._thread.start()
+
+    def begin(self) -> None:
+        """Let the time run."""
+        self._calls.put(True)
+
+    def cancel(self) -> None:
+        """Forget about it."""
+        self._over.set()
+        self._calls.put(False)
+        self._thread.join()
+
+    def _run(self) -> None:
+        if self._calls.get() and not self._over.wait(_NUDGE):
+            os.kill(os.getpid(), signal.SIGINT)
+            if not self._over.wait(_LAST - _NUDGE):
+                _say(_ENDED)
+                os._exit(EXIT_INTERRUPTED)
 
 
 @contextmanager
 def like_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does, so that what was graded is kept and nothing is left half done.
+    """Let SIGHUP do what Ctrl-C does, SIGTERM what two do, so that what was graded is kept and nothing left half done.
+
+    SIGTERM ends the grade at hand, too, and within five seconds the process: by then only what is on record is kept, as
+    after SIGKILL. The first Ctrl-C says that a second one ends the run now, where a grader is waited for.
 
     Only where they would end the process: what ignores them (nohup) or handles them keeps doing so. Workers forked
     meanwhile end at once, as they would without this.
     """
-    own, replaced = os.getpid(), []
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    own, replaced, asked, deadline = os.getpid(), [], [], _Deadline()
 
     def forward(number: int, frame: FrameType | None) -> None:
         handler = signal.getsignal(signal.SIGINT)
-        if os.getpid() == own and callable(handler):
-            handler(signal.SIGINT, frame)
-        else:
+        if os.getpid() != own or not callable(handler):
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
+            return
+        asked.append(number)
+        if number == signal.SIGTERM:
+            deadline.begin()
+            handler(signal.SIGINT, frame)
+        handler(signal.SIGINT, frame)  # the first one may have been held back
 
-    if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, forward)
-                replaced.append(number)
+    def held_back() -> None:
+        if os.getpid() == own and not asked:
+            _say(_FINISHING)
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, forward)
+            replaced.append(number)
+    HELD_BACK.append(held_back)
     try:
         yield
     finally:
+        HELD_BACK.remove(held_back)
         for number in replaced:
             signal.signal(number, signal.SIG_DFL)
+        deadline.cancel()
+
+
+def never_a_traceback() -> None:
+    """Have no Ctrl-C print a traceback in this program, wherever it finds it: among its last steps, in a destructor."""
+    ignored = sys.unraisablehook
+
+    def unraisable(args: UnraisableHookArgs) -> None:
+        if args.exc_type is not KeyboardInterrupt:
+            ignored(args)
+            return
+        again = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))  # it was lost where it cannot be raised
+        again.daemon = True
+        again.start()
+
+    def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if kind is KeyboardInterrupt:
+            os._exit(EXIT_INTERRUPTED)
+        sys.__excepthook__(kind, error, trace)
+
+    sys.unraisablehook, sys.excepthook = unraisable, uncaught
+
+
+def leave_in_peace() -> None:
+    """Ignore Ctrl-C from here on: one more would end the process by the signal, without its exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

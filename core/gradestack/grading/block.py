@@ -15,11 +15,11 @@ from gradestack.grading.counts import Counting
 from gradestack.grading.dataset import joined
 from gradestack.grading.graders import Column, Graders
 from gradestack.grading.guarded import begin_grading
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import digest
+from gradestack.interruption import Interruption
 from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 
@@ -27,11 +27,6 @@ LARGEST_BLOCK = 64
 """Samples of a block at most."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take for the next one to be larger."""
-_KILLER = Fault(
-    category="grading",
-    code="worker_died",
-    message="grading this record ended the worker process (out of memory, killed, or a crash in native code)",
-)
 _OK = Status.OK
 _Texts = dict[str, list[str | None]]
 
@@ -83,7 +78,7 @@ class Blocks:
                 raise
             result.interrupted = True
         result.tally = self._counting.tally()
-        result.timings = self._graders.seconds
+        result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
         result.states = {
             each.name: state for each, state in zip(self._plan.metrics, self._counting.states, strict=True)
         }
@@ -107,9 +102,9 @@ class Blocks:
         self.position = position + 1
         if not self._usual:
             place = (self.shard.ordinal, position)
-            if place in self.assignment.poison:
+            if (fault := self.assignment.poison.get(place)) is not None:
                 self.grade()
-                self._kill(self._joined(record))
+                self._leave_ungraded(self._joined(record), fault)
                 return
             record = self._joined(record)  # first: tags may stand in the dataset
             if not self._takes(record, place):
@@ -135,11 +130,12 @@ class Blocks:
         self.result.seen.add((sample.model or "", sample.id, run))
         return sample
 
-    def _kill(self, sample: Sample) -> None:
+    def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         """Count a sample that ends every process that grades it."""
         ordinal = self.shard.position + self.position - 1
         recorded = self._recorded([sample])
-        self._count([sample], recorded, [ordinal], {stage.key: [failed(_KILLER)] for stage in self._plan.graders}, {})
+        self._count([sample], recorded, [ordinal], {stage.key: [failed(fault)] for stage in self._plan.graders}, {})
+        self._graders.timed_out += fault.code == "timed_out"
 
     def _recorded(self, block: list[Sample]) -> list[Any]:
         return [self._piece.recorded(sample) for sample in block] if self._rows else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 
-from gradestack.errors import DataError, PluginError
+from gradestack.errors import DataError, PluginError, TimedOut
 from gradestack.grading.plan import Stage
 from gradestack.model import Fault, Grade, Outcome, Sample, Status, check_grade, failed
 from gradestack.output.terminal import traceback_text
@@ -40,10 +40,10 @@ def guarded_grades(
                 if _forked:
                     os._exit(0)
             flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-        except (KeyboardInterrupt, DataError):  # its options say that the run ends on this record
+        except (KeyboardInterrupt, TimedOut, DataError):  # DataError: its options say that the run ends on this record
             raise
         except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
-            into.append(_raised(stage, sample, error, strict=strict))
+            into.append(raised_grade(stage, sample, error, strict=strict))
             continue
         into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
 
@@ -55,7 +55,12 @@ def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:
     return found[0]
 
 
-def _raised(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
+def raised_grade(stage: Stage, sample: Sample, error: BaseException, *, strict: bool) -> Grade:
+    """Return the failed grade of a sample at which a grader raised, or was stopped for its time.
+
+    Raises:
+        PluginError: The same, where ``strict`` is set.
+    """
     if strict:
         msg = f"grader {stage.key!r} ({stage.signature}) raised on {sample.source or sample.id}"
         raise PluginError(msg, f"{type(error).__name__}: {error}") from error
@@ -65,9 +70,8 @@ def _raised(stage: Stage, sample: Sample, error: BaseException, *, strict: bool)
     text = "nested too deeply" if isinstance(error, RecursionError) else stable_text(error)
     if isinstance(error, MemoryError) and not text:
         text = "not enough memory"
-    return failed(
-        Fault(category="grading", code="raised", message=text, type=type(error).__name__, component=stage.signature)
-    )
+    code, kind = "timed_out" if isinstance(error, TimedOut) else "raised", type(error).__name__
+    return failed(Fault(category="grading", code=code, message=text, type=kind, component=stage.signature))
 
 
 def _unsound(stage: Stage, sample: Sample, problem: str, *, strict: bool) -> Grade:

@@ -11,7 +11,6 @@ from gradestack.api import Engine, Shard
 from gradestack.errors import DataError
 from gradestack.grading.dataset import read_dataset, unanswered
 from gradestack.grading.duplicates import places_in_input
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Plan
 from gradestack.grading.progress import ProgressCount
@@ -20,6 +19,7 @@ from gradestack.grading.recording import Recorder
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, first_ids, last_ones
 from gradestack.grading.worker import Worker
+from gradestack.interruption import Interruption
 from gradestack.model import Sample, Source
 
 _FAR = 1 << 62

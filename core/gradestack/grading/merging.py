@@ -39,6 +39,7 @@ class Merged:
     """Grader key -> seconds over all shards."""
     tracebacks: dict[str, str] = attrs.field(factory=dict)
     """Grader key -> traceback of the first error it raised."""
+    timed_out: int = 0
     interrupted: bool = False
 
 
@@ -66,6 +67,7 @@ class Merging:
             self._states(merged.by_input.setdefault(result.input, {}), copy.deepcopy(result.states))
             merge_tallies(merged.tally_by_input.setdefault(result.input, {}), result.tally)
         merged.samples += result.samples
+        merged.timed_out += result.timed_out
         merged.bad += result.bad
         merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
         for kind, (times, place) in result.remarks.items():

@@ -11,7 +11,7 @@ from gradestack.api import Inputs, Kind, Profile
 from gradestack.grading.counts import SampleRule
 from gradestack.grading.recording import Pieces
 from gradestack.grading.selection import Selection
-from gradestack.model import Sample
+from gradestack.model import Fault, Sample
 
 Duplicates = Literal["keep", "last", "error"]
 
@@ -74,6 +74,8 @@ class Plan:
     num_runs: int | None = None
     max_samples: int = 0
     sample_tags: frozenset[str] = frozenset()
+    seconds_per_grade: float | None = None
+    """How long a grader may take for a sample; the engine keeps the time."""
     same_inputs: bool = False
     """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
 
@@ -97,5 +99,5 @@ class Assignment:
     selection: Selection | None = None
     noting: bool = False
     """Note the position of every record before it is graded, so that the one that kills the process can be named."""
-    poison: frozenset[tuple[int, int]] = frozenset()
-    """(shard, position) of records that kill a process: reported as failed, not graded."""
+    poison: Mapping[tuple[int, int], Fault] = attrs.field(factory=dict)
+    """(shard, position) of records that end a process, and how they do: reported as failed, not graded."""

@@ -55,8 +55,8 @@ class Pieces(Protocol):
     def note(self, shard: Shard, position: int) -> None:
         """Keep the position of the record about to be graded, where it outlives this process."""
 
-    def last_position(self, shard: Shard) -> int:
-        """Return the position noted last, 0 without any."""
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return the position noted last, 0 without any, and how many seconds ago that was."""
 
 
 class Recorder(Protocol):

@@ -40,4 +40,6 @@ class ShardResult:
     """Grader key -> seconds."""
     tracebacks: dict[str, str] = attrs.field(factory=dict)
     """Grader key -> traceback of the first error it raised."""
+    timed_out: int = 0
+    """Grades that took too long: another machine may give others."""
     interrupted: bool = False

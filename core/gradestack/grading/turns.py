@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack.errors import PluginError
+from gradestack.errors import PluginError, TimedOut
 from gradestack.grading.guarded import guarded_grade, unhandled
 from gradestack.grading.plan import Stage
 from gradestack.model import Fault, Grade, Item, Outcome, Sample, Status, failed, replace
@@ -36,7 +36,7 @@ def _submitted(stage: Stage, sample: Sample, *, strict: bool) -> tuple[Grade, st
     """
     try:
         text = stage.extractor.component.extract(sample) if stage.extractor is not None else ""
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TimedOut):
         raise
     except BaseException as error:
         if strict:

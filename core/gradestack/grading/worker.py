@@ -14,11 +14,11 @@ from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.guarded import TRACEBACKS
 from gradestack.grading.interpreter import for_a_shard
-from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.reading import records_of
 from gradestack.grading.result import ShardResult
-from gradestack.model import BadRecord, Sample
+from gradestack.interruption import Interruption
+from gradestack.model import BadRecord, Fault, Sample
 
 _REPORTED_EVERY = 64
 """Samples between two reports of progress."""
@@ -35,13 +35,13 @@ class Worker(Assignment):
         """Return this worker, noting how far it got."""
         return attrs.evolve(self, noting=True)
 
-    def last_position(self, shard: Shard) -> int:
-        """Return the position of the record a watched worker was at when its process died."""
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return the record a watched worker was at when its process died, and how many seconds ago it came to it."""
         return self.pieces.last_position(shard)
 
-    def isolated(self, ordinal: int, position: int) -> Worker:
+    def isolated(self, ordinal: int, position: int, fault: Fault) -> Worker:
         """Return this worker, leaving one record of one shard ungraded."""
-        return attrs.evolve(self, poison=self.poison | {(ordinal, position)})
+        return attrs.evolve(self, poison={**self.poison, (ordinal, position): fault})
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in attrs.fields(Worker)}

@@ -148,7 +148,9 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
             without.setdefault((lost, of), []).append(repr(key))
     found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
-    found += [f"{name} is broken and left out: {text}" for name, text in sorted(_broken(suite, merged).items())]
+    origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
+    broken = sorted(_broken(suite, merged).items())
+    found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
     return found
 
 

@@ -62,7 +62,7 @@ def _component(stage: Stage) -> dict[str, Any]:
 def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
     """Return what the results of a run depend on, as JSON data: topic -> content.
 
-    The engine and the reports are not in it: a run may be continued with others.
+    The engine and the reports are not in it, nor are limits: a run may be continued with others.
     """
     stages: dict[str, Stage] = {"reader": suite.reader}
     stages |= {f"grader {stage.key}": stage for stage in suite.graders}
@@ -74,7 +74,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
     found: dict[str, Any] = {
         "gradestack": __version__,
         "python": ".".join(map(str, sys.version_info[:3])),
-        "suite": {key: value for key, value in suite.config.items() if key not in ("engine", "reports")},
+        "suite": {key: value for key, value in suite.config.items() if key not in ("engine", "reports", "limits")},
         "suite's name": suite.name,
         "options": {**more, "main": suite.main, "same_inputs": suite.same_inputs},
         **{name: _component(stage) for name, stage in stages.items()},

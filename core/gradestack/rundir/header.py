@@ -12,6 +12,7 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.gates.success import SUCCESSES
+from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
 from gradestack.report import GENERATOR
@@ -110,3 +111,13 @@ def header(
         "timings": dict(timings),
         "peak_memory": peak_memory(),
     }
+
+
+def timed_out(suite: Suite, merged: Merged) -> dict[str, Any]:
+    """Return what header.json says of grades that took too long: figures with them are this machine's."""
+    if not merged.timed_out:
+        return {}
+    many = f"{merged.timed_out} grade{'s' if merged.timed_out > 1 else ''} took longer than"
+    limit = f"{suite.seconds_per_grade:g} s (limits.seconds_per_grade)"
+    told = f"{many} {limit} and failed: another machine may give other bytes; --resume does them again"
+    return {"timed_out": merged.timed_out, "warnings": [told]}

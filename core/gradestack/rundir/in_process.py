@@ -41,9 +41,9 @@ class InProcess:
     def note(self, shard: Shard, position: int) -> None:
         """Leave out: there is no worker to lose."""
 
-    def last_position(self, shard: Shard) -> int:
-        """Return 0."""
-        return 0
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return 0, noted just now."""
+        return 0, 0.0
 
     def close(self) -> None:
         """Keep what was taken."""

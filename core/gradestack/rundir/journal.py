@@ -37,10 +37,19 @@ from gradestack.rundir.staging import Staging
 PAUSE = 1.0
 """Seconds between two writes."""
 
-_PLAIN = (
-    *("ordinal", "input", "samples", "states", "tally", "bad", "bad_listed"),
-    *("remarks", "superseded", "broken", "timings"),
+_FIGURES = (
+    "samples",
+    "states",
+    "tally",
+    "bad",
+    "bad_listed",
+    "remarks",
+    "superseded",
+    "broken",
+    "timings",
+    "timed_out",
 )
+_PLAIN = ("ordinal", "input", *_FIGURES)
 
 
 def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
@@ -107,8 +116,8 @@ class Journal:
                 room = self._rows_kept()
                 for shard, line in zip(shards, lines, strict=False):
                     entry = _parsed(line)
-                    if entry is None or self.rows + entry["rows"] > room:
-                        break
+                    if entry is None or self.rows + entry["rows"] > room or entry["timed_out"]:
+                        break  # what took too long is tried again, and rows behind it have no place before it is done
                     result = from_json(entry, base)
                     if not all(path.is_file() for path in result.parts.native.values()):
                         break

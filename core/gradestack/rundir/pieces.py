@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
@@ -92,10 +93,12 @@ class FilePieces:
         """Keep the position of the record about to be graded, where it outlives this process."""
         self._note(shard).write_text(str(position), encoding="ascii")
 
-    def last_position(self, shard: Shard) -> int:
-        """Return the position noted last, 0 without any."""
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return the position noted last, 0 without any, and how many seconds ago that was."""
         note = self._note(shard)
-        return int(note.read_text(encoding="ascii")) if note.exists() else 0
+        if not note.exists():
+            return 0, 0.0
+        return int(note.read_text(encoding="ascii")), time.time() - note.stat().st_mtime
 
 
 class FilePiece:

@@ -60,6 +60,7 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
+_LEAST_SECONDS = 0.1
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 
 
@@ -255,6 +256,7 @@ def _suite(
         sample_tags=frozenset(spec.sample_tags),
         main=parts.main,
         success=parts.success,
+        seconds_per_grade=_seconds(spec),
         headline=parts.headline,
         rows=rows or spec.rows,
         reports=parts.reports,
@@ -323,6 +325,12 @@ def _refuse_live_target(resolver: Resolver) -> None:
         resolver.document.data["target"] = {}
 
 
+def _seconds(spec: SuiteSpec) -> float | None:
+    """Return how long a grader may take for a sample; None for any time."""
+    found = spec.limits.seconds_per_grade
+    return found if isinstance(found, float) else None
+
+
 def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
     for name, least in (("num_runs", 1), ("max_samples", 0), ("runs_must_pass", 1)):
         value = getattr(spec, name)
@@ -331,6 +339,10 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
     if isinstance(spec.runs_must_pass, int) and spec.runs_must_pass > (spec.num_runs or 1):
         runs = spec.num_runs or 1
         resolver.say(("runs_must_pass",), f"{spec.runs_must_pass} of {runs} run(s) can never pass; see num_runs")
+    seconds = _seconds(spec)
+    if seconds is not None and seconds < _LEAST_SECONDS:
+        told = f"expected at least {_LEAST_SECONDS} s, or none for no limit; got {seconds:g}"
+        resolver.say(("limits", "seconds_per_grade"), told)
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")

@@ -69,6 +69,14 @@ class Headline:
 
 
 @attrs.frozen(kw_only=True)
+class LimitsSpec:
+    """What a run may take of the machine."""
+
+    seconds_per_grade: float | Literal["none"] | None = 60.0
+    """How long a grader may take for a sample, at least 0.1; after that the grade is failed. ``none``: any time."""
+
+
+@attrs.frozen(kw_only=True)
 class SuiteSpec:
     """The keys of a suite file."""
 
@@ -116,6 +124,7 @@ class SuiteSpec:
     exporters: tuple[str | dict[str, Any], ...] = ()
     """Writers of native files, besides those that come with the format's own plugin."""
     engine: str | dict[str, Any] = "auto"
+    limits: LimitsSpec = attrs.field(factory=LimitsSpec)
     rows: Rows = "full"
     """What is kept of samples in results.jsonl: ``slim`` leaves the trajectory out, ``none`` writes no such file."""
     duplicates: Duplicates | None = None

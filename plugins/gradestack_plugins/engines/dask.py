@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from gradestack import ConfigError, Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, parse_size, usable_cores
-from gradestack_plugins.engines.pool import Raised
+from gradestack_plugins.engines.pool import Raised, uninterrupted
 from gradestack_plugins.engines.processes import AHEAD
 from gradestack_plugins.engines.recovery import alone
 
@@ -73,12 +73,15 @@ class Dask(Engine):
             return
         from gradestack_plugins.engines.dask_cluster import connected  # noqa: PLC0415 - half a second
 
-        with contextlib.ExitStack() as stack:
-            parts = getattr(work, "parts", None)
-            place = parts or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
+        stack = contextlib.ExitStack()
+        try:
+            place = _folder(work) or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-")))
             workers = min(self.workers or usable_cores(), len(shards))
             cluster = stack.enter_context(connected(self.address, workers, self.memory, self.patience))
-            yield from _Run(work, shards, cluster, Path(place).absolute()).results()
+            yield from _Run(work, shards, cluster, place.absolute()).results()
+        finally:
+            with uninterrupted():
+                stack.close()
 
 
 class _Run:
@@ -150,6 +153,12 @@ class _Run:
                     return not answer.killed, answer.value
         finally:
             order.remove()
+
+
+def _folder(work: Any) -> Path | None:
+    """Return where work keeps what shards come to, which all machines see; None where it keeps nothing."""
+    found = getattr(getattr(work, "pieces", None), "folder", None)
+    return found if isinstance(found, Path) else None
 
 
 def _absolute(shard: Shard) -> Shard:

@@ -18,6 +18,7 @@ import cloudpickle
 from gradestack import ConfigError, DataError, GradestackError, PluginError, Shard, __version__, error_text
 from gradestack_plugins.engines.pool import Raised, caught
 from gradestack_plugins.engines.serial import apply
+from gradestack_plugins.engines.time_limit import process_limit, seconds_of
 
 _HINT = "data and run directory must be on a path that all machines share, under the same name"
 VERSIONS = "the scheduler and all workers need the same versions of gradestack and its plugins"
@@ -107,7 +108,8 @@ class Task:
         """
         work = self.order.work()
         try:
-            return apply(work, self.shard)
+            with process_limit(seconds_of(work)):
+                return apply(work, self.shard)
         except (GradestackError, OSError, KeyboardInterrupt) as error:
             return caught(error, self.shard)
         except BaseException as error:  # noqa: BLE001 - one that is no Exception would leave dask waiting for ever

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gradestack import free_memory
@@ -27,6 +27,24 @@ _OWN_THREADS = "gradestack-"
 _SECONDS_TO_FADE = 0.3
 _lasting: set[int] = set()
 """Threads of libraries, known to the system alone."""
+
+
+@contextlib.contextmanager
+def same_directory() -> Iterator[None]:
+    """Be in the same working directory afterwards: graders may change it, and relative paths still mean what they did.
+
+    Only what they write meanwhile goes elsewhere.
+    """
+    try:
+        before = os.getcwd()  # noqa: PTH109 - a text is wanted
+    except OSError:  # it is gone
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.chdir(before)
 
 
 def usable_cores() -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import multiprocessing
 import os
 import pickle
@@ -32,14 +33,18 @@ from gradestack_plugins.engines.machine import (
     die_with_pipe,
     leave_when,
     limit_memory,
+    same_directory,
     threads,
 )
+from gradestack_plugins.engines.time_limit import process_limit, seconds_of, time_limit
 
 OUT_OF_MEMORY = 77
 """Exit code of a worker that ran out of memory where it could not go on."""
 RETIRED = 78
 """Exit code of a worker that has kept so much memory that a new one had better go on."""
 _SECONDS_TO_END = 5.0
+LOOK = 1.0
+"""Seconds after which processes nothing is heard of are looked after."""
 
 
 class _Elsewhere(Exception):
@@ -75,13 +80,19 @@ def context() -> Any:
     return multiprocessing.get_context("forkserver" if "forkserver" in ways else "spawn")
 
 
+_ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)}
+
+
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back while a process starts: until it ignores the signal, it would die of it, and say so."""
+def uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C and its like back while a process starts or is ended.
+
+    Until a new one ignores the signal, it would die of it, and say so; one that is half known would be left behind.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         yield
     finally:
@@ -121,7 +132,7 @@ def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | N
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as with SIGINT: the whole group gets it
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     gc.freeze()  # what was there before is there to stay
     _follow(forker)
     be_expendable()
@@ -131,20 +142,55 @@ def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | N
     if memory is not None:
         limit_memory(memory)
         most = allocated() + memory // 2
-    line.send(None)
-    while (place := line.recv()) is not None:
-        line.send_bytes(_answer(work, shards[place]))
-        if most is not None and allocated() > most:
-            sys.exit(RETIRED)
+    with contextlib.suppress(EOFError, OSError), process_limit(seconds_of(work)):  # the run is gone
+        line.send(None)
+        while (place := line.recv()) is not None:
+            line.send_bytes(_answer(work, shards[place]))
+            if most is not None and allocated() > most:
+                sys.exit(RETIRED)
 
 
 def _answer(work: Any, shard: Shard) -> bytes:
     try:
-        return pickle.dumps(work(shard), pickle.HIGHEST_PROTOCOL)
+        with same_directory(), time_limit(seconds_of(work)):
+            result = work(shard)
+        return _encoded(result)
     except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
         os._exit(OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
+
+
+def _encoded(result: Any) -> bytes:
+    """Return a result as bytes; metrics whose state has no such form are left out of it, with the reason."""
+    try:
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        raise
+    except Exception:
+        states = getattr(result, "states", {})
+        flaws = {name: flaw for name, state in states.items() if (flaw := _flaw(state)) is not None}
+        if not flaws:
+            raise
+        for name, flaw in flaws.items():
+            del states[name]
+            result.broken.setdefault(name, flaw)
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+
+
+def _flaw(state: Any) -> str | None:
+    """Return why a state cannot leave its process; in the words that are used where it is to be kept on disk."""
+    try:
+        pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever its classes do
+        try:
+            json.dumps(state)
+        except (TypeError, ValueError, RecursionError) as better:
+            return f"its state is not JSON: {error_text(better)}"
+        return f"its state cannot be pickled: {error_text(error)}"
+    return None
 
 
 def caught(error: BaseException, shard: Shard) -> Raised:
@@ -174,7 +220,7 @@ class Member:
         forker = os.getpid() if way.get_start_method() == "fork" else None
         self._process = way.Process(target=_serve, args=(theirs, work, shards, memory, forker))
         try:
-            with _uninterrupted(), _unwarned():
+            with uninterrupted(), _unwarned():
                 self._process.start()
         finally:
             theirs.close()
@@ -198,6 +244,7 @@ class Member:
             EOFError: It is dead.
         """
         try:
+            self._wait()
             answer = self.line.recv_bytes()
         except (OSError, EOFError) as error:
             self._process.join(_SECONDS_TO_END)
@@ -211,14 +258,25 @@ class Member:
         except Exception as error:  # noqa: BLE001 - a result of somebody's class that is not to be had here
             return place, Raised(PluginError(f"the result of a worker process cannot be read: {error_text(error)}"), "")
 
+    def _wait(self) -> None:
+        """Wait until it has something to say, or is dead.
+
+        Its end of the line does not tell: a process that its grader has forked holds it, too.
+
+        Raises:
+            EOFError: It is dead.
+        """
+        while not self.line.poll(LOOK):
+            if self.exit_code is not None and not self.line.poll():
+                raise EOFError
+
     def close(self, *, at_once: bool) -> None:
         """End the process; at once, or when it has done what it was given."""
-        try:
+        with uninterrupted():
             if not at_once:
                 with contextlib.suppress(OSError):
                     self.line.send(None)
                 self._process.join(_SECONDS_TO_END)
-        finally:
             self._process.kill()
             self._process.join()
             self._at_exit.cancel()

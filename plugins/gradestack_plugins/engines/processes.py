@@ -11,8 +11,9 @@ from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
 from gradestack_plugins.engines.machine import check_workers, memory_share, parse_size, usable_cores
-from gradestack_plugins.engines.pool import OUT_OF_MEMORY, RETIRED, Member, Raised
+from gradestack_plugins.engines.pool import LOOK, OUT_OF_MEMORY, RETIRED, Member, Raised, uninterrupted
 from gradestack_plugins.engines.recovery import TRIES, alone, full
+from gradestack_plugins.engines.time_limit import ENDED_FOR_TIME
 
 AHEAD = 4
 """Shards per worker that may be given out or finished ahead of the one whose turn it is."""
@@ -94,8 +95,9 @@ class _Run:
                     self._hand(member, waiting.pop(0))
 
     def _hire(self, place: int) -> None:
-        member = Member(self.work, self.shards, self.memory)
-        self.members.append(member)
+        with uninterrupted():
+            member = Member(self.work, self.shards, self.memory)
+            self.members.append(member)
         self._hand(member, place)
 
     def _hand(self, member: Member, place: int) -> None:
@@ -105,8 +107,8 @@ class _Run:
     def _take(self, members: Sequence[Member]) -> None:
         """Wait until at least one process has something to say, or is dead."""
         lines = {member.line: member for member in members}
-        for line in wait(list(lines)):
-            member = lines[line]
+        heard = [lines[line] for line in wait(list(lines), LOOK)]
+        for member in heard or [each for each in members if each.exit_code is not None]:
             try:
                 answer = member.take()
             except EOFError:
@@ -126,7 +128,7 @@ class _Run:
             self._miscarried(code)
         elif places and code != RETIRED:
             first = places[0]
-            self.lost[first] = self.lost.get(first, 0) + 1
+            self.lost[first] = self.lost.get(first, 0) + (TRIES if code in ENDED_FOR_TIME else 1)
             if self.lost[first] >= TRIES:
                 self.given.add(first)
                 self.done[first] = self._alone(self.shards[first], code)
@@ -165,6 +167,7 @@ class _Run:
 
     def close(self) -> None:
         """End all processes; what those still at work are at is not wanted any more."""
-        while self.members:
-            member = self.members.pop()
-            member.close(at_once=bool(member.places))
+        with uninterrupted():
+            while self.members:
+                member = self.members.pop()
+                member.close(at_once=bool(member.places))

@@ -10,12 +10,21 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from gradestack import PluginError, Shard
+from gradestack import Fault, PluginError, Shard
+from gradestack_plugins.engines.time_limit import GRACE, overdue, seconds_of
 
 TRIES = 2
 """How often a range may be lost before it is done alone."""
 _PATIENCE = 8
 """How many deaths at ever different records are taken for bad luck, not for the end of the run."""
+
+_KILLER = Fault(
+    category="grading",
+    code="worker_died",
+    message="grading this record ended the worker process (out of memory, killed, or a crash in native code)",
+)
+_EARLY = 2.0
+"""Seconds by which clocks, and looks at them, may differ."""
 
 Attempt = Callable[[Any, Shard], tuple[bool, Any]]
 """Applies work to a shard on a worker of its own.
@@ -47,17 +56,19 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
         if survived:
             return result
         why = result
-        at = _reached(watched, shard)
+        at, seconds = _reached(watched, shard)
         if (shard.ordinal, at) in watched.poison:  # reading it is what kills
             raise why or PluginError(_ends_every(shard, at))
         deaths[at] += 1
-        if at is not None and deaths[at] >= certain:
+        fault = _fault(work, seconds)
+        if at is not None and (deaths[at] >= certain or fault is not _KILLER):
             if getattr(work, "strict", False):
                 if why is not None:
                     raise why
                 msg = f"{shard.input.shown}: grading record {shard.first_row + at} ends its worker process"
-                raise PluginError(msg, "out of memory, killed, or a crash in native code")
-            watched = watched.isolated(shard.ordinal, at)
+                cause = "out of memory, killed, or a crash in native code" if fault is _KILLER else fault.message
+                raise PluginError(msg, cause)
+            watched = watched.isolated(shard.ordinal, at, fault)
             deaths.clear()
         elif deaths.total() >= (_PATIENCE if why is None else certain + 1):
             if why is not None:
@@ -66,12 +77,19 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
             raise PluginError(msg, "is the machine out of memory? fewer workers need less")
 
 
-def _reached(watched: Any, shard: Shard) -> int | None:
-    """Return the position of the record a worker died at; None when it died while noting it."""
+def _reached(watched: Any, shard: Shard) -> tuple[int | None, float]:
+    """Return the record a worker died at, None when it died while noting it, and how long it was at it."""
     try:
-        return int(watched.last_position(shard))
+        position, seconds = watched.last_position(shard)
+        return int(position), float(seconds)
     except ValueError:  # the note is there, and empty
-        return None
+        return None, 0.0
+
+
+def _fault(work: Any, seconds: float) -> Fault:
+    """Return what the record a worker died at is reported with: the worker was ended for its time, or else died."""
+    limit = seconds_of(work)
+    return _KILLER if limit is None or seconds < limit + GRACE - _EARLY else overdue(limit)
 
 
 def full(shard: Shard, memory: int | None) -> PluginError:

@@ -8,6 +8,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Engine, PluginError, ResultT, Shard
+from gradestack_plugins.engines.machine import same_directory
+from gradestack_plugins.engines.time_limit import seconds_of, time_limit
 
 
 @attrs.frozen(kw_only=True)
@@ -32,7 +34,8 @@ def apply(work: Callable[[Shard], ResultT], shard: Shard) -> ResultT:
         PluginError: There is not enough memory.
     """
     try:
-        return work(shard)
+        with same_directory(), time_limit(seconds_of(work)):
+            return work(shard)
     except MemoryError as error:
         msg = f"{shard.input.shown}: not enough memory for the range from byte {shard.start}"
         raise PluginError(msg) from error

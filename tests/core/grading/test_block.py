@@ -3,7 +3,7 @@
 import attrs
 import pytest
 
-from gradestack import BadRecord, DataError, Expectation, PluginError, Sample, Source
+from gradestack import BadRecord, DataError, Expectation, Fault, PluginError, Sample, Source
 from gradestack.grading import block
 from gradestack.grading.selection import Selection, digest
 from gradestack_plugins.statistics.mean import Mean
@@ -18,12 +18,13 @@ DATASET = {
     f"t{number}": Sample(id=f"t{number}", expected=Expectation(calls=(CALL,), text="2"), facets={"d": number})
     for number in range(0, 20, 2)
 }
+DIED = Fault(category="grading", code="worker_died", message="gone")
 WAYS = {
     "plain": {},
     "selected": {"selection": SELECTION},
     "joined": {"dataset": DATASET},
-    "poisoned": {"poison": frozenset({(3, 0), (3, 12), (3, 13), (3, 99), (4, 5)})},
-    "all": {"selection": SELECTION, "dataset": DATASET, "poison": frozenset({(3, 11), (3, 41)})},
+    "poisoned": {"poison": dict.fromkeys([(3, 0), (3, 12), (3, 13), (3, 99), (4, 5)], DIED)},
+    "all": {"selection": SELECTION, "dataset": DATASET, "poison": dict.fromkeys([(3, 11), (3, 41)], DIED)},
     "without exporters": {"exporters": ()},
     "without rows": {"rows": False},
     "figures only": {"rows": False, "exporters": ()},

@@ -16,7 +16,7 @@ class Work:
     """Ten records; dies at some unless they are poison."""
 
     deadly: frozenset = frozenset()
-    poison: frozenset = frozenset()
+    poison: dict = attrs.field(factory=dict)
     strict: bool = False
     reached: list = attrs.field(factory=list)
     watching: bool = False
@@ -25,10 +25,10 @@ class Work:
         return attrs.evolve(self, watching=True)
 
     def last_position(self, shard):
-        return self.reached[-1]
+        return self.reached[-1], 0.0
 
-    def isolated(self, ordinal, position):
-        return attrs.evolve(self, poison=self.poison | {(ordinal, position)})
+    def isolated(self, ordinal, position, fault):
+        return attrs.evolve(self, poison={**self.poison, (ordinal, position): fault.code})
 
 
 def attempt(work, shard):
@@ -42,8 +42,9 @@ def attempt(work, shard):
 
 def test_only_the_records_that_end_workers_are_left_out():
     """All of them, and no other."""
-    assert alone(Work(frozenset({2, 3, 9})), SHARD, attempt) == {(4, 2), (4, 3), (4, 9)}
-    assert alone(Work(), SHARD, attempt) == frozenset()
+    expected = dict.fromkeys([(4, 2), (4, 3), (4, 9)], "worker_died")
+    assert alone(Work(frozenset({2, 3, 9})), SHARD, attempt) == expected
+    assert alone(Work(), SHARD, attempt) == {}
 
 
 @pytest.mark.parametrize(("certain", "deaths"), [(1, 1), (2, 2)])
@@ -65,7 +66,7 @@ def test_a_death_elsewhere_is_nobodys_fault():
         work.reached.append(at)
         return False, None
 
-    assert alone(Work(), SHARD, unlucky) == frozenset()
+    assert alone(Work(), SHARD, unlucky) == {}
 
 
 def test_deaths_all_over_the_place_end_the_run():
@@ -125,7 +126,7 @@ def test_a_death_while_the_position_is_noted():
     @attrs.frozen
     class Hasty(Work):
         def last_position(self, shard):
-            return int(self.reached[-1])
+            return int(self.reached[-1]), 0.0
 
     def at(*notes):
         left = iter(notes)
@@ -136,6 +137,6 @@ def test_a_death_while_the_position_is_noted():
 
         return attempt
 
-    assert alone(Hasty(), SHARD, at("", "", 3, "", 3)) == {(4, 3)}
+    assert alone(Hasty(), SHARD, at("", "", 3, "", 3)) == {(4, 3): "worker_died"}
     with pytest.raises(PluginError, match="die at ever different records"):
         alone(Hasty(), SHARD, at(*[""] * 20))

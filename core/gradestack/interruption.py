@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Self
+
+HELD_BACK: list[Callable[[], None]] = []
+"""Called when Ctrl-C is held back until a grader is done, which may take: people want to know."""
 
 
 class Interruption:
@@ -28,6 +31,9 @@ class Interruption:
             self._late |= self.requested
         elif self.requested and not self._patient:
             signal.default_int_handler(number, frame)
+        elif not self._patient:
+            for each in HELD_BACK:
+                each()
         self.requested = True
 
     @contextmanager

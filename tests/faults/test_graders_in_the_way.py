@@ -1,0 +1,146 @@
+"""Graders that print, change the directory, or leave processes behind cost nobody but themselves."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import gradestack
+
+ENGINES = ["serial", "processes"]
+COUNT = 12
+AGGREGATOR = """
+from gradestack import Aggregator, Grade
+
+class Unwritable(Aggregator):
+    def start(self):
+        return []
+    def add(self, state, key, grade):
+        return [lambda: None]
+    def merge(self, left, right):
+        return left + right
+    def finish(self, state):
+        return {"n": len(state)}
+
+def grade(sample):
+    return 1.0
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return a function that grades twelve samples in four files by a grader of its own, and gives what was printed."""
+    for file in range(4):
+        rows = [f'{{"id": "t{3 * file + number}", "predicted": "x"}}\n' for number in range(3)]
+        (tmp_path / f"{file}.jsonl").write_text("".join(rows))
+
+    def run(grader, engine, *options, output="out"):
+        (tmp_path / "own.py").write_text(grader)
+        files = [f"{file}.jsonl" for file in range(4)]
+        options = ["--allow-code", "--grader", "own.py:grade", "--engine", engine, "-o", output, *options]
+        command = [sys.executable, "-m", "gradestack.cli", "grade", *files, *options, "--set", "reports=[]"]
+        out, err = tmp_path / "stdout", tmp_path / "stderr"  # no pipes, which what is left behind would keep open
+        with out.open("w") as first, err.open("w") as second:
+            done = subprocess.run(command, cwd=tmp_path, stdout=first, stderr=second, check=False)
+        return subprocess.CompletedProcess(command, done.returncode, out.read_text(), err.read_text())
+
+    return run
+
+
+QUIET = """
+def grade(sample):
+    return 1.0
+"""
+PRINTS = """
+import os
+import sys
+
+print("loaded")
+
+def grade(sample):
+    print("printed")
+    sys.__stdout__.write("by another name\\n")
+    os.write(1, b"by its number\\n")
+    os.system("echo by a child")
+    return 1.0
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_grader_prints_is_kept_from_the_results(command, engine):
+    """It goes to standard error, however it is printed; standard output is what it is without."""
+    quiet = command(QUIET, engine)
+    noisy = command(PRINTS, engine)
+    assert (noisy.returncode, noisy.stdout) == (0, quiet.stdout)
+    lines = noisy.stderr.splitlines()
+    assert "loaded" in lines
+    for said in ("printed", "by another name", "by its number", "by a child"):
+        assert lines.count(said) == COUNT
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_grader_that_changes_the_directory(command, tmp_path, engine):
+    """A relative output is where it was meant, and relative inputs are found."""
+    (tmp_path / "elsewhere").mkdir()
+    done = command(
+        f"import os\n\ndef grade(sample):\n    os.chdir({str(tmp_path / 'elsewhere')!r})\n    return 1.0\n", engine
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert gradestack.load_report(tmp_path / "out").metrics["total"] == COUNT
+
+
+LEAVES = """
+import os
+import signal
+import time
+from pathlib import Path
+
+def grade(sample):
+    if sample.id == "t4" and not Path("once").exists():
+        child = os.fork()
+        if not child:
+            time.sleep(1000)
+        Path("once").write_text(str(child))
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_worker_that_dies_with_a_child_left_is_known_to_be_dead(command, tmp_path):
+    """Though the child holds its end of the line; the shard is done again by another."""
+    try:
+        done = command(LEAVES, "processes", "--workers", "2")
+    finally:
+        os.kill(int((tmp_path / "once").read_text()), signal.SIGKILL)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert gradestack.load_report(tmp_path / "out").metrics["avg_score_total"] == 1.0
+
+
+def test_a_metric_whose_state_cannot_leave_its_process(command, tmp_path):
+    """It alone is lost, with its name and whose it is, in the same bytes on every engine."""
+    metric = "metrics={m: {kind: 'own.py:Unwritable', of: grade}}"
+    found = {}
+    for engine in ENGINES:
+        done = command(
+            AGGREGATOR,
+            engine,
+            "--set",
+            metric,
+            "--workers" if engine == "processes" else "-q",
+            *["2"] * (engine == "processes"),
+            output=engine,
+        )
+        assert done.returncode == 4, done.stderr
+        assert "grade/m" in done.stderr + done.stdout
+        report = gradestack.load_report(tmp_path / engine)
+        assert report.metrics["avg_score_total"] == 1.0
+        (warning,) = report.summary["warnings"]
+        assert warning.startswith(
+            "grade/m (own.py:Unwritable of local 0) is broken and left out: its state is not JSON: "
+        )
+        found[engine] = (tmp_path / engine / "summary.json").read_bytes()
+    assert found["serial"] == found["processes"]

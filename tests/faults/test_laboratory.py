@@ -1,0 +1,271 @@
+"""The fault laboratory: runs that are signalled at random, out of room, or not allowed, and then continued.
+
+Whatever happens to a run, what was on record counts, ``--resume`` ends in the bytes of a run that nothing happened to,
+and no process or file is left behind. A few cases run with every ``make test``, all of them with ``make faults``.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import yaml
+
+from tests.conftest import until
+from tests.core.outcomes import files_but_headers as files_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
+ON_RECORD = """
+import sys
+from gradestack.rundir import journal
+from gradestack.cli.commands import main
+journal.PAUSE = -1.0
+main()
+"""
+GRADER = """
+import time
+
+
+def grade(sample, submission):
+    time.sleep(0.004)
+    return float(submission)
+"""
+FILES, RECORDS = 10, 15
+ENGINES = {
+    "serial": ["--engine", "serial"],
+    "processes": ["--engine", "processes", "--workers", "2"],
+    "dask": ["--engine", "dask", "--workers", "2"],
+}
+ASKED = 130
+CASES = 100
+
+
+class Laboratory:
+    """A recording of ten ranges, and runs over it that put each on record at once."""
+
+    def __init__(self, place):
+        self.place = place
+        (place / "grader.py").write_text(GRADER)
+        for file in range(FILES):
+            rows = [{"id": f"t{file}-{n}", "predicted": str(n % 5 / 4), "facets": {"n": n}} for n in range(RECORDS)]
+            (place / f"{file:02}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        suite = {
+            "name": "laboratory",
+            "target": {"paths": ["*.jsonl"]},
+            "graders": {"g": {"kind": "python_function", "file": "grader.py", "name": "grade"}},
+            "reports": ["markdown"],
+        }
+        (place / "suite.yaml").write_text(yaml.safe_dump(suite))
+
+    def start(self, output, engine, *options, before="", **more):
+        command = [sys.executable, "-c", before + ON_RECORD, "run", "suite.yaml", "--allow-code", "--quiet"]
+        command += ["-o", str(output), *ENGINES[engine], *options]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, cwd=self.place, start_new_session=True, **pipes, **more)
+
+    def run(self, output, engine, *options, **more):
+        process = self.start(output, engine, *options, **more)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess([], process.returncode, out, err)
+
+    def on_record(self, output="out"):
+        """Return how many ranges are."""
+        try:
+            return (self.place / f".{output}.unfinished/journal.jsonl").read_bytes().count(b"\n") - 1
+        except OSError:
+            return 0
+
+
+@pytest.fixture
+def laboratory(tmp_path, scratch):
+    """A laboratory of this test alone."""
+    place = tmp_path / "laboratory"
+    place.mkdir()
+    return Laboratory(place)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The files of a run that nothing happened to."""
+    place = tmp_path_factory.mktemp("undisturbed")
+    done = Laboratory(place).run("out", "serial")
+    assert (done.returncode, done.stderr) == (0, "")
+    return files_of(place / "out")
+
+
+def send(number, processes):
+    for process in processes:
+        try:
+            os.kill(process, number)
+        except ProcessLookupError:
+            continue
+
+
+@pytest.mark.parametrize("case", [pytest.param(n, marks=pytest.mark.faults if n > 1 else ()) for n in range(CASES)])
+def test_a_signal_at_a_random_moment_changes_nothing(laboratory, expected, scratch, marked, case):
+    """To the run, a worker or both; the same bytes after --resume, and neither processes nor files left behind."""
+    choose = random.Random(case)  # noqa: S311 - a seed is wanted
+    engine = ("processes", "serial", "dask")[case % 3]
+    number = choose.choice([signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
+    victims = choose.choice(["parent"] if engine == "serial" else ["parent", "worker", "both"])
+    after, pause = choose.randint(1, FILES - 2), choose.uniform(0, 0.03)
+    run = laboratory.start("out", engine)
+    until(lambda: laboratory.on_record() >= after or run.poll() is not None)
+    time.sleep(pause)
+    workers = [each for each in marked() if each != run.pid]
+    hit = {"parent": [run.pid], "worker": workers[:1], "both": [run.pid, *workers]}[victims]
+    send(number, hit)
+    out, err = run.communicate()
+    what = f"{engine}: {number.name} to {victims} after {after} ranges: exit {run.returncode}, {err!r}"
+    assert "Traceback" not in err, what
+    assert out == "", what
+    allowed = {0} if victims == "worker" else {0, -signal.SIGKILL if number == signal.SIGKILL else ASKED}
+    assert run.returncode in allowed, what
+    until(lambda: marked() == [])  # workers of a run that was killed follow it
+    if run.returncode != 0:
+        assert laboratory.on_record() >= after or files_of(laboratory.place / "out") == expected, what
+        done = laboratory.run("out", engine, "--resume")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), what
+    assert files_of(laboratory.place / "out") == expected, what
+    assert [path.name for path in laboratory.place.iterdir() if path.name.startswith(".out")] == []
+    assert marked() == []
+    assert list(scratch.iterdir()) == [], what
+
+
+@pytest.mark.parametrize(
+    ("engine", "case"),
+    [
+        *(pytest.param("processes", n, marks=pytest.mark.faults if n else ()) for n in range(30)),
+        *(pytest.param("dask", n, marks=pytest.mark.faults) for n in range(6)),
+    ],
+)
+def test_two_ctrl_c_print_no_traceback(laboratory, scratch, marked, engine, case):
+    """In whatever succession, and whatever the run is at, its last steps included."""
+    choose = random.Random(case)  # noqa: S311 - a seed is wanted
+    run = laboratory.start("out", engine)
+    until(lambda: laboratory.on_record() >= 1 + case % (FILES - 1) or run.poll() is not None)
+    for _ in range(choose.randint(2, 4)):
+        send(signal.SIGINT, [] if run.poll() is not None else [run.pid, *marked()])
+        time.sleep(choose.choice([0, choose.uniform(0, 0.05)]))
+    _, err = run.communicate()
+    assert run.returncode in (0, ASKED), err
+    assert "Traceback" not in err
+    assert "Exception ignored" not in err
+    until(lambda: marked() == [])
+    assert list(scratch.iterdir()) == []
+
+
+# room
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("most", [3_000, 20_000, 60_000])
+def test_no_file_may_grow_any_more(laboratory, expected, scratch, marked, engine, most):
+    """One message and exit 3; with more room the run is continued."""
+    limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({most}, resource.RLIM_INFINITY))\n"
+    done = laboratory.run("out", engine, before=limit)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    kept = "continue with --resume" in done.stderr
+    assert kept == (laboratory.on_record() > 0), done.stderr
+    again = laboratory.run("out", engine, "--resume")
+    assert again.returncode == 0
+    assert files_of(laboratory.place / "out") == expected
+    assert marked() == []
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Return a function that gives a directory on a file system of its own a size, or makes it read-only."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(options):
+        said = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True, check=False)
+        if said.returncode:
+            pytest.skip("no file system may be mounted here")
+        return place
+
+    yield mount
+    subprocess.run(["umount", place], capture_output=True, check=False)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_full_disk(laboratory, expected, small_disk, engine, marked):
+    """One message and exit 3; what was on record counts once there is room again."""
+    place = small_disk("size=120k")
+    done = laboratory.run(place / "out", engine)
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+    small_disk("remount,size=20m")
+    assert laboratory.run(place / "out", engine, "--resume").returncode == 0
+    assert files_of(place / "out") == expected
+    assert marked() == []
+
+
+@pytest.mark.faults
+def test_an_output_that_is_read_only(laboratory, small_disk):
+    """Exit 2 before any work is done, with the place."""
+    place = small_disk("size=1m,ro")
+    done = laboratory.run(place / "out", "serial")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: {place / 'out'}: ")
+    assert "Traceback" not in done.stderr
+
+
+# permissions
+
+
+@pytest.fixture
+def another_user(laboratory):
+    """Return who else can run the command here: options of the process."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be somebody else")
+    for path in (laboratory.place, *laboratory.place.parents):
+        if path.owner() == "root" and not path.stat().st_mode & 0o001:
+            pytest.skip(f"{path} is closed to other users")
+    somebody = {"user": 65534, "group": 65534, "env": {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/"}}
+    command = [sys.executable, "-c", "import gradestack.runner"]
+    if subprocess.run(command, cwd="/", capture_output=True, check=False, **somebody).returncode:
+        pytest.skip("this installation is closed to other users")
+    return somebody
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("closed", ["an input", "the place"])
+def test_what_another_user_may_not_do(laboratory, another_user, closed):
+    """A file that cannot be read ends the run with exit 3, a place that cannot be written with exit 2; by name."""
+    if closed == "an input":
+        laboratory.place.chmod(0o777)
+        (laboratory.place / "03.jsonl").chmod(0o600)
+    done = laboratory.run("out", "serial", **another_user)
+    assert done.returncode == (3 if closed == "an input" else 2), done.stderr
+    assert ("03.jsonl" if closed == "an input" else "out: ") in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# two at a time
+
+
+@pytest.mark.faults
+def test_two_runs_into_one_place(held):
+    """The second is refused, the first goes on as if nothing had been."""
+    first = held.start("-o", "out", "--engine", "serial")
+    held.stand_still(first, "out")
+    second = held.start("-o", "out", "--engine", "serial")
+    _, said = second.communicate()
+    assert second.returncode == 2
+    assert "another run is writing it" in said
+    held.open()
+    assert first.communicate() == ("", "")
+    assert first.returncode == 0
+    assert not (held.place / ".out.unfinished").exists()

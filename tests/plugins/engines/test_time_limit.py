@@ -1,0 +1,265 @@
+"""Grades that take too long: cut short, or found by ending the process they keep."""
+
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import attrs
+import pytest
+
+import gradestack
+from gradestack import UNDER_WAY, Grade, Grader, Sample, TimedOut
+from gradestack.grading import block
+from gradestack_plugins.engines import time_limit as module
+from gradestack_plugins.engines.recovery import alone
+from gradestack_plugins.engines.time_limit import seconds_of, time_limit
+from tests.plugins.engines.test_recovery import SHARD, Work, attempt
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+SAID = "took longer than 0.2 s (limits.seconds_per_grade)"
+LIMITS = {"seconds_per_grade": 0.2}
+
+
+def spin():
+    for _ in itertools.count():
+        pass
+
+
+def stubborn():
+    """Take no notice, once."""
+    try:
+        spin()
+    except BaseException:  # noqa: BLE001 - as bad graders do
+        spin()
+
+
+HANGS = {
+    "loop": spin,
+    "sleep": lambda: time.sleep(1000),
+    "pattern": lambda: re.match(r"(a+)+$", "a" * 60 + "b"),
+    "read": lambda: os.read(os.pipe()[0], 1),
+    "lock": lambda: threading.Semaphore(0).acquire(),
+    "stubborn": stubborn,
+}
+
+
+@attrs.frozen(kw_only=True)
+class Hangs(Grader):
+    """Does what the sample says, else gives 1."""
+
+    def grade(self, sample):
+        HANGS.get(sample.text, int)()
+        return Grade(score=1.0)
+
+
+def samples(*texts):
+    return [Sample(id=f"t{number}", text=text) for number, text in enumerate(texts)]
+
+
+def states(report):
+    return [row["state"] for row in report.rows()]
+
+
+@pytest.mark.parametrize("how", HANGS)
+def test_a_grade_that_takes_too_long_fails(how):
+    """Alone, by the code `timed_out`; samples before and behind it keep their grades."""
+    report = gradestack.grade(samples("", how, "", how), [Hangs()], limits=LIMITS)
+    assert UNDER_WAY == {}
+    assert states(report) == ["graded", "failed", "graded", "failed"]
+    fault = list(report.rows())[1]["grade"]["fault"]
+    assert (fault["code"], fault["message"], fault["type"]) == ("timed_out", SAID, "TimedOut")
+    assert report.header["timed_out"] == 2
+    (warning,) = report.header["warnings"]
+    assert warning.startswith("2 grades took longer than 0.2 s (limits.seconds_per_grade) and failed: another machine")
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_only_the_grader_that_takes_too_long_fails(place, monkeypatch):
+    """The others grade the same sample, in blocks of many."""
+    monkeypatch.setattr(block, "QUICK_BLOCK", 1e9)
+
+    def quick(sample):
+        return 0.5
+
+    graders = dict.fromkeys("abc", quick) | {"abc"[place]: Hangs()}
+    report = gradestack.grade(samples(*[""] * 40, "loop", *[""] * 40), graders, limits=LIMITS)
+    for key, counts in report.states.items():
+        assert counts["failed"] == (key == "abc"[place])
+        assert counts["graded"] == 81 - counts["failed"]
+
+
+def test_an_extractor_is_held_like_its_grader(monkeypatch):
+    """A pattern on hostile text is nobody's to wait for; texts and grades stay beside each other."""
+
+    def extract(self, sample):
+        HANGS.get(sample.text, int)()
+        return f"said {sample.id}"
+
+    monkeypatch.setattr("gradestack_plugins.extractors.assistant.LastAssistant.extract", extract)
+    given = [{"id": f"t{n}", "predicted": text, "expected": {"text": f"said t{n}"}} for n, text in enumerate(TEXTS)]
+    report = gradestack.grade(given, ["exact_match"], limits=LIMITS)
+    assert states(report) == ["graded", "failed", "graded", "graded"]
+    assert [row["submission"] for row in report.rows()] == ["said t0", "", "said t2", "said t3"]
+
+
+TEXTS = ["x", "pattern", "y", "z"]
+
+
+@pytest.mark.parametrize("seconds", ["none", None])
+def test_there_may_be_no_limit(seconds):
+    """`none` switches it off."""
+    assert not gradestack.grade(samples(""), [Hangs()], limits={"seconds_per_grade": seconds}).header.get("timed_out")
+    suite = gradestack.load_suite(
+        {"target": {"paths": ["examples/quickstart/runs.jsonl"]}, "limits": {"seconds_per_grade": seconds}}
+    )
+    assert suite.seconds_per_grade is None
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.05, "at least 0.1 s"), ("fast", "a number"), (True, "a number")])
+def test_a_limit_that_makes_no_sense(seconds, said):
+    """It is refused, with its place."""
+    with pytest.raises(gradestack.ConfigError, match=rf"limits\.seconds_per_grade: expected .*{said}"):
+        gradestack.grade(samples(""), [Hangs()], limits={"seconds_per_grade": seconds})
+
+
+def test_a_strict_run_ends_with_the_grade():
+    """As with a grader that raises."""
+    with pytest.raises(gradestack.PluginError, match=r"grader 'Hangs' .* raised on t1") as caught:
+        gradestack.grade(samples("", "loop"), [Hangs()], limits=LIMITS, strict=True)
+    assert caught.value.problems == (f"TimedOut: {SAID}",)
+
+
+def test_what_takes_long_outside_a_grade_is_not_cut():
+    """Reading, counting and writing may take their time."""
+
+    def slowly():
+        for sample in samples("", ""):
+            time.sleep(0.5)
+            yield sample
+
+    assert states(gradestack.grade(slowly(), [Hangs()], limits=LIMITS)) == ["graded", "graded"]
+
+
+def test_many_grades_may_take_long_together():
+    """Looks count for one grade only."""
+
+    def slow(sample):
+        time.sleep(0.05)
+        return 1.0
+
+    assert states(gradestack.grade(samples(*[""] * 20), slow, limits=LIMITS)) == ["graded"] * 20
+
+
+def test_whoever_uses_the_timer_keeps_it():
+    """A caller's own alarm goes off, and a grader's; what was set up is as it was."""
+    before = signal.getsignal(signal.SIGALRM)
+    assert before is signal.SIG_DFL
+    with time_limit(60):
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 60 / module.LOOKS
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (before, (0.0, 0.0))
+
+    def mine(*_):
+        """Nothing."""
+
+    signal.signal(signal.SIGALRM, mine)
+    try:
+        with time_limit(60):
+            assert signal.getsignal(signal.SIGALRM) is mine
+            assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_other_threads_are_left_to_themselves():
+    """There is no such timer for them, and no limit in the caller's own process."""
+    found = []
+
+    def run():
+        def slow(sample):
+            time.sleep(0.6)
+            return 1.0
+
+        found.extend(states(gradestack.grade(samples(""), slow, limits=LIMITS)))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == ["graded"]
+
+
+def test_the_raised_is_no_exception():
+    """So that `except Exception` in a grader does not take it for one of its own."""
+    assert not issubclass(TimedOut, Exception)
+
+
+def test_the_record_a_worker_was_ended_at():
+    """It is named at its first death where it was too long at it, with the reason."""
+
+    @attrs.frozen
+    class Slow(Work):
+        @property
+        def plan(self):
+            return self
+
+        seconds_per_grade: float = 60.0
+
+        def last_position(self, shard):
+            return self.reached[-1], 71.0
+
+    assert seconds_of(Slow()) == 60.0
+    work = Slow(frozenset({5}))
+    assert alone(work, SHARD, attempt) == {(4, 5): "timed_out"}
+    assert work.reached.count(5) == 2
+    with pytest.raises(gradestack.PluginError, match="took longer than 60 s"):
+        alone(Slow(frozenset({5}), strict=True), SHARD, attempt)
+
+
+NATIVE = """
+import hashlib
+import sys
+import gradestack
+from gradestack_plugins.engines import recovery, time_limit
+
+time_limit.GRACE = recovery.GRACE = 2.0  # of this process, and of those it forks
+
+def native(sample):
+    if sample.text == "lock held":
+        sum(range(10**14))
+    if sample.text == "lock free":
+        hashlib.pbkdf2_hmac("sha256", b"x", b"y", 2**31 - 1)
+    return 1.0
+
+if __name__ == "__main__":
+    gradestack.grade_files(
+        "runs.jsonl", graders=["native.py:native"], output="out", engine=sys.argv[1], workers=1, allow_code=True,
+        overrides=["limits.seconds_per_grade=0.5", "reports=[]"],
+    )
+"""
+
+
+@pytest.mark.parametrize(
+    ("engine", "how"),
+    [
+        ("processes", "lock held"),
+        pytest.param("processes", "lock free", marks=pytest.mark.faults),
+        pytest.param("dask", "lock held", marks=pytest.mark.faults),
+        pytest.param("dask", "lock free", marks=pytest.mark.faults),
+    ],
+)
+def test_native_code_that_never_returns(tmp_path, engine, how):
+    """Its worker is ended, and the sample found as one that crashes; the others keep their grades."""
+    (tmp_path / "native.py").write_text(NATIVE)
+    texts = ["", "", how, "", ""]
+    rows = [json.dumps({"id": f"t{number}", "predicted": text}) for number, text in enumerate(texts)]
+    (tmp_path / "runs.jsonl").write_text("".join(f"{row}\n" for row in rows))
+    subprocess.run([sys.executable, "native.py", engine], cwd=tmp_path, check=True)
+    report = gradestack.load_report(tmp_path / "out")
+    assert states(report) == ["graded", "graded", "failed", "graded", "graded"]
+    assert [row["grade"]["fault"]["code"] for row in report.rows() if row["state"] == "failed"] == ["timed_out"]
+    assert report.header["timed_out"] == 1

@@ -258,7 +258,7 @@ def files_suite(
 def _reader_of_columns(named: str | None) -> str:
     if named in {None, RECORDS}:
         return RECORDS
-    msg = f"a mapping of columns is for the reader {RECORDS!r}, the reader {named!r} knows where its fields stand; leave one out"
+    msg = f"a mapping of columns is for the reader {RECORDS!r}; the reader {named!r} takes none, leave one of them out"
     raise ConfigError(msg)
 
 

@@ -171,7 +171,16 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
     known = ", ".join(registry.names("reader"))
-    return f"{path}: the format is not recognised; name it with --reader (known: {known})"
+    return f"{path}: the format is not recognised; name it with --reader (known: {known}){_advice(path, registry)}"
+
+
+def _advice(path: Path, registry: Registry) -> str:
+    """Return what readers that take files of any form advise; such a reader has a method ``advice(path, head)``."""
+    if path.is_dir():
+        return ""
+    head = _head(path)
+    given = (getattr(reader, "advice", None) for reader in _readers(registry).values())
+    return "".join(f"; {said}" for ask in given if ask is not None and (said := ask(path, head)))
 
 
 def slim_runs(inputs: Iterable[Input]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from math import isfinite
 from typing import Any, Final
 
@@ -22,16 +23,16 @@ def _number_or(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _text(value: Any, field: str) -> Any:
+def _text(value: Any, _: str = "") -> Any:
     value = _number_or(value)
     return compact(value) if isinstance(value, bool | int | float) else value
 
 
-def _id(value: Any, field: str) -> Any:
+def _id(value: Any, _: str = "") -> Any:
     return _number_or(value) if value != "" else None
 
 
-def _run(value: Any, field: str) -> Any:
+def _run(value: Any, _: str = "") -> Any:
     if isinstance(value, str):
         return int(value) if _WHOLE.fullmatch(value) else value or None
     return _number_or(value)
@@ -41,10 +42,8 @@ def _number(value: Any, field: str) -> Any:
     if isinstance(value, str):
         if _EMPTY.fullmatch(value):
             return None
-        try:
+        with suppress(JsonProblem):
             value = loads(value)
-        except JsonProblem:
-            pass
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         msg = f"{field}: expected a number, got {compact(value)[:60]}"
         raise ValueError(msg)
@@ -58,7 +57,7 @@ def _count(value: Any, field: str) -> Any:
     found = _number(value, field)
     if isinstance(found, float):
         msg = f"{field}: expected a whole number, got {compact(found)}"
-        raise ValueError(msg)
+        raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
     return found
 
 
@@ -83,10 +82,10 @@ def _text_or_data(value: Any, field: str) -> Any:
 
 def _side(value: Any, field: str) -> Any:
     """Return a reference or a prediction: calls, an object, or the name of a class, which may be a number."""
-    return _text(_text_or_data(value, field), field)
+    return _text(_text_or_data(value, field))
 
 
-def _anything(value: Any, field: str) -> Any:
+def _anything(value: Any, _: str = "") -> Any:
     if isinstance(value, str) and _JSON.match(value):
         try:
             return loads(value)
@@ -95,7 +94,7 @@ def _anything(value: Any, field: str) -> Any:
     return value
 
 
-def _score(value: Any, field: str) -> Any:
+def _score(value: Any, _: str = "") -> Any:
     """Return a recorded value; a number, true, false, a list or an object written as text is decoded."""
     if isinstance(value, str):
         try:

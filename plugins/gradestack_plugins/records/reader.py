@@ -25,7 +25,7 @@ from gradestack import (
     read_records,
     suggest,
 )
-from gradestack.jsonio import JsonProblem, Range, compact, loads
+from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 from gradestack_plugins.records import tables
@@ -38,6 +38,7 @@ _FIRST: Final = 1000
 """Records of a file among which what is mapped is looked for."""
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 12
+_TABLES: Final = frozenset({".csv", ".tsv"})
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
@@ -64,13 +65,19 @@ class Records(RecordReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        if path.suffix.lower() not in {".csv", ".tsv"}:
+        if path.suffix.lower() not in _TABLES:
             return 0.0
-        first, _, _ = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")
-        with suppress(UnicodeDecodeError, csv.Error):
-            names = _header(first)
-            return 0.2 if any(name in DID for name in names) else 0.0
-        return 0.0
+        return 0.2 if any(name in DID for name in _header(head)) else 0.0
+
+    @classmethod
+    def advice(cls, path: Path, head: bytes) -> str | None:
+        """Return what to type for a file that no reader recognises, where it holds columns."""
+        if path.suffix.lower() in _TABLES:
+            names = _header(head)
+        else:
+            first = (element.value for element, _ in first_records(head, 1))
+            names = list(next((each for each in first if isinstance(each, dict)), ()))
+        return f"its columns can be mapped, {_advice(names)}" if names else None
 
     @override
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
@@ -110,15 +117,10 @@ class Records(RecordReader):
         """
         if first is not None and not first:
             return dict(self.columns or {})
-        listed = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
         if not self.columns:
             found = by_name(names)
             if not found:
-                msg = (
-                    f"{where}: no column is named like a field of a sample; there are: {listed or 'none'}. Say which "
-                    f"column holds what: --map id={names[0] if names else 'COLUMN'} --map messages=COLUMN, or in a suite "
-                    "reader: {kind: records, columns: {id: …, messages: …}}"
-                )
+                msg = f"{where}: no column is named like a field of a sample; {_advice(names)}"
                 raise DataError(msg)
             return found
         fields = mapped(self.columns)
@@ -127,7 +129,7 @@ class Records(RecordReader):
             told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
             hint = suggest(lost[0].place, names)
             what = "there is no column" if len(lost) == 1 else "there are no columns"
-            msg = f"{where}: {what} {told}{hint}; there are: {listed or 'none'}"
+            msg = f"{where}: {what} {told}{hint}; there are: {_listed(names)}"
             raise DataError(msg)
         return self.columns
 
@@ -193,9 +195,23 @@ class Records(RecordReader):
                 yield BadRecord(source=source, reason="nested too deeply")
 
 
-def _header(line: bytes) -> list[str]:
-    text = line.decode().strip()
-    return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) or "none"
+
+
+def _advice(names: list[str]) -> str:
+    """Return what columns there are and what to type."""
+    return (
+        f"there are: {_listed(names)}. Say which holds what: --reader records --map id=COLUMN --map messages=COLUMN, "
+        "or in a suite reader: {kind: records, columns: {id: COLUMN, messages: COLUMN}}"
+    )
+
+
+def _header(head: bytes) -> list[str]:
+    with suppress(UnicodeDecodeError, csv.Error):
+        text = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode().strip()
+        return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
+    return []
 
 
 def _place(given: Input, form: str) -> str:
@@ -209,7 +225,7 @@ def _form_of(path: Path) -> Form:
         if head.startswith(tables.PARQUET):
             return "parquet"
         text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-        if not text.startswith((b"{", b"[")) or path.suffix.lower() in {".csv", ".tsv"}:
+        if not text.startswith((b"{", b"[")) or path.suffix.lower() in _TABLES:
             return "csv"
         if text.startswith(b"["):
             return "records"

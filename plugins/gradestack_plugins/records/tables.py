@@ -113,8 +113,8 @@ def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
     names = [str(name) for name in columns]
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
-        places = ", ".join(str(number) for number, name in enumerate(names, 1) if name == twice[0])
-        msg = f"{where}: {len(twice)} column(s) stand twice: {twice[0]!r} is column {places}; rename or remove one"
+        places = " and ".join(str(number) for number, name in enumerate(names, 1) if name == twice[0])
+        msg = f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or remove one"
         raise DataError(msg)
     return names
 

@@ -22,9 +22,19 @@ from gradestack.report import Report
 from gradestack.rundir.handed import stream_grades
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.document import Document, read_yaml
-from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, by_key, graders_by_key, paths_of
+from gradestack.suites.given import (
+    RECORDS,
+    Graders,
+    MemoryReader,
+    Samples,
+    as_samples,
+    by_key,
+    graders_by_key,
+    paths_of,
+)
 from gradestack.suites.in_file import key_of
 from gradestack.suites.options import Rows, RunOptions
+from gradestack.suites.recordings import stack_for
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
@@ -165,6 +175,7 @@ def grade_files(
     graders: Sequence[str] = (),
     stack: str | None = None,
     reader: str | None = None,
+    columns: Mapping[str, str] | None = None,
     dataset: str | Path | None = None,
     profile: Profile | None = None,
     output: str | Path | None = None,
@@ -184,6 +195,7 @@ def grade_files(
 
     ``paths`` are files or directories, all of one format: ``reader``, by default recognised. ``graders`` are names of
     installed ones or ``FILE.py:NAME``; by default those of ``stack``, and that is by default the format's own.
+    ``columns`` says which column or path each field stands in, for the reader ``records``, which it stands for as well.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All
     other options are those of :func:`run`.
 
@@ -206,8 +218,8 @@ def grade_files(
         progress=progress,
         say=say,
     )
-    suite = files_suite(paths, options, graders=graders, stack=stack, reader=reader, dataset=dataset, profile=profile)
-    return run_suite(suite, options)
+    given = {"stack": stack, "reader": reader, "dataset": dataset, "profile": profile}
+    return run_suite(files_suite(paths, options, graders=graders, columns=columns, **given), options)
 
 
 def files_suite(
@@ -215,6 +227,7 @@ def files_suite(
     options: RunOptions,
     *,
     graders: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
     **given: str | Path | None,
 ) -> Suite:
     """Return the suite that grades files with no YAML: recognised format, that format's default stack.
@@ -223,6 +236,7 @@ def files_suite(
         paths: Files or directories.
         options: What is asked for beside.
         graders: Names or ``FILE.py:NAME``, in place of a stack.
+        columns: Field -> column or path, for the reader ``records``.
         **given: Suite keys: ``stack``, ``reader``, ``dataset``, ``profile``; None where not asked for.
 
     Raises:
@@ -239,6 +253,8 @@ def files_suite(
         "target": {"paths": [str(path) for path in paths]},
     }
     data |= {key: str(value) for key, value in given.items() if value is not None}
+    if columns:
+        data["reader"] = {"kind": _reader_of_columns(data.get("reader")), "columns": dict(columns)}
     if graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -254,10 +270,18 @@ def files_suite(
     return resolve(Document(data=data, origin="command line"), options)
 
 
+def _reader_of_columns(named: str | None) -> str:
+    if named in {None, RECORDS}:
+        return RECORDS
+    msg = f"a mapping of columns is for the reader {RECORDS!r}; the reader {named!r} takes none, leave one of them out"
+    raise ConfigError(msg)
+
+
 def grade(
-    samples: Iterable[Sample | Mapping[str, Any]],
-    graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]],
+    samples: Any,
+    graders: Graders | Sequence[Graders] | Mapping[str, Graders | Mapping[str, Any]] | None = None,
     *,
+    columns: Mapping[str, str] | None = None,
     name: str = "samples",
     profile: Profile = "documented",
     metrics: Mapping[str, Any] | None = None,
@@ -273,9 +297,13 @@ def grade(
 
     Args:
         samples: :class:`~gradestack.Sample` objects, or mappings in the form of the ``jsonl`` format
-            (``{"id": ..., "expected": ..., "predicted": ...}``).
+            (``{"id": ..., "expected": ..., "predicted": ...}``); or a data frame (of pandas, polars or pyarrow), which
+            is read as the reader ``records`` reads a table.
         graders: Names, objects, classes without options, functions of a sample, or ``FILE.py:NAME``; in a list, the key
-            of each is its name. The first is the main one, whose grade stands as the row's own.
+            of each is its name. The first is the main one, whose grade stands as the row's own. Default: those of the
+            stack ``trajectory``, which need no reference.
+        columns: Field -> column or path, of a data frame or of mappings of any form; without it, columns of a data
+            frame that are named like fields are taken.
         name: Name of the run.
         profile: Inherited by graders and aggregators given by name.
         metrics: Further aggregators, as in a suite.
@@ -305,7 +333,9 @@ def grade(
     if limits is not None:
         data["limits"] = dict(limits)
     options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
-    reader = MemoryReader(samples=as_samples(samples, registry))
+    reader = MemoryReader(samples=as_samples(samples, registry, columns))
+    if graders is None:
+        graders = stack_for(registry, "trajectory")["graders"]
     suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))
     if output is None and not reports:
         return grade_suite(suite, options)

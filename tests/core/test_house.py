@@ -18,8 +18,8 @@ from gradestack.registry import Hooks
 ROOT = Path(__file__).parents[2]
 KERNEL, FAMILIES = ROOT / "core/gradestack", ROOT / "plugins/gradestack_plugins"
 MODULES = sorted([*KERNEL.rglob("*.py"), *FAMILIES.rglob("*.py"), *(ROOT / "templates").rglob("*.py")])
-SHARED = {"gradestack_plugins.readers.chat", "gradestack_plugins.statistics"}
-"""What a family may use of another package: chat-shape parsing and statistics."""
+SHARED = {"gradestack_plugins.readers.chat", "gradestack_plugins.readers.jsonl", "gradestack_plugins.statistics"}
+"""What a family may use of another package: chat-shape parsing, the jsonl form, and statistics."""
 
 LAYERS = [
     "_version",

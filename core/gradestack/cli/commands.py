@@ -153,17 +153,32 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 )
 @click.option("--stack", metavar="NAME", help="Metric stack [default: the format's own].")
 @click.option("--reader", metavar="NAME", help="Format of the files [default: recognised by content].")
+@click.option(
+    "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field; COLUMN may be a path: $.log.id."
+)
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @click.option(
     "--profile", type=click.Choice(["documented", "upstream"]), help="What the document defines, or the program does."
 )
 @_run_options
-def grade(files: tuple[str, ...], *, graders: tuple[str, ...], **shared: Any) -> None:
+def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[str, ...], **shared: Any) -> None:
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
     given = {key: shared.pop(key) for key in ("stack", "reader", "dataset", "profile")}
-    _execute(lambda options: files_suite(files, options, graders=graders, **given), shared)
+    places = _mapping(columns)
+    _execute(lambda options: files_suite(files, options, graders=graders, columns=places, **given), shared)
+
+
+def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in columns:
+        field, equals, place = each.partition("=")
+        if not (field and equals and place) or field in found:
+            what = "is mapped twice" if equals and field in found else "expected FIELD=COLUMN, such as --map id=task"
+            raise ConfigError(f"--map {each}: {f'{field} ' * (field in found)}{what}")
+        found[field] = place
+    return found
 
 
 @cli.command()

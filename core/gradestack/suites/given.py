@@ -16,6 +16,8 @@ from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.in_file import key_of
 
 Samples = Iterable[Sample | Mapping[str, Any]]
+RECORDS = "records"
+"""The reader of data frames, and of mappings of any form."""
 Graders = str | Grader | type[Grader] | Callable[..., Any]
 
 
@@ -75,8 +77,24 @@ def _ready(grader: Any, registry: Registry) -> Any:
     return grader
 
 
-def as_samples(samples: Iterable[Sample | Mapping[str, Any]], registry: Registry) -> Iterator[Sample | BadRecord]:
-    """Yield samples as they are, and mappings as the ``jsonl`` format reads them."""
+def as_samples(
+    samples: Any, registry: Registry, columns: Mapping[str, str] | None = None
+) -> Iterator[Sample | BadRecord]:
+    """Yield samples as they are, and mappings as the ``jsonl`` format reads them.
+
+    A data frame, and mappings whose columns are given, are read as the reader ``records`` reads a table.
+
+    Raises:
+        ConfigError: The columns cannot be.
+        DataError: There are no such columns.
+    """
+    if columns or hasattr(samples, "columns"):
+        try:
+            reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))
+        except ValueError as error:
+            raise ConfigError(f"columns: {error}") from error
+        yield from reader.rows(samples)
+        return
     parse = None
     for ordinal, each in enumerate(samples):
         if isinstance(each, Sample):

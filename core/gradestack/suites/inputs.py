@@ -202,7 +202,16 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
         return f"{path}: {said}"
     which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
-    return f"{path}: the format is not recognised{which}: {what}; name it with --reader (known: {known})"
+    return f"{path}: the format is not recognised{which}: {what}; name it with --reader (known: {known}){_advice(path, registry)}"
+
+
+def _advice(path: Path, registry: Registry) -> str:
+    """Return what readers that take files of any form advise; such a reader has a method ``advice(path, head)``."""
+    if path.is_dir():
+        return ""
+    head = _head(path)
+    given = (getattr(reader, "advice", None) for reader in _readers(registry).values())
+    return "".join(f"; {said}" for ask in given if ask is not None and (said := ask(path, head)))
 
 
 def slim_runs(inputs: Iterable[Input]) -> list[str]:

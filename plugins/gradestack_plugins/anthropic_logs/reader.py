@@ -9,8 +9,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Sample, Source
-from gradestack_plugins.anthropic_logs.messages import AnthropicConversation
 from gradestack_plugins.anthropic_logs.records import KNOWN, ended_of, exchange_of, tools_of, usage_of
+from gradestack_plugins.readers.chat.anthropic_messages import AnthropicConversation
 from gradestack_plugins.readers.chat.identity import NOTHING, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, log_sample
 

@@ -9,7 +9,6 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Sample, Source
-from gradestack_plugins.openai_logs.messages import OpenAIConversation
 from gradestack_plugins.openai_logs.records import (
     KNOWN,
     NO_ANSWER,
@@ -22,6 +21,7 @@ from gradestack_plugins.openai_logs.records import (
 )
 from gradestack_plugins.readers.chat.identity import NOTHING, Identity, identity
 from gradestack_plugins.readers.chat.logs import ChatLogs, broken, log_sample
+from gradestack_plugins.readers.chat.openai_messages import OpenAIConversation
 
 
 @attrs.frozen(kw_only=True)

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import force_setattr
 
 from gradestack import Message, ToolCall
-from gradestack_plugins.openai_logs.results import error_text, failure, plain
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of
+from gradestack_plugins.readers.chat.openai_results import error_text, failure, plain
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of parts of text, and the key it stands under."""

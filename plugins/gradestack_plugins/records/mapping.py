@@ -1,0 +1,112 @@
+"""Columns by field: what is read of a record, and what is left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gradestack import suggest
+from gradestack_plugins.readers.chat.conversation import kind_of
+from gradestack_plugins.records.cells import BELOW, FIELDS, PREDICTED, Cell, reader_of
+from gradestack_plugins.records.paths import holds, steps_of, walk
+
+DID = ("messages", "turns", "calls", "predicted")
+"""Fields that say what a run did, and are seldom the names of columns that mean something else."""
+
+
+class Mapped(NamedTuple):
+    """One field, and where it stands."""
+
+    field: str
+    place: str
+    steps: tuple[str | int, ...]
+    cell: Cell
+
+
+def check_columns(columns: Mapping[str, str]) -> None:
+    """Check a mapping.
+
+    Raises:
+        ValueError: A field or a path that cannot be; the message says what can.
+    """
+    for field, place in columns.items():
+        if reader_of(field) is None:
+            known = [*FIELDS, *(f"{name}.NAME" for name in BELOW)]
+            hint = suggest(field, known) or f"; known: {', '.join(known)}"
+            msg = f"{field!r} is no field of a sample{hint}; put your own data under facets.{field.rpartition('.')[2]}"
+            raise ValueError(msg)
+        if not place:
+            msg = f"{field}: no column or path is given"
+            raise ValueError(msg)
+        steps_of(place)
+
+
+def mapped(columns: Mapping[str, str]) -> tuple[Mapped, ...]:
+    """Return what a mapping maps."""
+    found = ((field, place, reader_of(field)) for field, place in columns.items())
+    return tuple(Mapped(field, place, steps_of(place), cell) for field, place, cell in found if cell is not None)
+
+
+def by_name(columns: Iterable[str]) -> dict[str, str]:
+    """Return the mapping of columns that are named like fields."""
+    return {name: name for name in columns if reader_of(name) is not None}
+
+
+def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
+    """Return the fields that stand in none of some records."""
+    left = list(fields)
+    for record in records:
+        left = [each for each in left if not holds(record, each.steps)]
+        if not left:
+            break
+    return left
+
+
+def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool) -> dict[str, Any]:
+    """Return a record in the jsonl form: of every mapped cell that is not empty its value.
+
+    Args:
+        record: The record.
+        fields: What is mapped.
+        table: Whether an empty text is an empty cell.
+
+    Raises:
+        ValueError: A cell that holds nothing its field can be.
+    """
+    found: dict[str, Any] = {}
+    for each in fields:
+        raw = walk(record, each.steps)
+        if raw is None or (table and raw == ""):
+            continue
+        value = each.cell(raw, each.field)
+        if value is None:
+            continue
+        parent, dot, name = each.field.partition(".")
+        if not dot and each.field not in PREDICTED:
+            _put(found, parent, value)
+            continue
+        holder, key = (parent, name) if dot else ("predicted", parent)
+        inner = found.setdefault(holder, {})
+        if not isinstance(inner, dict):
+            msg = f"{each.field}: {holder} is mapped as well, and is no object: {str(inner)[:60]!r}"
+            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        inner[key] = value
+    return found
+
+
+def _put(form: dict[str, Any], field: str, value: Any) -> None:
+    """Set a whole field; parts of it that were mapped go before."""
+    parts = form.get(field)
+    if not isinstance(parts, dict):
+        form[field] = value
+    elif isinstance(value, dict):
+        form[field] = {**value, **parts}
+    else:
+        msg = f"{field}: parts of it are mapped as well, and it is no object: {str(value)[:60]!r}"
+        raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+
+
+def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:
+    """Return a remark for every column that is not mapped."""
+    return Counter(kind_of("column", name) for name in sorted(record) if name not in taken)

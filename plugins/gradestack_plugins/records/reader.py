@@ -1,0 +1,239 @@
+"""Reader ``records``: tables and records of any form."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import attrs
+from typing_extensions import override
+
+from gradestack import (
+    BadRecord,
+    DataError,
+    Input,
+    Inputs,
+    RecordFile,
+    RecordReader,
+    Sample,
+    Shard,
+    Source,
+    read_records,
+    suggest,
+)
+from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
+from gradestack_plugins.readers.chat.identity import stems
+from gradestack_plugins.readers.chat.logs import PROVIDES
+from gradestack_plugins.records import tables
+from gradestack_plugins.records.mapping import DID, by_name, check_columns, mapped, missing
+from gradestack_plugins.records.samples import sample_of
+
+Form = Literal["csv", "parquet", "records", "document"]
+_HEAD: Final = 64 * 1024
+_FIRST: Final = 1000
+"""Records of a file among which what is mapped is looked for."""
+_LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
+_SHOWN: Final = 12
+_TABLES: Final = frozenset({".csv", ".tsv"})
+_ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
+_COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
+
+
+def _checked(_: Any, __: Any, columns: Mapping[str, str] | None) -> None:
+    check_columns(columns or {})
+
+
+@attrs.frozen(kw_only=True)
+class Records(RecordReader):
+    """Reads CSV, Parquet, JSON Lines, a JSON list or one JSON object, whatever its columns are called.
+
+    ``columns`` says for each field of a sample the column it stands in, or a path such as ``$.log.messages``. Without
+    it, columns that are named like fields are taken. JSON in a cell is decoded, an empty cell is not recorded, and
+    columns that are not taken are counted. A record without an id has one made up.
+    """
+
+    columns: dict[str, str] | None = attrs.field(default=None, validator=_checked)
+    """Field -> column or path."""
+
+    provides = PROVIDES | {"expected", "label", "plan", "recorded", "state", "children", "agent_id"}
+    stack = "trajectory"
+
+    @classmethod
+    @override
+    def sniff(cls, path: Path, head: bytes) -> float:
+        if path.suffix.lower() not in _TABLES:
+            return 0.0
+        return 0.2 if any(name in DID for name in _header(head)) else 0.0
+
+    @classmethod
+    def advice(cls, path: Path, head: bytes) -> str | None:
+        """Return what to type for a file that no reader recognises, where it holds columns."""
+        if path.suffix.lower() in _TABLES:
+            names = _header(head)
+        else:
+            first = (element.value for element, _ in first_records(head, 1))
+            names = list(next((each for each in first if isinstance(each, dict)), ()))
+        return f"its columns can be mapped, {_advice(names)}" if names else None
+
+    @override
+    def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
+        for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
+            if not given.path.is_file():
+                what = "is a directory" if given.path.is_dir() else "no such file"
+                msg = f"{given.shown}: {what}; a CSV, Parquet or JSON file is expected"
+                raise DataError(msg)
+            form = _form_of(given.path)
+            if form in _COLUMNS:
+                names = _COLUMNS[form](given)
+                columns = self._columns_of(names, None, _place(given, form))
+            else:
+                first = list(islice(self._records(given, form), _FIRST))
+                names = list(dict.fromkeys(str(key) for each in first if isinstance(each, dict) for key in each))
+                columns = self._columns_of(names, first, _place(given, form))
+            ranges = None if form == "records" else (Range(),)
+            extra = {"form": form, "stem": stem, "columns": columns}
+            yield RecordFile(input=given, ranges=ranges, extra=extra)
+
+    def _records(self, given: Input, form: str) -> Iterator[Any]:
+        if form == "document":
+            yield loads(given.path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+            return
+        yield from (found.value for found in read_records(given) if found.problem is None)
+
+    def _columns_of(self, names: list[str], first: list[Any] | None, where: str) -> dict[str, str]:
+        """Return what is mapped.
+
+        Args:
+            names: The columns there are.
+            first: The first records, of which one at least must have each place; None for a table, which has columns.
+            where: What has them, for messages.
+
+        Raises:
+            DataError: A column that is mapped does not exist, or no column is named like a field.
+        """
+        if first is not None and not first:
+            return dict(self.columns or {})
+        if not self.columns:
+            found = by_name(names)
+            if not found:
+                msg = f"{where}: no column is named like a field of a sample; {_advice(names)}"
+                raise DataError(msg)
+            return found
+        fields = mapped(self.columns)
+        lost = [each for each in fields if each.steps[0] not in names] if first is None else missing(fields, first)
+        if lost:
+            told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
+            hint = suggest(lost[0].place, names)
+            what = "there is no column" if len(lost) == 1 else "there are no columns"
+            msg = f"{where}: {what} {told}{hint}; there are: {_listed(names)}"
+            raise DataError(msg)
+        return self.columns
+
+    @override
+    def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
+        form, stem, columns = (shard.extra[key] for key in ("form", "stem", "columns"))
+        shown = shard.input.shown
+        if form in _ROWS:
+            return self._rows(_ROWS[form](shard.input), columns, stem, shown)
+        fields = mapped(columns)
+
+        def samples_of(record: Any, source: Source) -> Iterator[Sample | BadRecord]:
+            if not isinstance(record, dict):
+                msg = f"expected an object, found {compact(record)[:60]}"
+                raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+            yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=False)
+
+        if form == "document":
+            rows = (tables.Row(1, each) for each in self._records(shard.input, form))
+            return self._rows(rows, columns, stem, shown, table=False)
+        return self.samples(shard, samples_of)
+
+    def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a data frame, or of mappings, as they would be read of a file.
+
+        Raises:
+            DataError: A column that is mapped does not exist, or no column is named like a field.
+        """
+        found = tables.frame_table(frame)
+        names = tables.frame_columns(frame)
+        if names is None:
+            first = list(islice(found, _FIRST))
+            cells = [row.cells for row in first if row.cells is not None]
+            names = list(dict.fromkeys(str(key) for each in cells for key in each))
+            columns = self._columns_of(names, cells, "the records")
+            yield from self._rows(first, columns, "memory", "memory", table=True)
+            yield from self._rows(found, columns, "memory", "memory", table=True, begin=len(first))
+            return
+        columns = self._columns_of(names, None, "the data frame")
+        yield from self._rows(found, columns, "memory", "memory")
+
+    def _rows(
+        self,
+        rows: Iterable[tables.Row],
+        columns: Mapping[str, str],
+        stem: str,
+        shown: str,
+        *,
+        table: bool = True,
+        begin: int = 0,
+    ) -> Iterator[Sample | BadRecord]:
+        fields = mapped(columns)
+        for ordinal, row in enumerate(rows, begin):
+            source = Source(file=shown, ordinal=ordinal, line=row.line)
+            if row.cells is None:
+                yield BadRecord(source=source, reason=row.problem)
+                continue
+            try:
+                yield sample_of(row.cells, fields, source, made=f"{stem}:{ordinal}", table=table)
+            except ValueError as problem:
+                yield BadRecord(source=source, reason=str(problem), native=row.cells)
+            except RecursionError:
+                yield BadRecord(source=source, reason="nested too deeply")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) or "none"
+
+
+def _advice(names: list[str]) -> str:
+    """Return what columns there are and what to type."""
+    return (
+        f"there are: {_listed(names)}. Say which holds what: --reader records --map id=COLUMN --map messages=COLUMN, "
+        "or in a suite reader: {kind: records, columns: {id: COLUMN, messages: COLUMN}}"
+    )
+
+
+def _header(head: bytes) -> list[str]:
+    with suppress(UnicodeDecodeError, csv.Error):
+        text = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode().strip()
+        return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
+    return []
+
+
+def _place(given: Input, form: str) -> str:
+    return f"{given.shown}:1" if form == "csv" else given.shown
+
+
+def _form_of(path: Path) -> Form:
+    """Return how a file is laid out: by its first bytes, and where it begins as no JSON does, CSV."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+        if head.startswith(tables.PARQUET):
+            return "parquet"
+        text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not text.startswith((b"{", b"[")) or path.suffix.lower() in _TABLES:
+            return "csv"
+        if text.startswith(b"["):
+            return "records"
+        try:
+            loads(text.partition(b"\n")[0])
+        except JsonProblem:
+            whole = head + file.read(_LARGEST_DOCUMENT)
+            with suppress(JsonProblem):
+                loads(whole.removeprefix(b"\xef\xbb\xbf"))
+                return "document"
+        return "records"

@@ -1,0 +1,207 @@
+"""Rows of tables: CSV, and Parquet where pyarrow is installed."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Final, NamedTuple
+
+from gradestack import DataError, Input
+from gradestack_plugins.records.cells import as_json
+
+PARQUET: Final = b"PAR1"
+"""How a Parquet file begins."""
+_LARGEST_CELL: Final = 2**31 - 1
+_LARGEST_ROW: Final = 64 * 1024 * 1024
+"""Bytes of a row from which on a quote is taken for one that is never closed."""
+_BATCH: Final = 64
+_DELIMITERS: Final = (",", "\t", ";")
+
+
+class Row(NamedTuple):
+    """One row of a table."""
+
+    line: int | None
+    """Its first line, where the table has lines."""
+    cells: Mapping[str, Any] | None
+    """Values by column; None where the row is broken."""
+    problem: str = ""
+
+
+def _said(file: Input, line: int, what: str) -> DataError:
+    return DataError(f"{file.shown}:{line}: {what}")
+
+
+class _Lines:
+    """Lines of a CSV file as text, and how much the row at hand has taken of them."""
+
+    def __init__(self, file: Input) -> None:
+        self.file = file
+        self.first = 1
+        """The first line of the row at hand."""
+        self.held = 0
+
+    def read(self) -> Iterator[str]:
+        with self.file.path.open("rb") as opened:
+            for number, line in enumerate(opened, 1):
+                data = line
+                if number == 1:
+                    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+                        raise _said(self.file, 1, "the table is written in UTF-16; save it as UTF-8")
+                    data = data.removeprefix(BOM_UTF8)
+                self.held += len(data)
+                if self.held > _LARGEST_ROW:
+                    raise _said(
+                        self.file,
+                        self.first,
+                        f"the row that begins here is longer than {_LARGEST_ROW >> 20} MiB: a quote is not closed",
+                    )
+                try:
+                    yield data.decode()
+                except UnicodeDecodeError as error:
+                    what = f"byte {data[error.start]:#04x} is not UTF-8; save the table as UTF-8"
+                    raise _said(self.file, number, what) from error
+
+
+def delimiter_of(header: str) -> str:
+    """Return what separates the cells of a header: a comma, or a tab or semicolon where it has no comma."""
+    return next((each for each in _DELIMITERS if each in header), ",")
+
+
+def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first line and the cells of every row that is not blank.
+
+    Raises:
+        DataError: It cannot be read as CSV; nobody could say which cells the rest of it has.
+    """
+    lines = _Lines(file)
+    text = lines.read()
+    header = next(text, "")
+    if csv.field_size_limit() < _LARGEST_CELL:
+        csv.field_size_limit(_LARGEST_CELL)
+    rows = csv.reader(chain([header] if header else [], text), delimiter=delimiter_of(header), strict=True)
+    while True:
+        lines.first, lines.held = rows.line_num + 1, 0
+        try:
+            cells = next(rows, None)
+        except csv.Error as error:
+            raise _said(file, lines.first, _broken(str(error))) from error
+        if cells is None:
+            return
+        if cells:
+            yield lines.first, cells
+
+
+def _broken(said: str) -> str:
+    if "unexpected end" in said:
+        return 'the row that begins here has a quote (") that is never closed'
+    if "expected after" in said:
+        return 'the row that begins here has text behind a closing quote ("); inside a quoted cell, quotes are doubled'
+    return f"the row that begins here is no CSV: {said}"
+
+
+def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
+    """Return the names of columns as texts.
+
+    Raises:
+        DataError: Two are called the same.
+    """
+    names = [str(name) for name in columns]
+    twice = [name for name, times in Counter(names).items() if times > 1 and name]
+    if twice:
+        places = " and ".join(str(number) for number, name in enumerate(names, 1) if name == twice[0])
+        msg = f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or remove one"
+        raise DataError(msg)
+    return names
+
+
+def csv_columns(file: Input) -> list[str]:
+    """Return the columns of a CSV file.
+
+    Raises:
+        DataError: It has none, or two of one name, or cannot be read.
+    """
+    line, cells = next(_csv_rows(file), (1, []))
+    if not cells:
+        raise _said(file, 1, "the table is empty: a row with the names of its columns is expected")
+    return checked_columns((cell.strip() for cell in cells), f"{file.shown}:{line}")
+
+
+def csv_table(file: Input) -> Iterator[Row]:
+    """Yield the rows of a CSV file behind the one that names its columns.
+
+    Raises:
+        DataError: It cannot be read as CSV.
+    """
+    rows = _csv_rows(file)
+    names = [cell.strip() for cell in next(rows, (1, []))[1]]
+    for line, cells in rows:
+        if len(cells) == len(names):
+            yield Row(line, dict(zip(names, cells, strict=True)))
+        else:
+            yield Row(line, None, f"{len(cells)} cells where the table has {len(names)} columns")
+
+
+def _parquet(file: Input) -> Any:
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError as error:
+        msg = f"{file.shown}: a Parquet file, which is read by pyarrow: pip install 'gradestack[tables]'"
+        raise DataError(msg) from error
+    try:
+        return parquet.ParquetFile(file.path)
+    except ValueError as error:  # of pyarrow's own kind
+        msg = f"{file.shown}: no Parquet file that can be read: {error}"
+        raise DataError(msg) from error
+
+
+def parquet_columns(file: Input) -> list[str]:
+    """Return the columns of a Parquet file.
+
+    Raises:
+        DataError: It cannot be read, or pyarrow is not installed.
+    """
+    with _parquet(file) as opened:
+        return checked_columns(opened.schema_arrow.names, file.shown)
+
+
+def parquet_table(file: Input) -> Iterator[Row]:
+    """Yield the rows of a Parquet file.
+
+    Raises:
+        DataError: It cannot be read.
+    """
+    with _parquet(file) as opened:
+        for batch in opened.iter_batches(batch_size=_BATCH):
+            yield from (Row(None, as_json(row)) for row in batch.to_pylist())
+
+
+def frame_table(frame: Any) -> Iterator[Row]:
+    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable of mappings.
+
+    Raises:
+        DataError: Two of its columns are called the same.
+    """
+    if hasattr(frame, "to_pylist"):
+        yield from (Row(None, as_json(row)) for batch in frame.to_batches() for row in batch.to_pylist())
+        return
+    if not hasattr(frame, "columns"):
+        for each in frame:
+            row = isinstance(each, Mapping)
+            yield Row(
+                None, as_json(each) if row else None, "" if row else f"expected a mapping, got {type(each).__name__}"
+            )
+        return
+    names = checked_columns(frame.columns, "the data frame")
+    rows = frame.iter_rows() if hasattr(frame, "iter_rows") else frame.itertuples(index=False, name=None)
+    yield from (Row(None, dict(zip(names, map(as_json, row), strict=True))) for row in rows)
+
+
+def frame_columns(frame: Any) -> list[str] | None:
+    """Return the columns of a data frame; None of what is no frame."""
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    return None if names is None else checked_columns(names, "the data frame")

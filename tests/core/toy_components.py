@@ -11,6 +11,7 @@ from gradestack import (
     Aggregator,
     BadRecord,
     Component,
+    DataError,
     Engine,
     Exporter,
     Grade,
@@ -66,6 +67,9 @@ class Toy(Grader):
             raise KeyboardInterrupt
         if wish == "leave":
             raise GeneratorExit
+        if wish == "end the run":
+            msg = "this record ends the run"
+            raise DataError(msg)
         if wish == "skip":
             return skipped("no_reference", "nothing to compare with")
         if wish == "nothing":

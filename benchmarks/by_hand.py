@@ -156,7 +156,8 @@ def grade(path: Path, rows: Path | None = None) -> dict[str, Any]:
             check = 0.4 * verdict[0] + 0.35 * verdict[1] + 0.25 * verdict[2]
             key = record["model"], record["id"]
             totals.partial[key].append(partial)
-            totals.check[key].append(check)
+            if not made or made[0][1] is not None:  # a call that cannot be read has failed, it has no score
+                totals.check[key].append(check)
             totals.trials[key[0]].add(record["run"])
             if out is not None:
                 kept = {name: record[name] for name in ("id", "model", "run", "input", "facets")}

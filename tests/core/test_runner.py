@@ -5,7 +5,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, is_run
 from tests.core.outcomes import ids, read
-from tests.core.toy_components import DO_RAISE, DO_SKIP
+from tests.core.toy_components import DO_RAISE, DO_SKIP, Count
 
 # what a run comes to
 
@@ -202,3 +202,11 @@ def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path
     samples = [each.samples for each in told]
     assert samples == sorted(samples)
     assert samples[-1] == 100
+
+
+def test_what_metrics_warn_of_is_a_warning_of_the_run(run_lines, record, monkeypatch):
+    """Texts under `warnings` of an aggregator's metrics are said with the grader's key; anything else is left alone."""
+    monkeypatch.setattr(Count, "finish", lambda *_: {"warnings": ["look here", 5], "sum": 1})
+    assert run_lines([record("a", 1.0)]).summary["warnings"] == ["grader 'quality': look here"]
+    monkeypatch.setattr(Count, "finish", lambda *_: {"warnings": 3})
+    assert run_lines([record("a", 1.0)]).summary["warnings"] == []

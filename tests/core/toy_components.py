@@ -12,6 +12,7 @@ from gradestack import (
     BadRecord,
     Component,
     ConfigError,
+    DataError,
     Engine,
     Exporter,
     Grade,
@@ -68,6 +69,9 @@ class Toy(Grader):
             raise KeyboardInterrupt
         if wish == "leave":
             raise GeneratorExit
+        if wish == "end the run":
+            msg = "this record ends the run"
+            raise DataError(msg)
         if wish == "skip":
             return skipped("no_reference", "nothing to compare with")
         if wish == "nothing":

@@ -202,7 +202,8 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
         return f"{path}: {said}"
     which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
-    return f"{path}: the format is not recognised{which}: {what}; name it with --reader (known: {known}){_advice(path, registry)}"
+    advice = _advice(path, registry)
+    return f"{path}: the format is not recognised{which}: {what}; name it with --reader (known: {known}){advice}"
 
 
 def _advice(path: Path, registry: Registry) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -22,7 +22,7 @@ from gradestack_plugins.deepfabric.joining import NO_ROW, Join
 from gradestack_plugins.deepfabric.predictions import Prediction, prediction
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import Validation, build, split_entry, with_reply
-from gradestack_plugins.deepfabric.versions import NEWEST
+from gradestack_plugins.deepfabric.versions import NEWEST, Parser
 
 Lines = str | Path | Iterable[Any]
 """A JSONL file, or its lines decoded."""
@@ -80,6 +80,8 @@ def evaluate(
     upstream_version: str | float = NEWEST,
     multi_turn: bool = False,
     max_turns: int = 10,
+    tool_call_parser: Parser = "generic",
+    on_stop: Literal["error", "stop"] = "error",
     join: Join = "auto",
     validation: Validation = "strict",
     grader: DeepFabric | None = None,
@@ -99,6 +101,8 @@ def evaluate(
         upstream_version: The version of the program that ``upstream`` follows, ``4.13`` or ``4.3``.
         multi_turn: Grade all recorded turns, at most ``max_turns``.
         max_turns: How many turns ``multi_turn`` looks at.
+        tool_call_parser: How ``upstream`` finds calls in replies that are text.
+        on_stop: Whether a record on which the program ends is an error or ends the evaluation.
         join: How replies in a file find their record.
         validation: How strictly records are held against the rules of the format.
         grader: A grader with all its options; replaces those given here.
@@ -119,6 +123,8 @@ def evaluate(
             upstream_version=upstream_version,
             multi_turn=multi_turn,
             max_turns=max_turns,
+            tool_call_parser=tool_call_parser,
+            on_stop=on_stop,
         )
     reader = DeepFabricReader(profile=grader.profile, join=join, validation=validation)
     aggregator = DeepFabricMetrics(profile=grader.profile)

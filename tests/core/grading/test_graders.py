@@ -4,6 +4,7 @@ import attrs
 import pytest
 
 from gradestack import (
+    DataError,
     Expectation,
     Extractor,
     Fault,
@@ -48,6 +49,12 @@ def test_a_raising_grader_gives_a_failed_grade(slot):
         type="ZeroDivisionError",
         component="toy 7",
     )
+
+
+def test_a_grader_may_end_the_run(slot):
+    """A data error is for the run, not for one grade; nothing else that a grader raises is."""
+    with pytest.raises(DataError, match="ends the run"):
+        grade_sample(slot, sample("end the run"))
 
 
 @pytest.mark.parametrize(

@@ -97,9 +97,10 @@ ODD = [
 @pytest.mark.parametrize(("calls", "wanted"), ODD)
 def test_odd_calls(df, record, calls, wanted):
     """A call without a name matches nothing, arguments that are no object have no names; a name must have a hash."""
-    reply = {"turns": [{"content": "", "tool_call": None, "tool_calls": calls}, END]}
-    grade = df.grade(record, reply, "upstream", multi_turn=True)
-    assert (None if grade.fault is not None else df.verdict(grade)) == wanted
+    for fields in ({"tool_call": None}, {}):
+        reply = {"turns": [{"content": "", "tool_calls": calls, **fields}, END]}
+        grade = df.grade(record, reply, "upstream", multi_turn=True)
+        assert (None if grade.fault is not None else df.verdict(grade)) == wanted
 
 
 def test_the_single_call_field_holds_no_calls_of_several_turns(df, record):

@@ -267,7 +267,7 @@ def test_a_record_that_ends_the_program_can_end_the_run(df):
     counted = evaluate(lines, [df.reply(), df.reply()], profile="upstream")
     assert counted.metrics.processing_errors == 1
     with pytest.raises(DataError, match=r"<records> record 1: DeepFabric 4.13 ends on this record: No user query"):
-        evaluate(lines, [df.reply(), df.reply()], grader=DeepFabric(profile="upstream", on_stop="stop"))
+        evaluate(lines, [df.reply(), df.reply()], profile="upstream", on_stop="stop")
     old = DeepFabric(profile="upstream", on_stop="stop", upstream_version="4.3")
     assert evaluate(lines, [df.reply(), df.reply()], grader=old).metrics.processing_errors == 1
 

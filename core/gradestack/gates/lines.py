@@ -17,10 +17,11 @@ _LISTED = 3
 def gate_line(gate: Mapping[str, Any]) -> str:
     """Return the line of one verdict: ``Gate (quality >= 0.75): PASSED (actual: 0.80)``."""
     notes = "; ".join([f"actual: {_actual(gate)}", *_notes(gate)])
-    return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]} ({_one_line(notes)})"
+    return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]} ({one_line(notes)})"
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """Return text of other people's files as it can stand within a line."""
     return printable(text).replace("\n", "\\n")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from gradestack.errors import ConfigError
 from gradestack.gates.figures import grader_figures, overall, ungraded
 from gradestack.gates.limit import limit_verdict
-from gradestack.gates.lines import left_out
+from gradestack.gates.lines import left_out, one_line
 from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import needs_scores
 from gradestack.gates.scores import Counted, RowSeries
@@ -153,4 +153,5 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
     for name, each in gate.get("groups", {}).items():
         for key, lost, of in left_out(each):
             if _many(lost, of):
-                yield f"gate {gate['text']}: of {name}, {_share(lost, of)} failed or missing for {key!r} do not count"
+                group = f"{one_line(name)}, {_share(lost, of)}"
+                yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"

@@ -45,6 +45,7 @@ LAYERS = [
     "outcome",
     "runner",
     "python_api",
+    "python_stream",
     "python_compare",
     "cli",
     "testing",

@@ -32,7 +32,7 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="aggregator",
             name="binary",
-            target=f"{_HERE}.aggregators:Binary",
+            target=f"{_HERE}.binary:Binary",
             summary="Success rate (score above a threshold) and average",
         ),
         Component(

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
-from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.bands import BANDS, band_index
+from gradestack_plugins.tau_bench.binary import Binary
 
 FAILED = failed(Fault(category="data", code="x"))
 SKIPPED = skipped("x", "y")

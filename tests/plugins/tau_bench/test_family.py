@@ -8,7 +8,8 @@ import pytest
 
 from gradestack import testing
 from gradestack_plugins import tau_bench
-from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.aggregators import PartialStatistics
+from gradestack_plugins.tau_bench.binary import Binary
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK

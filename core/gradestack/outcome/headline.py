@@ -44,9 +44,21 @@ def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]
     }
 
 
-def headline_figures(suite: Suite, aggregates: Mapping[str, Mapping[str, Any]]) -> list[dict[str, JSON]]:
-    """Return the figures of the headline: label, path, value, and interval or reason where there is one."""
-    return [_entry(figure, as_map(aggregates[figure.grader][figure.metric])) for figure in suite.headline.figures]
+def headline_figures(
+    suite: Suite, aggregates: Mapping[str, Mapping[str, Any]], averages: Mapping[str, Mapping[str, JSON]]
+) -> list[dict[str, JSON]]:
+    """Return the figures of the headline: label, path, value, and interval or reason where there is one.
+
+    Args:
+        suite: What was run.
+        aggregates: Grader key -> aggregator key -> metrics.
+        averages: Grader key -> the figures every grader has.
+    """
+    found = []
+    for figure in suite.headline.figures:
+        metrics = aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]
+        found.append(_entry(figure, as_map(metrics)))
+    return found
 
 
 def _entry(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:

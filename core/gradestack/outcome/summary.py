@@ -92,7 +92,7 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
         },
         "pass_rule": rule_text(suite.main, suite.rule),
         "outcome": outcome(suite, successes, list(merged.tally) if named else []),
-        "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates)},
+        "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
         "bad_records": {"count": merged.bad, "listed": merged.bad_listed},

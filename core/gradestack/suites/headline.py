@@ -15,7 +15,7 @@ from gradestack.rows.success import Success
 from gradestack.suites.components import made_stage
 from gradestack.suites.recordings import stack_for
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Figure, Headline, HeadlineSpec, Suite, SuiteSpec
+from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, Suite, SuiteSpec
 from gradestack.suites.strict import Problems, structure
 
 NONE = "none"
@@ -52,10 +52,12 @@ def resolve_headline(
     names = dict.fromkeys(name for name in (spec.stack, usual) if name)
     stacks = [_declared(resolver, name, graders, metrics, asked=name == spec.stack) for name in names]
     declared = next((each for each in stacks if each.applies), _Declared())
-    gate = _letta_gate(spec, gates, letta=declared.headline.letta)
+    letta = declared.headline.letta or any(_is_tool(each) for each in spec.graders.values())
+    gate = next(iter(gates), None) if letta and spec.gate is not None else None
     own = spec.headline
     if spec.outcome is None:
-        success = Success(gate.metric_key or "", gate) if gate is not None else _default(stacks, graders)
+        flat = gate if isinstance(gate, GateSpec) else None
+        success = Success(flat.metric_key or "", flat) if flat is not None else _default(stacks, graders)
     else:
         success = _named(resolver, spec.outcome, graders)
     figures = declared.figures if own.figures is None else tuple(_own_figures(resolver, own.figures, graders, metrics))
@@ -64,7 +66,7 @@ def resolve_headline(
         figures=figures or _average(success, graders, metrics),
         passed=own.passed or words.passed or "passed",
         failed=own.failed or words.failed or "not passed",
-        letta=own.letta or words.letta or gate is not None,
+        letta=own.letta or letta,
     )
 
 
@@ -77,11 +79,9 @@ def counting(suite: Suite) -> Suite:
     return attrs.evolve(suite, metrics=(*suite.metrics, Metric(of=success.grader, stage=stage)))
 
 
-def _letta_gate(spec: SuiteSpec, gates: Sequence[Gate], *, letta: bool) -> GateSpec | None:
-    """Return the flat gate of a letta-evals suite: graders are ``kind: tool``, or its stack says that it is one."""
-    tools = any(isinstance(each, Mapping) and each.get("kind") == "tool" for each in spec.graders.values())
-    first = gates[0] if gates and spec.gate is not None else None
-    return first if (tools or letta) and isinstance(first, GateSpec) else None
+def _is_tool(written: str | Mapping[str, Any]) -> bool:
+    """Return whether a grader is written in the form of letta-evals suites."""
+    return isinstance(written, Mapping) and written.get("kind") == "tool"
 
 
 def _named(resolver: Resolver, key: str, graders: Mapping[str, Stage]) -> Success | None:
@@ -171,7 +171,9 @@ def _split(path: str, keys: Iterable[str]) -> tuple[str, str]:
 
 
 def _average(success: Success | None, graders: Mapping[str, Stage], metrics: Sequence[Metric]) -> tuple[Figure, ...]:
-    """Return the average score of the outcome grader, else of the first, where it is computed."""
+    """Return the average score of the outcome grader, else of the first: with its interval, where that is computed."""
     key = success.grader if success is not None else next(iter(graders), "")
     means = [each.stage.key for each in metrics if each.of == key and each.stage.name == "mean"]
-    return tuple(Figure(label="Average score", grader=key, metric=each, name="mean") for each in means[:1])
+    if not means:
+        return (Figure(label="Avg score", grader=key, name=AVERAGE),)
+    return (Figure(label="Avg score", grader=key, metric=means[0], name="mean"),)

@@ -42,13 +42,18 @@ class HeadlineSpec:
     """Print the results block of letta-evals' guide instead of the share of successes."""
 
 
+AVERAGE = "avg_score_attempted"
+"""The one figure every grader has, whatever its aggregators."""
+
+
 @attrs.frozen(kw_only=True)
 class Figure:
     """One figure of a headline: where it stands among what the aggregators found."""
 
     label: str
     grader: str
-    metric: str
+    metric: str = ""
+    """Key of the aggregator; "" for a figure every grader has."""
     name: str = ""
     """Its dotted path below the aggregator; "" for the aggregator's main figure."""
 

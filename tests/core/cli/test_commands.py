@@ -90,18 +90,19 @@ def test_a_run_prints_the_results_block(command, here):
         "",
         "Results:",
         "  Passed: 1 of 2 (50.0%); rule: quality score >= 1",
+        "  Avg score: 0.750",
         "",
         "By grader:",
         "  quality  avg 0.75  graded 2",
         "",
         "Gate (quality >= 0.75): PASSED (actual: 0.75)",
         "1 bad record left out:",
-        lines[11],
+        lines[12],
         "",
         "Results: out",
         "✓ PASSED",
     ]
-    assert lines[11].startswith("  runs.jsonl:3: not JSON")
+    assert lines[12].startswith("  runs.jsonl:3: not JSON")
     assert said.code == 0
 
 

@@ -23,7 +23,7 @@ class Suite:
 
 
 def entry(metric, name=""):
-    (found,) = headline_figures(Suite(metric, name), {"g": METRICS})
+    (found,) = headline_figures(Suite(metric, name), {"g": METRICS}, {"g": {"avg_score_attempted": 0.25}})
     assert found.pop("label") == "It"
     assert found.pop("figure") == ".".join(filter(None, ("g", metric, name)))
     return found
@@ -42,6 +42,11 @@ def test_keys_may_have_dots_and_what_is_named_twice_need_not_be():
     assert entry("count", "a.b.c.d") == {"value": 2}
     assert entry("pass_hat_k") == entry("pass_hat_k", "pass_hat_k") == {"value": {"1": 0.5, "2": 0.25}}
     assert entry("pass_hat_k", "2") == entry("pass_hat_k", "pass_hat_k.2") == {"value": 0.25}
+
+
+def test_every_grader_has_an_average():
+    """Also where no aggregator was asked for."""
+    assert entry("", "avg_score_attempted") == {"value": 0.25}
 
 
 def test_an_undefined_figure_says_why():

@@ -75,6 +75,8 @@ def test_in_a_letta_suite_the_gate_decides(suite):
     assert outcome_of(found) == ("second", found.gates[0])
     assert found.headline.letta
     assert outcome_of(suite(graders=graders, gate={**gate, "kind": "simple"})) == ("first", None)
+    without = suite(graders=graders)
+    assert (outcome_of(without), without.headline.letta) == (("first", None), True)
     assert outcome_of(suite(graders=graders, gates=[gate])) == ("first", None)
     assert outcome_of(suite(graders=graders, gate=gate, outcome="first")) == ("first", None)
 

@@ -1,0 +1,91 @@
+"""Members of JSON objects in files: where values stand, and where lists among them are cut."""
+
+import json
+
+import pytest
+
+from gradestack import DataError
+from gradestack.jsonio import boundaries, iter_list, iter_members
+
+WHOLE = {
+    "info": {"policy": "p" * 50, "odd": '"[{\\'},
+    "none": [],
+    "runs": [{"n": n, "t": "é]" * n} for n in range(9)],
+    "end": 1.5,
+}
+
+
+def _read(path, size):
+    found = {}
+    for member in iter_members(path, size):
+        if member.ranges is None:
+            found[member.key] = json.loads(member.read(path))
+        else:
+            found[member.key] = [each.value for part in member.ranges for each in iter_list(path, part)]
+    return found
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("size", [1, 60, 10_000])
+def test_any_cut_reads_the_same_values(tmp_path, indent, size):
+    """Whatever the layout and wherever lists are cut."""
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(WHOLE, indent=indent, ensure_ascii=False), encoding="utf-8")
+    assert _read(path, size) == WHOLE
+
+
+def test_pieces_of_a_few_bytes_read_the_same_values(tmp_path, monkeypatch):
+    """Keys, values and elements may lie across any two pieces of the file."""
+    path = tmp_path / "x.json"
+    path.write_bytes(b"\xef\xbb\xbf " + json.dumps(WHOLE, indent=1).encode())
+    for piece in (5, 7, 64):
+        monkeypatch.setattr(boundaries, "_PIECE", piece)
+        assert _read(path, 60) == WHOLE
+
+
+def test_elements_keep_their_line_and_ordinal(tmp_path):
+    """In every range, of a list that does not begin the file."""
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"a": 1, "runs": [{"n": n} for n in range(5)]}, indent=1), encoding="utf-8")
+    lines = path.read_text().split("\n")
+    runs = next(member for member in iter_members(path, 1) if member.key == "runs")
+    found = [each for part in runs.ranges for each in iter_list(path, part)]
+    assert len(runs.ranges) == 5
+    assert [each.ordinal for each in found] == list(range(5))
+    assert [lines[each.line].strip() for each in found] == [f'"n": {n}' for n in range(5)]
+
+
+def test_what_msgspec_refuses_is_walked_over(tmp_path):
+    """NaN and lone surrogates are values of Python's json."""
+    path = tmp_path / "x.json"
+    path.write_text('{"a": [NaN, {"b": "\\ud800"}], "c": -Infinity, "d": 1}')
+    assert list(_read(path, 1)) == ["a", "c", "d"]
+    assert _read(path, 1)["a"][1] == {"b": "\ud800"}
+
+
+@pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ('{"a": 1, "b": [1, {"c": 2', {"a": 1, "b": [1, None]}),
+        ('{"a": 1, "b": [1,, 2]}', {"a": 1, "b": [1, None]}),
+        ('{"a": 1 "b": 2}', {"a": 1}),
+        ('{"a": 1, b: 2}', {"a": 1}),
+        ('{"a": 1, "b" 2}', {"a": 1}),
+        ("{", {}),
+        ("{}", {}),
+    ],
+)
+def test_what_is_broken_ends_the_members(tmp_path, text, keys):
+    """Everything before the break is there; a list that breaks is open, and its reader says how."""
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    assert _read(path, 1000) == keys
+
+
+@pytest.mark.parametrize("text", ["", "  ", "[1]", "null"])
+def test_what_is_no_object_is_refused(tmp_path, text):
+    """With file and line."""
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"x\.json:1: (the file is empty|expected a JSON object)"):
+        list(iter_members(path))

@@ -1,0 +1,142 @@
+"""Data frames and mappings of any form in Python; files with a mapping."""
+
+import datetime as dt
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import gradestack
+from gradestack.cli.commands import cli
+from gradestack.errors import ConfigError, DataError
+
+TALK = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "c", "content": "done"},
+    {"role": "assistant", "content": "Done."},
+]
+NAN = float("nan")
+
+
+class Frame:
+    """A data frame as the reader sees one of pandas."""
+
+    def __init__(self, columns, rows):
+        self.columns, self.rows = columns, rows
+
+    def itertuples(self, index, name):
+        assert (index, name) == (False, None)
+        return iter(self.rows)
+
+    def __iter__(self):
+        return iter(self.columns)
+
+
+class Array:
+    """An array as numpy has them."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def tolist(self):
+        return self.values
+
+
+def test_a_data_frame_gives_a_report_by_one_call(tmp_path):
+    """Without ids, expectations and graders."""
+    frame = Frame(["messages", "when"], [(Array(TALK), dt.date(2026, 1, 1)), (TALK, None)])
+    report = gradestack.grade(frame, output=tmp_path / "out", reports=("html",))
+    assert report.states["tool_success"]["graded"] == 2
+    assert [row["sample"]["id"] for row in report.rows()] == ["memory:0", "memory:1"]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_missing_values_of_a_frame_are_not_recorded():
+    """NaN is how a frame says that a number is not there; a column of counts is then one of floats."""
+    frame = Frame(["task", "trial", "n"], [(1.0, 0.0, 12.0), (2.0, NAN, NAN)])
+    columns = {"id": "task", "run": "trial", "usage.input_tokens": "n"}
+    report = gradestack.grade(frame, ["usage"], columns=columns)
+    first, second = report.table("samples").rows()
+    assert (first["id"], first["run"], first["input_tokens"]) == ("1", "0", 12)
+    assert (second["id"], second["run"], second["input_tokens"]) == ("2", None, None)
+
+
+def test_mappings_are_read_by_their_columns():
+    """What a file with the same mapping would give."""
+    rows = [{"task": "a", "gold": [{"name": "f"}], "log": {"messages": TALK}}, 5]
+    columns = {"id": "task", "expected": "gold", "messages": "$.log.messages"}
+    report = gradestack.grade(rows, ["tau_partial"], columns=columns)
+    assert report.metrics["avg_score_attempted"] == 1.0
+    assert report.summary["bad_records"]["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("frame", "columns", "error", "message"),
+    [
+        (Frame(["a", "a"], []), None, DataError, "the data frame: the column 'a' stands twice"),
+        (Frame(["a"], [(1,)]), None, DataError, "no column is named like a field"),
+        (Frame(["a"], [(1,)]), {"id": "b"}, DataError, "there is no column 'b', mapped to id"),
+        ([{"a": 1}], {"id": "b"}, DataError, "the records: there is no column 'b', mapped to id"),
+        ([{"a": 1}], {"idd": "a"}, ConfigError, "did you mean 'id'"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(frame, columns, error, message):
+    """With what there is."""
+    with pytest.raises(error, match=message):
+        gradestack.grade(frame, ["usage"], columns=columns)
+
+
+def test_a_mapping_on_the_command_line_names_the_reader(tmp_path, monkeypatch):
+    """The same from Python."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.jsonl").write_text(json.dumps({"task": "a", "log": {"messages": TALK}, "gold": [{"name": "f"}]}))
+    options = ["--map", "id=task", "--map", "messages=$.log.messages", "--map", "expected=gold"]
+    found = CliRunner().invoke(cli, ["grade", "log.jsonl", "--grader", "tau_partial", "-o", "out", *options])
+    assert found.exit_code == 0, found.output
+    columns = {"id": "task", "messages": "$.log.messages", "expected": "gold"}
+    report = gradestack.grade_files("log.jsonl", graders=["tau_partial"], columns=columns, output="again")
+    assert report.metrics == gradestack.load_report(tmp_path / "out").metrics
+    assert report.metrics["avg_score_attempted"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "given", [["--map", "id"], ["--map", "=x"], ["--map", "id="], ["--map", "id=a", "--map", "id=b"]]
+)
+def test_a_mapping_that_is_none_is_a_mistake_in_usage(given):
+    """Before any file is looked at."""
+    found = CliRunner().invoke(cli, ["grade", "nowhere.csv", *given])
+    assert isinstance(found.exception, ConfigError)
+    assert "--map" in str(found.exception)
+
+
+def test_a_mapping_is_refused_by_a_reader_that_takes_none(tmp_path):
+    """Nothing is ignored without a word."""
+    with pytest.raises(ConfigError, match="the reader 'openai' takes none"):
+        gradestack.grade_files(tmp_path / "x.jsonl", reader="openai", columns={"id": "a"})
+
+
+def test_frames_of_the_libraries_are_read():
+    """Of pandas, polars and pyarrow, the same."""
+    rows = [{"task": "a", "n": 1, "messages": TALK}, {"task": "b", "n": None, "messages": None}]
+    pandas, arrow, polars = (pytest.importorskip(name) for name in ("pandas", "pyarrow", "polars"))
+    plain = [{**row, "messages": json.dumps(row["messages"])} for row in rows]
+    frames = [pandas.DataFrame(rows), pandas.DataFrame(plain), polars.DataFrame(plain), arrow.Table.from_pylist(plain)]
+    columns = {"id": "task", "usage.input_tokens": "n", "messages": "messages"}
+    found = [gradestack.grade(each, ["tool_success", "usage"], columns=columns) for each in frames]
+    tables = [(list(each.table("samples").rows()), list(each.table("calls").rows())) for each in found]
+    assert all(each == tables[0] for each in tables)
+    assert len(tables[0][0]) == 2
+    assert len(tables[0][1]) == 1
+
+
+def test_parquet_is_read_as_its_table(tmp_path):
+    """Lists of objects too."""
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    path = tmp_path / "runs.parquet"
+    parquet.write_table(
+        arrow.Table.from_pylist([{"task": "a", "messages": TALK}, {"task": None, "messages": TALK}]), path
+    )
+    report = gradestack.grade_files(path, columns={"id": "task", "messages": "messages"}, output=tmp_path / "out")
+    assert [row["sample"]["id"] for row in report.rows()] == ["a", "runs:1"]
+    assert report.states["tool_success"]["graded"] == 2

@@ -1,0 +1,295 @@
+"""Reader ``records``: mappings, cells, tables, and what is refused."""
+
+import json
+import sys
+
+import pytest
+
+import gradestack
+from gradestack import BadRecord, DataError, Inputs, discover
+from gradestack.suites.inputs import name_inputs, recognise
+from gradestack_plugins.records.paths import steps_of, walk
+from gradestack_plugins.records.reader import Records
+from tests.plugins.chat_files import certainties, reference, told
+
+TALK = [
+    {"role": "user", "content": "Refund T-3."},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c", "function": {"name": "refund", "arguments": '{"ticket": "T-3"}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c", "content": "Error: used"},
+    {"role": "assistant", "content": "It is used."},
+]
+CALL = [{"name": "refund", "arguments": {"ticket": "T-3"}}]
+
+
+def quoted(value):
+    return '"' + (value if isinstance(value, str) else json.dumps(value)).replace('"', '""') + '"'
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Return what reads the content of a file of a name with a mapping."""
+
+    def found(content, columns=None, name="table.csv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        reader = Records(columns=columns)
+        inputs = Inputs(data=name_inputs([path]))
+        return [each for shard in reader.plan(inputs, None) for each in reader.read(shard, None)]
+
+    return found
+
+
+def refusal(read, *given, **more):
+    """Return with what a file is refused."""
+    with pytest.raises(DataError) as caught:
+        read(*given, **more)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("command", [False, True], ids=["suite", "options"])
+def test_the_published_table_gives_its_samples(command, tmp_path):
+    """Every field of expected.json, by the suite's mapping and by the same one given beside the file."""
+    folder = reference("formats") / "records"
+    for name, content in json.loads((folder / "expected.json").read_text(encoding="utf-8")).items():
+        if command:
+            columns = {"id": "task", "run": "attempt", "model": "llm", "messages": "messages", "expected": "gold"}
+            columns |= {"usage.input_tokens": "tokens_in", "usage.output_tokens": "tokens_out"}
+            suite = gradestack.load_suite(
+                {
+                    "target": {"paths": [str(folder / name)]},
+                    "graders": {"usage": "usage"},
+                    "reader": {"kind": "records", "columns": columns},
+                }
+            )
+        else:
+            suite = gradestack.load_suite(folder / content["suite"])
+        reader = suite.reader.component
+        samples = [each for shard in reader.plan(suite.inputs, None) for each in reader.read(shard, None)]
+        assert len(samples) == len(content["samples"])
+        for sample, wanted in zip(samples, content["samples"], strict=True):
+            found = {
+                **told(sample),
+                "usage": {"input_tokens": sample.usage.input_tokens, "output_tokens": sample.usage.output_tokens},
+            }
+            assert found == {key: wanted[key] for key in found}
+            assert (sample.id, [sample.model], sample.status) == (wanted["id"], wanted["model"], wanted["status"])
+            assert [{"name": c.name, "arguments": c.arguments} for c in sample.expected.calls] == wanted[
+                "expected_calls"
+            ]
+
+
+def test_cells_are_read_as_their_field_says(read):
+    """Text stays text, JSON is decoded, numbers become numbers, and an empty cell is not recorded."""
+    header = (
+        "id,run,model,label,calls,expected,usage.input_tokens,usage.cost_usd,facets.tags,recorded.score,expected.text\n"
+    )
+    full = f'007,2,m,1,{quoted(CALL)},refund,12,0.5,"[""a""]",0.25,\n'
+    (first, second) = read(header + full + "8,,,,,,,,,,\n")
+    assert (first.id, first.run, first.label, first.usage.input_tokens, first.usage.cost_usd) == (
+        "007",
+        2,
+        "1",
+        12,
+        0.5,
+    )
+    assert first.calls[0].arguments == {"ticket": "T-3"}
+    assert first.facets == {"tags": ["a"]}
+    assert first.recorded == {"score": 0.25}
+    assert (first.expected.label, first.expected.calls) == ("refund", None)
+    assert (second.run, second.model, second.label, second.calls, second.usage) == (None,) * 5
+    assert second.expected == gradestack.Expectation()
+    assert second.facets == {}
+
+
+def test_an_empty_list_of_calls_is_a_reference_and_an_empty_cell_is_none(read):
+    """Wrong is not unknown: [] says that calling nothing is right."""
+    nothing, unknown = read("id,calls,expected\na,[],[]\nb,,\n")
+    assert (nothing.calls, nothing.expected.calls) == ((), ())
+    assert (unknown.calls, unknown.expected.calls) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "reason"),
+    [
+        ("messages", "\"[{'role': 'user'}]\"", "messages: expected JSON"),
+        ("messages", "\"[{'role': 'user'}]\"", "json.dumps"),
+        ("messages", "[1]", "each an object with a role"),
+        ("usage.input_tokens", "many", 'usage.input_tokens: expected a number, got "many"'),
+        ("usage.input_tokens", "-1", "at least 0"),
+        ("usage.input_tokens", "1.5", "a whole number"),
+        ("expected", '"[{""name"": "', "expected: expected JSON"),
+        ("calls", "[1]", "predicted.calls[0]: expected a call with a name"),
+    ],
+)
+def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cells, reason):
+    """Other rows are read; the reason names the field, the place the line of the file."""
+    bad, good = read(f"id,{columns}\n\na,{cells}\nb,\n")
+    assert isinstance(bad, BadRecord)
+    assert reason in bad.reason
+    assert (str(bad.source), good.id, str(good.source)) == ("table.csv:3", "b", "table.csv:4")
+
+
+def test_a_row_of_another_length_is_a_bad_record(read):
+    """Nobody can say which cell is missing."""
+    bad, good = read("id,label\na\nb,x\n")
+    assert bad.reason == "1 cells where the table has 2 columns"
+    assert good.label == "x"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('id,label\na,x\nb,"y\nz\n', 'table.csv:3: the row that begins here has a quote (") that is never closed'),
+        ('id,label\na,"x"y\n', "table.csv:2: the row that begins here has text behind a closing quote"),
+        ("id,label,id\na,b,c\n", "table.csv:1: the column 'id' stands twice (as number 1 and 3)"),
+        (b"id,label\na,caf\xe9\n", "table.csv:2: byte 0xe9 is not UTF-8"),
+        ("id,label\n".encode("utf-16"), "table.csv:1: the table is written in UTF-16; save it as UTF-8"),
+        (
+            "what,who\na,b\n",
+            "table.csv:1: no column is named like a field of a sample; there are: what, who. Say which",
+        ),
+        ("", "table.csv:1: the table is empty"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_refused_with_its_place(read, content, message):
+    """One error with file and line; nothing behind an open quote is guessed."""
+    assert refusal(read, content).startswith(message)
+
+
+@pytest.mark.parametrize("name", ["table.csv", "log.jsonl", "list.json"])
+def test_a_mapping_that_finds_nothing_is_refused_with_the_columns_there_are(read, name):
+    """With the one that was meant, where it is close."""
+    row = {"task": "a", "what": "x"}
+    content = {"table.csv": "task,what\na,x\n", "log.jsonl": json.dumps(row), "list.json": json.dumps([row])}[name]
+    message = refusal(read, content, {"id": "tasks", "label": "what"}, name)
+    assert message.startswith(name)
+    assert "there is no column 'tasks', mapped to id (did you mean 'task'?); there are: task, what" in message
+
+
+def test_a_field_that_only_some_records_have_is_read_where_it_is(read):
+    """What is sparse is not missing."""
+    first, second = read('{"t": "a"}\n{"t": "b", "l": {"k": "x"}}\n', {"id": "t", "label": "$.l.k"}, "log.jsonl")
+    assert (first.label, second.label) == (None, "x")
+
+
+@pytest.mark.parametrize(
+    ("place", "steps"),
+    [
+        ("a column", ("a column",)),
+        ("a.b[0]", ("a.b[0]",)),
+        ("$.a.b[0]", ("a", "b", 0)),
+        ("$['a b'][-1][\"c\"]", ("a b", -1, "c")),
+        ("$['$.x']", ("$.x",)),
+    ],
+)
+def test_a_path_is_names_and_indexes(place, steps):
+    """What does not begin with $ is the name of a column, whatever it looks like."""
+    assert steps_of(place) == steps
+
+
+@pytest.mark.parametrize(
+    "place", ["$", "$[0]", "$.a[*]", "$..a", "$.a[?@.b]", "$.a[0:2]", "$.a.", "$x", "$.__import__('os')"]
+)
+def test_a_path_of_another_kind_is_refused(place):
+    """Nothing of a mapping is ever evaluated."""
+    with pytest.raises(ValueError, match="is no path of names and indexes"):
+        Records(columns={"id": place})
+
+
+def test_a_path_leads_through_json_in_a_cell():
+    """And to nothing where there is nothing."""
+    record = {"log": '{"messages": [[1, 2]]}', "n": 1}
+    assert walk(record, steps_of("$.log.messages[0][-1]")) == 2
+    for nowhere in ("$.log.messages[1]", "$.log.messages.x", "$.n.x", "$.x.y", "$.log.messages[0][2]"):
+        assert walk(record, steps_of(nowhere)) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [({"idd": "x"}, "did you mean 'id'"), ({"id": ""}, "no column or path"), ({"usage.tokens": "x"}, "no field")],
+)
+def test_a_field_that_no_sample_has_is_refused(columns, message):
+    """With the nearest that there is."""
+    with pytest.raises(ValueError, match=message):
+        Records(columns=columns)
+
+
+@pytest.mark.parametrize("layout", ["lines", "list", "document"])
+def test_json_is_read_however_it_lies(read, layout):
+    """One a line, in a list, or one object over several lines, with results and errors of calls."""
+    record = {"key": 5, "log": {"messages": TALK}, "more": 1}
+    content = {"lines": json.dumps(record), "list": json.dumps([record]), "document": json.dumps(record, indent=1)}
+    (sample,) = read(content[layout], {"id": "key", "messages": "$.log.messages"}, "log.json")
+    assert (sample.id, sample.source.id, sample.text, sample.input) == ("5", 5, "It is used.", "Refund T-3.")
+    assert (sample.calls[0].status, sample.calls[0].error) == ("error", "Error: used")
+    assert sample.remarks == {"column:more": 1}
+
+
+def test_a_column_goes_before_what_the_conversation_says(read):
+    """Calls and text that have columns of their own are taken from there."""
+    (sample,) = read(json.dumps({"id": "a", "messages": TALK, "calls": [], "text": "x"}), name="log.jsonl")
+    assert (sample.calls, sample.text, sample.input) == ((), "x", "Refund T-3.")
+
+
+def test_messages_of_content_blocks_are_read_as_such(read):
+    """Calls of Anthropic's form are calls."""
+    blocks = [{"type": "tool_use", "id": "t", "name": "f", "input": {"a": 1}}]
+    talk = [{"role": "user", "content": "go"}, {"role": "assistant", "content": blocks}]
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    (sample,) = read(json.dumps({"id": "a", "messages": talk, "tools": tools}), name="log.jsonl")
+    assert sample.calls[0].arguments == {"a": 1}
+    assert sample.tools[0].parameters == {"type": "object"}
+
+
+def test_ids_are_made_up_where_there_are_none(read):
+    """Of the name of the file and the place of the row; that is remarked."""
+    named, made = read("id,label\na,x\n,x\n", name="log.v1.csv")
+    assert (named.id, named.facets, named.remarks) == ("a", {}, {})
+    assert (made.id, made.facets, made.remarks) == ("log:1", {"id_made": True}, {"id_made": 1})
+
+
+def test_what_is_not_mapped_is_counted(read):
+    """By name, as far as names can be shown."""
+    (sample,) = read("id,label,note,what ever,\na,x,1,2,3\n")
+    assert sample.remarks == {"column:note": 1, "column:other": 2}
+
+
+@pytest.mark.parametrize(("delimiter", "name"), [(";", "table.csv"), ("\t", "table.tsv"), (",", "table.csv")])
+def test_cells_are_separated_by_what_the_header_has(read, delimiter, name):
+    """A comma, else a tab or a semicolon; a byte-order mark is no part of a name."""
+    (sample,) = read(f"\ufeffid{delimiter}label\r\na{delimiter}x\r\n", name=name)
+    assert (sample.id, sample.label) == ("a", "x")
+
+
+def test_rows_over_several_lines_keep_their_first_line(read):
+    """Blank lines between rows are no rows."""
+    first, second = read('id,text\n\na,"x\ny"\n\nb,z\n')
+    assert (first.text, first.source.line, second.source.line, second.source.ordinal) == ("x\ny", 3, 6, 1)
+
+
+def test_a_cell_may_be_longer_than_the_library_of_tables_allows(read):
+    """A conversation is longer than 128 KiB before long."""
+    (sample,) = read(f"id,text\na,{'x' * 300_000}\n")
+    assert len(sample.text) == 300_000
+
+
+def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
+    """Any other file is left to its own reader, or refused with what to type."""
+    table = tmp_path / "table.csv"
+    table.write_text(f"id,messages\na,{quoted(TALK)}\n")
+    found = certainties(table)
+    assert max(found, key=found.get) == "records"
+    table.write_text("task,what\na,x\n")
+    assert not certainties(table)
+    registry = discover(limit="")
+    with pytest.raises(DataError, match=r"there are: task, what. Say which holds what: --reader records --map id="):
+        recognise([table], registry, None)
+
+
+def test_parquet_without_its_library_says_what_to_install(read, monkeypatch):
+    """The extra is named."""
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert "pip install 'gradestack[tables]'" in refusal(read, b"PAR1....PAR1", name="t.parquet")

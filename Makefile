@@ -10,11 +10,12 @@ DOWNSTREAM := build/downstream
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test proofs faults matrix downstream coverage lint style types typing format changelog bench clean
+.PHONY: help demo test fuzz proofs faults matrix downstream coverage lint style types typing format changelog bench clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
 	@echo "make test        install with dev extras; lint, types, tests"
+	@echo "make fuzz        mutated files and suites for GRADESTACK_FUZZ_SECONDS (600)"
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
@@ -66,6 +67,9 @@ format: $(VENV)/.installed-dev
 
 test: lint
 	$(BIN)/pytest --numprocesses auto
+
+fuzz: $(VENV)/.installed-dev
+	GRADESTACK_FUZZ_SECONDS=$${GRADESTACK_FUZZ_SECONDS:-600} $(BIN)/pytest tests/fuzz
 
 proofs: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto -m proof

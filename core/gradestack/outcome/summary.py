@@ -20,7 +20,7 @@ from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.headline import finished, headline_figures, outcome
 from gradestack.rundir.header import MADE
-from gradestack.suites.exporters import said_of
+from gradestack.suites.exporters import name_of_broken
 from gradestack.suites.spec import Suite
 
 _SHOWN = 8
@@ -156,7 +156,7 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
 
 def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
     """Return what is broken, exporters by kind, name and distribution, with what each said."""
-    exporters = {stage.name: said_of(stage.name, stage.distribution) for stage in suite.exporters}
+    exporters = {stage.name: name_of_broken(stage.name, stage.distribution) for stage in suite.exporters}
     return {**suite.broken, **{exporters.get(name, name): text for name, text in merged.broken.items()}}
 
 

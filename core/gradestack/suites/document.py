@@ -10,7 +10,7 @@ import yaml
 
 from gradestack.errors import ConfigError
 from gradestack.jsonio.foreign import foreign
-from gradestack.suites.plain_yaml import parse, plain_data
+from gradestack.suites.safe_yaml import parse, yaml_data
 
 Place = tuple[str | int, ...]
 """Path of a value: mapping keys and list positions from the root."""
@@ -136,7 +136,7 @@ def apply_override(document: Document, assignment: str) -> None:
         msg = f"--set {assignment}: expected PATH=VALUE, such as --set graders.partial.no_expected=skip"
         raise ConfigError(msg)
     try:
-        value = plain_data(text)
+        value = yaml_data(text)
     except (yaml.YAMLError, RecursionError) as error:
         msg = f"--set {assignment}: the value is not valid YAML (quote it?)"
         raise ConfigError(msg) from error

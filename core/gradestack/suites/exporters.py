@@ -26,7 +26,7 @@ class Exporters(NamedTuple):
 NO_EXPORTERS = Exporters()
 
 
-def said_of(name: str, distribution: str) -> str:
+def name_of_broken(name: str, distribution: str) -> str:
     """Return what a broken exporter is called in messages."""
     return f"exporter {name} ({distribution})"
 
@@ -53,7 +53,7 @@ def exporters_of(
             stages[stage.name] = stage
     warnings: list[str] = []
     for name, plugin in _beside(resolver.registry, reader):
-        if name in stages or said_of(name, _distribution(plugin)) in broken:
+        if name in stages or name_of_broken(name, _distribution(plugin)) in broken:
             continue
         try:
             stage = _made(resolver.registry, name, plugin, reader, used)
@@ -69,7 +69,7 @@ class _BrokenError(Exception):
     """An exporter that cannot be made."""
 
     def __init__(self, name: str, plugin: Plugin, error: BaseException) -> None:
-        self.name = said_of(name, _distribution(plugin))
+        self.name = name_of_broken(name, _distribution(plugin))
         super().__init__(str(error) if isinstance(error, GradestackError) else error_text(error))
 
 

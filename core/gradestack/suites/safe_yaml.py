@@ -1,4 +1,4 @@
-"""YAML text into plain data: nothing in it is run as code, and none of it can be small to write and huge to hold."""
+"""YAML text into data: nothing in it is run as code, and none of it can be small to write and huge to hold."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     return found
 
 
-def plain_data(text: str) -> Any:
+def yaml_data(text: str) -> Any:
     """Return the value of a YAML text.
 
     Raises:

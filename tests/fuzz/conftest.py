@@ -1,0 +1,127 @@
+"""Runs of the command line on mutated files, in this process, and what has to hold of every one of them."""
+
+import contextlib
+import faulthandler
+import io
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+import gradestack
+from gradestack.cli import commands
+
+SECONDS = float(os.environ.get("GRADESTACK_FUZZ_SECONDS", "0"))
+"""How long all of it may take; 0 for the small share that is the same every time."""
+LONGEST = 20.0
+"""Seconds of this process a command may take, whatever else the machine does."""
+SHARE = 5
+"""Examples of each test in the small share."""
+BATCH = 20
+
+
+class Ended(NamedTuple):
+    """What a command came to."""
+
+    code: int
+    text: str
+    seconds: float
+    out: Path
+
+    @property
+    def records(self) -> int | None:
+        """Samples and bad records of the run; None when it wrote none."""
+        if not (self.out / "summary.json").exists():
+            return None
+        summary = json.loads((self.out / "summary.json").read_text())
+        rows = (self.out / "results.jsonl").read_bytes().count(b"\n")
+        return (
+            rows
+            + summary["bad_records"]["count"]
+            + summary["duplicates"]["count"] * (summary["duplicates"]["policy"] == "last")
+        )
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """The built-in plugins, discovered once."""
+    return gradestack.discover(limit="")
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch, installed):
+    """Return a function that runs a command and checks what has to hold whatever it is given."""
+    monkeypatch.setattr("gradestack.registry.discover", lambda *_, **__: installed)
+    monkeypatch.setattr("gradestack.python_api.discover", lambda *_, **__: installed)
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "out"
+
+    def run(*arguments):
+        shutil.rmtree(out, ignore_errors=True)
+        said, code = io.StringIO(), 0
+        begun = time.process_time()
+        faulthandler.dump_traceback_later(30 * LONGEST, exit=True)  # what never comes back cannot be asked
+        try:
+            with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+                commands.main([str(each) for each in arguments])
+        except SystemExit as done:
+            code = done.code or 0
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        found = Ended(code, said.getvalue(), time.process_time() - begun, out)
+        assert found.code in (0, 1, 2, 3), found.text
+        assert "Traceback" not in found.text
+        assert "this is a bug" not in found.text
+        assert found.seconds < LONGEST, found.text
+        assert found.code in (0, 1) or found.text.count("error: ") >= 1
+        return found
+
+    return run
+
+
+@pytest.fixture
+def fuzz(request, record_property):
+    """Return a function that runs a test on inputs of a strategy: a few that are always the same, or for a time."""
+    tests = sum(item.path.parent == request.node.path.parent for item in request.session.items)
+
+    def run(strategy, test):
+        number = 0
+
+        def counted(drawn):
+            nonlocal number
+            number += 1
+            test(drawn)
+
+        def batch(size, **more):
+            wanted = settings(
+                max_examples=size,
+                database=None,
+                deadline=None,
+                phases=[Phase.generate],  # making a failing input smaller would take the time of the others
+                suppress_health_check=list(HealthCheck),
+                **more,
+            )
+            return wanted(given(strategy)(counted))
+
+        if not SECONDS:
+            batch(SHARE, derandomize=True)()
+        until, at = time.monotonic() + SECONDS / tests, int.from_bytes(os.urandom(4))
+        while SECONDS and time.monotonic() < until:
+            seed(at)(batch(BATCH))()
+            at += 1
+        record_property("inputs", number)
+
+    return run
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many inputs there were."""
+    reports = [each for kind in ("passed", "failed") for each in terminalreporter.stats.get(kind, [])]
+    inputs = sum(value for each in reports for name, value in getattr(each, "user_properties", ()) if name == "inputs")
+    if inputs and SECONDS:
+        terminalreporter.write_line(f"fuzzing: {inputs:,} inputs")

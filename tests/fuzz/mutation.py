@@ -1,0 +1,140 @@
+"""Mutated files: changes at the level of bytes and of JSON, drawn by hypothesis and applied to real examples."""
+
+import gzip
+import json
+
+from hypothesis import strategies as st
+
+DEEP = 3000
+RAW = {
+    "raw:nan": "NaN",
+    "raw:inf": "-Infinity",
+    "raw:1e999": "1e999",
+    "raw:digits": "9" * 5000,
+    "raw:deep": "[" * DEEP + "]" * DEEP,
+    "raw:deeper": '{"a":' * DEEP + "1" + "}" * DEEP,
+    "raw:surrogate": '"\\ud800"',
+    "raw:nothing": "",
+    "raw:twice": '{"id": 1, "id": 2}',
+    "raw:open": '{"a": [',
+}
+"""What no value of Python is written as, by the text that stands for it until the file is written."""
+VALUES = [
+    None, True, False, 0, -1, 1, 2.5, -0.0, 1e300, 10**30, "", " ", "x", "0", "null", "é\u2028\u202e", "\x00", "a\nb",
+    "{}", "[1, 2", '{"a": 1}', [], {}, [[]], [{}], [None], {"": None}, {"a": {"a": {}}}, ["x"] * 50, "x" * 3000,
+    [1, "1", 1.0, True, None], {"name": "f"}, {"name": None, "arguments": []}, [{"role": "assistant", "content": None}],
+    {"type": "function", "function": {}}, "\x1b[31m\n::error::x", "../../etc", *RAW,
+]  # fmt: skip
+TOKENS = [
+    b"", b"\x00", b"\xff", b"\xed\xa0\x80", b"\n", b"\r\n", b"\n\n", b'"', b"\\", b"\\ud800", b"{", b"}", b"[", b"]",
+    b",", b":", b"null", b"NaN", b"1e999", b"-", b"9" * 400, b"\xef\xbb\xbf", b"\xe2\x80\xa8", b" ", b"\t", b"{}\n",
+    b"[]\n", b"1\n", b'"x"\n', b"{\n", b"[\n  ", b"]\n", b"[" * 2000, b"x" * 70_000, b"//", b"'", b"True",
+]  # fmt: skip
+YAML_TOKENS = [
+    *TOKENS, b"&a ", b"*a", b"<<: *a\n", b"!!int ", b"!!python/name:os.system ", b"!!timestamp x", b"!!binary x",
+    b"!!set {a, b}", b"? [a]\n: b\n", b"|\n  x\n", b">-\n", b"%YAML 1.1\n---\n", b"---\n", b"...\n", b"2020-13-45",
+    b"0x" + b"f" * 2000, b"1:1:1", b".inf", b"~", b"yes", b'"\\0"', b'"\\UFFFFFFFF"', b"# x\n", b"@", b"`",
+    b"kind: ", b"{kind: exact_match}", b"upstream", b"- ", b"reader: jsonl\n", b"num_runs: 2\n", b"max_samples: 1\n",
+    b"gates: [{op: gte, value: 0.5}]\n", b"engine: serial\n", b"rows: none\n", b"exporters: [tau_bench]\n",
+    b"metrics: {m: {kind: mean}}\n", b"sample_tags: [x]\n", b"duplicates: error\n", b"stack: jsonl\n",
+]  # fmt: skip
+_small = st.integers(0, 1 << 16)
+byte_edits = st.lists(
+    st.tuples(st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"]), _small, _small, st.integers(0, 300)),
+    max_size=5,
+)  # fmt: skip
+tree_edits = st.lists(
+    st.tuples(st.sampled_from(["replace", "drop", "rename", "copy", "wrap", "add", "record"]), _small, _small),
+    max_size=5,
+)
+forms = st.sampled_from([*["as it is"] * 12, "list", "lines", "indented", "gzip", "utf-16", "bom", "crlf", "behind"])
+
+
+def edited(content, edits, tokens=TOKENS):
+    """Return bytes with the edits applied one after the other."""
+    for kind, place, token, length in edits:
+        at = place % (len(content) + 1)
+        if kind == "insert":
+            content = content[:at] + tokens[token % len(tokens)] + content[at:]
+        elif kind == "delete":
+            content = content[:at] + content[at + length :]
+        elif kind == "repeat":
+            content = content[: at + length] + content[at:]
+        elif kind == "flip" and content:
+            at %= len(content)
+            content = content[:at] + bytes([content[at] ^ (1 << token % 8)]) + content[at + 1 :]
+        elif kind == "cut":
+            content = content[:at]
+        elif kind == "swap":
+            content = content[at:] + content[:at]
+    return content
+
+
+def changed(records, edits):
+    """Return a copy of JSON data with the edits applied one after the other."""
+    records = json.loads(json.dumps(records))
+    for kind, place, number in edits:
+        holder, step = _place([records], place)
+        value = VALUES[number % len(VALUES)]
+        if kind == "record" and isinstance(records, list) and records:
+            records.insert(number % len(records), records[place % len(records)])
+        elif kind == "replace":
+            holder[step] = value
+        elif kind == "drop" and holder is not None and (isinstance(holder, dict) or len(holder) > 1):
+            del holder[step]
+        elif kind == "rename" and isinstance(holder, dict):
+            holder[str(value)[:50]] = holder.pop(step)
+        elif kind == "copy":
+            other, key = _place([records], number)
+            holder[step] = json.loads(json.dumps(other[key]))
+        elif kind == "wrap":
+            holder[step] = [holder[step]] if number % 2 else {"x": holder[step]}
+        elif kind == "add" and isinstance(holder[step], dict):
+            holder[step][str(VALUES[place % len(VALUES)])[:50]] = value
+        records = _root(records, holder)
+    return records
+
+
+def _root(records, holder):
+    """Return the data, which an edit at its top may have taken the place of."""
+    return holder[0] if len(holder) == 1 and isinstance(holder, list) and holder[0] is not records else records
+
+
+def _place(top, number):
+    """Return a container of the data and a step in it, both chosen by a number."""
+    holder, step = top, 0
+    number += 1
+    while number:
+        below = holder[step]
+        size = len(below) if isinstance(below, dict | list) else 0
+        if not size:
+            break
+        number, chosen = divmod(number, size + 1)
+        if chosen == size:
+            break
+        holder, step = below, list(below)[chosen] if isinstance(below, dict) else chosen
+    return holder, step
+
+
+def written(records, layout):
+    """Return records as JSON Lines, or as a list, or whole."""
+    if layout == "lines" and isinstance(records, list):
+        text = "".join(json.dumps(each) + "\n" for each in records)
+    else:
+        text = json.dumps(records, indent=1 if layout == "indented" else None)
+    for mark, raw in RAW.items():
+        text = text.replace(f'"{mark}"', raw)
+    return text.encode()
+
+
+def formed(content, form, other):
+    """Return bytes in another encoding, or behind those of another file."""
+    if form == "gzip":
+        return gzip.compress(content, mtime=0)
+    if form == "utf-16":
+        return content.decode(errors="replace").encode("utf-16", "surrogatepass")
+    if form == "bom":
+        return b"\xef\xbb\xbf" + content
+    if form == "crlf":
+        return content.replace(b"\n", b"\r\n")
+    return other + b"\n" + content if form == "behind" else content

@@ -1,0 +1,129 @@
+"""What is mutated: the examples of every format, and how many records stand in a file of each."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+
+
+class Subject(NamedTuple):
+    """A file of a format, and how it is graded."""
+
+    reader: str
+    name: str
+    records: Any
+    layout: str
+    options: tuple[str, ...] = ()
+    count: Callable[[bytes], tuple[int, int] | None] = lambda _: None
+    """Least and most number of samples and bad records together; None where that is not known."""
+    beside: Path | None = None
+    """What is graded, when the file is something else."""
+
+
+def lines_of(path: Path, most: int) -> list[Any]:
+    return [json.loads(line) for line in path.read_text().splitlines()[:most]]
+
+
+def _text_lines(content: bytes) -> list[bytes]:
+    return [line for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line and not line.isspace()]
+
+
+def _value(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def every_line(content: bytes) -> tuple[int, int]:
+    """Each line that is not blank, those of a document over several lines taken together."""
+    lines = _text_lines(content)
+    parts = sum(1 for line in lines if line[:1] in b" \t]}" or not line.strip().strip(b"[{"))
+    return len(lines) - parts, len(lines)
+
+
+def every_result(content: bytes) -> tuple[int, int]:
+    """Each line that is not of another type than ``result``."""
+    least, most = every_line(content)
+    others = 0
+    for line in _text_lines(content):
+        value = _value(line)
+        others += isinstance(value, dict) and value.get("type") not in (None, "result")
+    return max(0, least - others), most
+
+
+def every_record(content: bytes) -> tuple[int, int] | None:
+    """Each line or element; of records with one identifier the last counts."""
+    text = content.removeprefix(b"\xef\xbb\xbf").strip()
+    if not text.startswith(b"["):
+        least, most = every_line(content)
+        return min(least, 1), most
+    return None
+
+
+def every_run(content: bytes) -> tuple[int, int] | None:
+    """Each run of every record."""
+    text = content.removeprefix(b"\xef\xbb\xbf").strip()
+    return None if text.startswith(b"[") else (0, len(content))
+
+
+def every_element(content: bytes) -> tuple[int, int] | None:
+    """Each element of a list that is JSON; at least one record of one that is not."""
+    try:
+        whole = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return 1, len(content)
+    return (len(whole), len(whole)) if isinstance(whole, list) else None
+
+
+def every_trial(content: bytes) -> tuple[int, int]:
+    """Each run under ``history``, or the file itself."""
+    whole = _value(content)
+    history = whole.get("history") if isinstance(whole, dict) else None
+    size = len(history) if isinstance(history, dict) else 0
+    return max(1, size), max(1, size)
+
+
+def _joined() -> list[Any]:
+    records = lines_of(EXAMPLES / "deepfabric/dataset.jsonl", 8)
+    replies = lines_of(EXAMPLES / "deepfabric/replies.jsonl", 8)
+    return [{"sample": record, "recorded": reply} for record, reply in zip(records, replies, strict=True)]
+
+
+def _orchestration() -> Any:
+    return json.loads((EXAMPLES / "orchestration/results/kiln_out.json").read_text())
+
+
+def subjects() -> list[Subject]:
+    """Return the files of all formats, cut to a few records."""
+    when2call, stability = EXAMPLES / "when2call", EXAMPLES / "stability"
+    letta, deepfabric = EXAMPLES / "letta", EXAMPLES / "deepfabric"
+    tau = json.loads((EXAMPLES / "airline/results.json").read_text())[:3]
+    results = lines_of(letta / "recorded/results.jsonl", 6)
+    decisions, dataset = lines_of(when2call / "judge_decisions.jsonl", 9), str(when2call / "dataset.jsonl")
+    sweeps = lines_of(stability / "runs.jsonl", 9)
+    rows, replies = lines_of(deepfabric / "dataset.jsonl", 8), deepfabric / "replies.jsonl"
+    quick = EXAMPLES / "quickstart/runs.jsonl"
+    return [
+        Subject("jsonl", "runs.jsonl", lines_of(quick, 9), "lines", count=every_line),
+        Subject("tau_bench", "results.json", tau, "list", count=every_element),
+        Subject("letta", "results.jsonl", results, "lines", count=every_result),
+        Subject("when2call", "decisions.jsonl", decisions, "lines", count=every_record),
+        Subject("when2call", "joined.jsonl", decisions, "lines", ("--dataset", dataset)),
+        Subject("stability", "sweeps.jsonl", sweeps, "lines", count=every_run),
+        Subject("deepfabric", "joined.jsonl", _joined(), "lines", count=every_line),
+        Subject("deepfabric", "replies.jsonl", lines_of(replies, 12), "lines", ("--dataset", str(deepfabric / "dataset.jsonl"))),
+        Subject("orchestrationbench", "kiln_out.json", _orchestration(), "indented", count=every_trial),
+        Subject("letta_dataset", "dataset.jsonl", lines_of(letta / "dataset.jsonl", 9), "lines", beside=letta / "recorded"),
+        Subject("deepfabric dataset", "dataset.jsonl", rows, "lines", beside=replies),
+        Subject("when2call dataset", "dataset.jsonl", lines_of(Path(dataset), 9), "lines", beside=when2call / "judge_decisions.jsonl"),
+        Subject("stability dataset", "dataset.jsonl", lines_of(stability / "dataset.jsonl", 9), "lines", beside=stability / "runs.jsonl"),
+    ]  # fmt: skip
+
+
+def suites() -> list[Path]:
+    """Return the suites of the examples."""
+    return sorted([*EXAMPLES.glob("*/suite.yaml"), EXAMPLES / "letta/live.yaml"])

@@ -122,10 +122,13 @@ class Totals:
 
 
 def clustered(scores: Mapping[tuple[str, str], Sequence[float]]) -> dict[str, Any]:
-    """Return the mean of all scores, and its standard error clustered by task."""
-    n, clusters = sum(map(len, scores.values())), len(scores)
-    mean = math.fsum(score for each in scores.values() for score in each) / n
-    squares = math.fsum((sum(each) - len(each) * mean) ** 2 for each in scores.values())
+    """Return the mean of all scores, and its standard error clustered by task, over all models."""
+    tasks: defaultdict[str, list[float]] = defaultdict(list)
+    for (_, task), found in scores.items():
+        tasks[task] += found
+    n, clusters = sum(map(len, tasks.values())), len(tasks)
+    mean = math.fsum(score for each in tasks.values() for score in each) / n
+    squares = math.fsum((sum(each) - len(each) * mean) ** 2 for each in tasks.values())
     stderr = math.sqrt(squares * clusters / (clusters - 1)) / n if clusters > 1 else None
     return {"n": n, "clusters": clusters, "mean": mean, "stderr": stderr}
 

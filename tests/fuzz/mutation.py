@@ -40,7 +40,9 @@ YAML_TOKENS = [
 ]  # fmt: skip
 _small = st.integers(0, 1 << 16)
 byte_edits = st.lists(
-    st.tuples(st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"]), _small, _small, st.integers(0, 300)),
+    st.tuples(
+        st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"]), _small, _small, st.integers(0, 300)
+    ),
     max_size=5,
 )  # fmt: skip
 tree_edits = st.lists(

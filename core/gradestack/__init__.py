@@ -37,6 +37,7 @@ _NAMES = {
     "rundir.memory": "free_memory",
     "suites.folding": "figures",
     "suites.local_files": "load_file",
+    "suites.safe_yaml": "yaml_data",
     "task_cells": "CellsState ExactCell TaskCells counted_cells rounded_cells",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -84,6 +84,7 @@ from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
 from gradestack.suites.folding import figures as figures
 from gradestack.suites.local_files import load_file as load_file
+from gradestack.suites.safe_yaml import yaml_data as yaml_data
 from gradestack.task_cells import CellsState as CellsState
 from gradestack.task_cells import ExactCell as ExactCell
 from gradestack.task_cells import TaskCells as TaskCells

@@ -39,16 +39,10 @@ YAML_TOKENS = [
     b"metrics: {m: {kind: mean}}\n", b"sample_tags: [x]\n", b"duplicates: error\n", b"stack: jsonl\n",
 ]  # fmt: skip
 _small = st.integers(0, 1 << 16)
-byte_edits = st.lists(
-    st.tuples(
-        st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"]), _small, _small, st.integers(0, 300)
-    ),
-    max_size=5,
-)  # fmt: skip
-tree_edits = st.lists(
-    st.tuples(st.sampled_from(["replace", "drop", "rename", "copy", "wrap", "add", "record"]), _small, _small),
-    max_size=5,
-)
+_byte_edits = st.sampled_from(["insert", "delete", "repeat", "flip", "cut", "swap"])
+byte_edits = st.lists(st.tuples(_byte_edits, _small, _small, st.integers(0, 300)), max_size=5)
+_tree_edits = st.sampled_from(["replace", "drop", "rename", "copy", "wrap", "add", "record"])
+tree_edits = st.lists(st.tuples(_tree_edits, _small, _small), max_size=5)
 forms = st.sampled_from([*["as it is"] * 12, "list", "lines", "indented", "gzip", "utf-16", "bom", "crlf", "behind"])
 
 

@@ -23,8 +23,22 @@ class Subject(NamedTuple):
     """What is graded, when the file is something else."""
 
 
-def lines_of(path: Path, most: int) -> list[Any]:
-    return [json.loads(line) for line in path.read_text().splitlines()[:most]]
+JOINED = [
+    ("letta", "letta/recorded", "letta/dataset.jsonl"),
+    ("when2call", "when2call/judge_decisions.jsonl", "when2call/dataset.jsonl"),
+    ("stability", "stability/runs.jsonl", "stability/dataset.jsonl"),
+    ("deepfabric", "deepfabric/replies.jsonl", "deepfabric/dataset.jsonl"),
+]
+"""Formats with a dataset: answers and dataset."""
+
+
+def _lines(name: str) -> list[Any]:
+    """Return the first records of an example."""
+    return [json.loads(line) for line in (EXAMPLES / name).read_text().splitlines()[:9]]
+
+
+def _with(dataset: str) -> tuple[str, str]:
+    return "--dataset", str(EXAMPLES / dataset)
 
 
 def _text_lines(content: bytes) -> list[bytes]:
@@ -88,8 +102,7 @@ def every_trial(content: bytes) -> tuple[int, int]:
 
 
 def _joined() -> list[Any]:
-    records = lines_of(EXAMPLES / "deepfabric/dataset.jsonl", 8)
-    replies = lines_of(EXAMPLES / "deepfabric/replies.jsonl", 8)
+    records, replies = _lines("deepfabric/dataset.jsonl"), _lines("deepfabric/replies.jsonl")
     return [{"sample": record, "recorded": reply} for record, reply in zip(records, replies, strict=True)]
 
 
@@ -99,29 +112,24 @@ def _orchestration() -> Any:
 
 def subjects() -> list[Subject]:
     """Return the files of all formats, cut to a few records."""
-    when2call, stability = EXAMPLES / "when2call", EXAMPLES / "stability"
-    letta, deepfabric = EXAMPLES / "letta", EXAMPLES / "deepfabric"
     tau = json.loads((EXAMPLES / "airline/results.json").read_text())[:3]
-    results = lines_of(letta / "recorded/results.jsonl", 6)
-    decisions, dataset = lines_of(when2call / "judge_decisions.jsonl", 9), str(when2call / "dataset.jsonl")
-    sweeps = lines_of(stability / "runs.jsonl", 9)
-    rows, replies = lines_of(deepfabric / "dataset.jsonl", 8), deepfabric / "replies.jsonl"
-    quick = EXAMPLES / "quickstart/runs.jsonl"
     return [
-        Subject("jsonl", "runs.jsonl", lines_of(quick, 9), "lines", count=every_line),
+        Subject("jsonl", "runs.jsonl", _lines("quickstart/runs.jsonl"), "lines", count=every_line),
         Subject("tau_bench", "results.json", tau, "list", count=every_element),
-        Subject("letta", "results.jsonl", results, "lines", count=every_result),
-        Subject("when2call", "decisions.jsonl", decisions, "lines", count=every_record),
-        Subject("when2call", "joined.jsonl", decisions, "lines", ("--dataset", dataset)),
-        Subject("stability", "sweeps.jsonl", sweeps, "lines", count=every_run),
+        Subject("letta", "results.jsonl", _lines("letta/recorded/results.jsonl"), "lines", count=every_result),
+        Subject("when2call", "decisions.jsonl", _lines("when2call/judge_decisions.jsonl"), "lines", count=every_record),
+        Subject("stability", "sweeps.jsonl", _lines("stability/runs.jsonl"), "lines", count=every_run),
         Subject("deepfabric", "joined.jsonl", _joined(), "lines", count=every_line),
-        Subject("deepfabric", "replies.jsonl", lines_of(replies, 12), "lines", ("--dataset", str(deepfabric / "dataset.jsonl"))),
         Subject("orchestrationbench", "kiln_out.json", _orchestration(), "indented", count=every_trial),
-        Subject("letta_dataset", "dataset.jsonl", lines_of(letta / "dataset.jsonl", 9), "lines", beside=letta / "recorded"),
-        Subject("deepfabric dataset", "dataset.jsonl", rows, "lines", beside=replies),
-        Subject("when2call dataset", "dataset.jsonl", lines_of(Path(dataset), 9), "lines", beside=when2call / "judge_decisions.jsonl"),
-        Subject("stability dataset", "dataset.jsonl", lines_of(stability / "dataset.jsonl", 9), "lines", beside=stability / "runs.jsonl"),
-    ]  # fmt: skip
+        *(
+            Subject(reader, "answers.jsonl", _lines(answers), "lines", _with(data))
+            for reader, answers, data in JOINED[1:]
+        ),
+        *(
+            Subject(f"{reader} dataset", "dataset.jsonl", _lines(data), "lines", beside=EXAMPLES / answers)
+            for reader, answers, data in JOINED
+        ),
+    ]
 
 
 def suites() -> list[Path]:

@@ -8,10 +8,21 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
-import yaml
 from typing_extensions import override
 
-from gradestack import JSON, BadRecord, DataError, Expectation, Inputs, Reader, Sample, Shard, Source, replace
+from gradestack import (
+    JSON,
+    BadRecord,
+    DataError,
+    Expectation,
+    Inputs,
+    Reader,
+    Sample,
+    Shard,
+    Source,
+    replace,
+    yaml_data,
+)
 from gradestack_plugins.orchestrationbench.calls.decisions import gold_decision, gold_steps
 from gradestack_plugins.orchestrationbench.plans.plantext import parse_plan
 from gradestack_plugins.orchestrationbench.plans.steps import gold_plans
@@ -59,7 +70,7 @@ def _turns(number: str, step: Mapping[str, Any], content: str) -> Label:
 
 def _call_turns(number: str, agent: JSON, content: str) -> Label:
     try:
-        read = yaml.safe_load(content.strip())
+        read = yaml_data(content.strip())
         calls = [
             (call.get("tool", read.get("tool", "tool_name")), call.get("arguments", {}))
             for call in read.get("tool_call") or []
@@ -153,7 +164,7 @@ class ScenarioReader(Reader):
         path = shard.input.path / name if name else shard.input.path
         source = Source(file=f"{shard.input.shown.rstrip('/')}/{name}" if name else shard.input.shown)
         try:
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+            data = yaml_data(path.read_text(encoding="utf-8"))
             label = label_of(data["steps"] if isinstance(data, Mapping) else None)
         except Exception as error:  # noqa: BLE001 - odd YAML raises odd things (dates that do not exist, deep nesting)
             yield BadRecord(source=source, reason=f"not a scenario: {type(error).__name__}: {error}")

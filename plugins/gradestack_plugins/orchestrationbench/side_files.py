@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from gradestack import ConfigError, DataError, ToolSpec
+from gradestack import ConfigError, DataError, ToolSpec, yaml_data
 from gradestack.jsonio import JsonProblem, loads
 from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.recorded.trial import Setting
@@ -48,8 +48,8 @@ def read_config(path: Path) -> Setting:
         ConfigError: The file cannot be read or is no mapping, or a weight is not a number from 0 to 2.
     """
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        data = yaml_data(path.read_text(encoding="utf-8"))
+    except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
         msg = f"evaluation config {path}: {error}"
         raise ConfigError(msg) from error
     if data is not None and not isinstance(data, Mapping):
@@ -76,7 +76,7 @@ def _weight(params: Any, name: str, problems: list[str]) -> float | None:
         return None
     try:
         Weights(float(value), 0.0)
-    except ValueError:
+    except (OverflowError, ValueError):
         problems.append(f"evaluation_params.{name}: expected a number from 0 to 2, found {value!r}")
         return None
     return float(value)

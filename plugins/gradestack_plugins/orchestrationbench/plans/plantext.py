@@ -25,7 +25,7 @@ from typing import Any
 import attrs
 import yaml
 
-from gradestack import Profile
+from gradestack import Profile, yaml_data
 
 Workflows = dict[Any, Any]
 
@@ -93,7 +93,8 @@ def _load_yaml(text: str) -> Any:
         if depth > _DEEPEST:
             msg = "nested too deeply"
             raise RecursionError(msg)
-    return yaml.safe_load(text)
+    # Only what has aliases can be small to write and huge to hold; all else is read as the original reads it.
+    return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
 
 
 def _has_workflow(value: Workflows, profile: Profile) -> bool:

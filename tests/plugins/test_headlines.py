@@ -99,7 +99,7 @@ def test_letta_recordings_keep_the_block_of_their_guide(tmp_path):
     """Without a suite, by the format's stack; with graders of their own as well."""
     report = gradestack.grade_files([EXAMPLES / "letta" / "recorded"], output=tmp_path / "run")
     assert "  Total samples: 6\n  Attempted: 5\n" in console.results(report)
-    assert report.summary["outcome"]["grader"] == "recorded"
+    assert report.summary["outcome"]["grader"] == "quality"
     suite = run("letta", tmp_path / "suite")
     assert "  Total samples: 6\n  Attempted: 5\n" in console.results(suite)
     assert (suite.summary["outcome"]["grader"], suite.summary["outcome"]["rule"]) == (

@@ -19,6 +19,7 @@ from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.headline import finished, headline_figures, outcome
+from gradestack.output.terminal import terminal_line
 from gradestack.rundir.header import MADE
 from gradestack.suites.exporters import name_of_broken
 from gradestack.suites.spec import Suite
@@ -174,7 +175,8 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
     for name, each in gate.get("groups", {}).items():
         for key, lost, of in left_out(each):
             if _many(lost, of):
-                yield f"gate {gate['text']}: of {name}, {_share(lost, of)} failed or missing for {key!r} do not count"
+                group = f"{terminal_line(name)}, {_share(lost, of)}"
+                yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
 
 
 def _remarks(merged: Merged) -> list[str]:

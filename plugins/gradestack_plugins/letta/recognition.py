@@ -13,8 +13,8 @@ _HEAD = 64 * 1024
 _BEHIND_OTHERS = 0.3
 _PERHAPS = 0.05
 _SIGNS = frozenset({"trajectory", "grades", "submissions", "reward", "submission", "error"})
-_OWN_START = b'{"agent_id":'
-"""How gradestack's own rows begin: their keys are sorted."""
+_OWN_START = b'{"grade":{'
+"""How gradestack's own rows begin: with what graders say."""
 _NAMED = (b'"sample"', b'"sample_id"')
 
 
@@ -83,5 +83,5 @@ def begins_like(text: bytes) -> float | None:
         return 0.0
     named = any(name in text for name in _NAMED)
     signs = named and (b'"trajectory"' in text or b'"submission"' in text)
-    own = text.startswith(_OWN_START) and b'"agent_usage"' in text
+    own = text.startswith(_OWN_START) and b'"rationale":' in text
     return 0.7 if signs or own else None

@@ -57,7 +57,7 @@ def test_a_dataset_and_no_readable_record_is_no_run(run_lines, write_lines):
 
 @pytest.mark.parametrize(
     ("lines", "message"),
-    [(['{"id": "a", "expected": "x"}', "{"], r"gold\.jsonl:2: not JSON"), ([], "the file is empty")],
+    [(['{"id": "a", "expected": "x"}', "{oops"], r"gold\.jsonl:2: not JSON"), ([], "the file is empty")],
 )
 def test_a_broken_dataset_is_refused(run_lines, write_lines, record, lines, message):
     """A reference that is half there would give wrong figures quietly."""
@@ -116,7 +116,7 @@ def test_duplicates_can_be_refused(run_lines, record, small_shards, size, tmp_pa
 
 def test_bad_records_are_counted_and_listed(run_lines, record):
     """They do not end the run, and are in no total."""
-    report = run_lines([record("a", 1.0), "{", "[1]", record("b", 1.0)])
+    report = run_lines([record("a", 1.0), "{oops", "[1]", record("b", 1.0)])
     assert report.summary["bad_records"] == {
         "count": 2,
         "listed": [
@@ -136,7 +136,7 @@ def test_bad_records_are_counted_and_listed(run_lines, record):
 def test_strict_stops_at_the_first_bad_record(run_lines, record, tmp_path):
     """Nothing is written."""
     with pytest.raises(DataError, match=r"runs\.jsonl:2: not JSON"):
-        run_lines([record("a"), "{", "[1]"], strict=True)
+        run_lines([record("a"), "{oops", "[1]"], strict=True)
     assert not (tmp_path / "out").exists()
     with pytest.raises(PluginError, match="ZeroDivisionError"):
         run_lines([record("a", **DO_RAISE)], strict=True)
@@ -145,7 +145,7 @@ def test_strict_stops_at_the_first_bad_record(run_lines, record, tmp_path):
 def test_no_readable_record_is_unusable_input(run_lines, tmp_path):
     """The first reason is told; nothing is written, an earlier run stays."""
     with pytest.raises(DataError) as caught:
-        run_lines(["{", "[1]"])
+        run_lines(["{oops", "[1]"])
     assert str(caught.value).startswith(f"{tmp_path}/runs.jsonl: no record could be read\n  - runs.jsonl:1: not JSON")
     with pytest.raises(DataError, match="no record could be read\n  - the input holds no record"):
         run_lines(["", ""])

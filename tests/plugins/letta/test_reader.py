@@ -74,7 +74,7 @@ def test_lines_of_other_types_are_passed_over(letta, tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "not JSON"),
+        ("{oops", "not JSON"),
         ("[1]", "expected a result"),
         ("null", "expected a result"),
         ('{"sample": {"input": "x"}, "trajectory": []}', "sample.id is missing"),

@@ -77,7 +77,7 @@ def test_a_label_that_is_no_text_is_invalid_in_documented_and_a_value_upstream(r
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ("{", "not JSON"),
+        ("{oops", "not JSON"),
         ("[1]", "expected a stability record"),
         ({"run_labels": ["direct"]}, "uuid is missing"),
         ({"uuid": "", "run_labels": []}, "uuid is missing"),

@@ -67,4 +67,4 @@ for sample, grades in stream("results.json", ["tau_partial"], bad=told):
 
 grade_files(["results.json"], profile="newest")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 run("suite.yaml", outputs="out")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-grade([1], graders=["tau_partial"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+grade([1], graders=["tau_partial"])

@@ -27,14 +27,14 @@ class Interruption:
         self._installed = self._held = self._late = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        again, self.requested = self.requested, True  # first: the second one may come while the rest is being said
         if self._held:
-            self._late |= self.requested
-        elif self.requested and not self._patient:
+            self._late |= again
+        elif again and not self._patient:
             signal.default_int_handler(number, frame)
         elif not self._patient:
             for each in HELD_BACK:
                 each()
-        self.requested = True
 
     @contextmanager
     def held(self) -> Iterator[None]:

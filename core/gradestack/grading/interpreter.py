@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +15,8 @@ ROOM = 800
 """Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
 _ALLOCATIONS = 10_000
 """Objects made and not freed between two looks of the collector: more often, it takes a fifteenth of a run."""
+_FOUND: list[tuple[int, tuple[int, int, int]]] = []
+"""The recursion limit and the collector's thresholds that each shard now at work found."""
 
 
 def _room(depth: int = 0) -> int:
@@ -30,17 +31,19 @@ def _room(depth: int = 0) -> int:
 def for_a_shard() -> Iterator[None]:
     """Leave the code inside the same room for recursion, however deep it is called, and collect garbage less often.
 
-    The limit is the interpreter's, not the thread's: outside the main thread it is left as it was set, because another
-    thread may be at a shard of its own, with the same stack below it.
+    Both are settings of the interpreter, not of the thread: what the first of several threads found is set back when
+    the last of them leaves.
     """
-    before, collections = sys.getrecursionlimit(), gc.get_threshold()
-    sys.setrecursionlimit(before + ROOM - _room())
-    often = 0 < collections[0] < _ALLOCATIONS  # 0 is never
-    gc.set_threshold(_ALLOCATIONS if often else collections[0], *collections[1:])
+    limit, collections = sys.getrecursionlimit(), gc.get_threshold()
+    _FOUND.append((limit, collections))
+    sys.setrecursionlimit(limit + ROOM - _room())
+    if 0 < collections[0] < _ALLOCATIONS:  # 0 is never
+        gc.set_threshold(_ALLOCATIONS, *collections[1:])
     try:
         yield
     finally:
-        if often:  # otherwise another thread may have set it
+        limit, collections = _FOUND[0]
+        _FOUND.pop()
+        if not _FOUND:
             gc.set_threshold(*collections)
-        if threading.current_thread() is threading.main_thread():
-            sys.setrecursionlimit(before)
+            sys.setrecursionlimit(limit)

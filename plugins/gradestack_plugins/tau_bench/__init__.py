@@ -31,15 +31,15 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="aggregator",
-            name="binary",
-            target=f"{_HERE}.binary:Binary",
-            summary="Success rate (score above a threshold) and average",
-        ),
-        Component(
-            kind="aggregator",
             name="partial_statistics",
             target=f"{_HERE}.aggregators:PartialStatistics",
             summary="Average, range, histogram, interesting cases, tool selection accuracy, argument precision",
+        ),
+        Component(
+            kind="aggregator",
+            name="binary",
+            target=f"{_HERE}.binary:Binary",
+            summary="Success rate (score above a threshold) and average",
         ),
         Component(
             kind="aggregator",

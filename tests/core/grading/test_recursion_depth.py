@@ -33,7 +33,7 @@ def test_room_is_the_same_however_deep_the_stack_is():
     thread = threading.Thread(target=lambda: found.append(_called_from(20)))
     thread.start()
     thread.join()
-    sys.setrecursionlimit(limit)
+    assert sys.getrecursionlimit() == limit
     assert max(found) - min(found) <= SLACK
     assert all(abs(each - ROOM) <= 5 for each in found)
 

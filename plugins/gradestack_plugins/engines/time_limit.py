@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, BinaryIO
 
 from gradestack import UNDER_WAY, Fault, TimedOut
 
@@ -101,13 +101,15 @@ class _Ending:
     """The thread that ends this process when a grade is overdue, whatever it is at.
 
     While nothing else in the process can run, neither can this thread: then a timer outside the interpreter, which the
-    thread sets again and again, is not set any more.
+    thread sets again and again, is not set any more. The first time it is set by who begins, because the thread may
+    never come to it.
     """
 
     def __init__(self) -> None:
         self._limits: dict[int, tuple[float, _Looks]] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._nowhere: BinaryIO | None = None
 
     @contextlib.contextmanager
     def guarding(self, seconds: float) -> Iterator[None]:
@@ -118,25 +120,31 @@ class _Ending:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="gradestack-time", daemon=True)
                 self._thread.start()
+            self._set_timer()
         try:
             yield
         finally:
             with self._lock:
                 del self._limits[own]
+                self._set_timer()
+
+    def _set_timer(self) -> None:
+        """Set the timer outside the interpreter anew, or stop it where nothing is guarded."""
+        if self._limits:
+            self._nowhere = self._nowhere or open(os.devnull, "wb")  # noqa: PTH123, SIM115 - kept for the process's life
+            longest = max(seconds for seconds, _ in self._limits.values())
+            faulthandler.dump_traceback_later(longest, exit=True, file=self._nowhere)
+        else:
+            faulthandler.cancel_dump_traceback_later()
 
     def _run(self) -> None:
-        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - what has a number is wanted
-            while True:
-                with self._lock:
-                    limits = list(self._limits.values())
-                if limits:
-                    longest = max(seconds for seconds, _ in limits)
-                    faulthandler.dump_traceback_later(longest, exit=True, file=nowhere)
-                else:
-                    faulthandler.cancel_dump_traceback_later()
-                if any(looks.look() >= math.ceil(seconds / _LOOK) for seconds, looks in limits):
-                    os._exit(_OVERDUE)
-                time.sleep(_LOOK)
+        while True:
+            time.sleep(_LOOK)
+            with self._lock:
+                self._set_timer()
+                limits = list(self._limits.values())
+            if any(looks.look() >= math.ceil(seconds / _LOOK) for seconds, looks in limits):
+                os._exit(_OVERDUE)
 
 
 _ending = _Ending()

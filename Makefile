@@ -72,7 +72,7 @@ fuzz: $(VENV)/.installed-dev
 	GRADESTACK_FUZZ_SECONDS=$${GRADESTACK_FUZZ_SECONDS:-600} $(BIN)/pytest tests/fuzz
 
 proofs: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto -m proof
+	GRADESTACK_THOROUGH=1 $(BIN)/pytest --numprocesses auto -m "proof or hypothesis"
 
 faults: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto -m faults
@@ -87,7 +87,7 @@ downstream:
 	cd $(THIRD) && $(abspath $(DOWNSTREAM))/bin/python -m pytest
 
 coverage: $(VENV)/.installed-dev
-	$(BIN)/pytest --numprocesses auto -m "proof or faults or not proof" --cov --cov-report=term
+	GRADESTACK_THOROUGH=1 $(BIN)/pytest --numprocesses auto -m "proof or faults or not proof" --cov --cov-report=term
 
 changelog: $(VENV)/.installed-dev
 	$(BIN)/towncrier build --draft --version unreleased

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack.exact import Moments, add_exact, add_times, count_into, exact_mean, exact_value, merge_exact
+from tests.conftest import examples
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e100, max_value=1e100)
 
@@ -209,7 +210,7 @@ def test_a_sum_beyond_floats_is_an_overflow():
             add([1.7e308], 1.7e308)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.one_of(FINITE, st.sampled_from([0.0, -0.0, 0.5, 1.0, 5e-324, 1e16, 0.1])), min_size=1, max_size=8))
 def test_a_state_of_one_float_is_no_special_case(values):
     """Adding to it is exact, whether or not it stays one float."""

@@ -12,6 +12,9 @@ from gradestack.grading.interpreter import ROOM
 POOL = {"kind": "processes", "workers": 2}
 CLUSTER = {"kind": "dask", "workers": 2}
 DIED = "worker_died"
+ENGINES = pytest.mark.parametrize(
+    "engine", [POOL, pytest.param(CLUSTER, marks=pytest.mark.faults)], ids=["processes", "dask"]
+)
 
 
 def _faults(report):
@@ -29,7 +32,7 @@ def _all_there(report, recording):
     assert "broken" not in report.summary
 
 
-@pytest.mark.parametrize("what", ["exit", "kill"])
+@pytest.mark.parametrize("what", ["exit", pytest.param("kill", marks=pytest.mark.faults)])
 def test_records_that_end_the_process(recording, what):
     """Several of them, two in one shard, the first and the last of all: each is named, nothing else is lost."""
     hostile = [0, 97, 99, recording.count - 1]
@@ -42,6 +45,7 @@ def test_records_that_end_the_process(recording, what):
     assert "ended the worker process" in faults["t97"]["message"]
 
 
+@pytest.mark.faults
 def test_a_record_that_ends_dask_workers(recording):
     """The cluster is started again, the record is named, nothing else is lost."""
     recording.do({101: "kill"})
@@ -68,7 +72,7 @@ def test_in_a_strict_run_it_is_an_error(recording):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
-@pytest.mark.parametrize("engine", [POOL, CLUSTER], ids=["processes", "dask"])
+@ENGINES
 def test_records_that_eat_memory(recording, engine):
     """They fail with MemoryError; the others, in the same shard and after it, are graded."""
     hostile = [7, 8, 150]
@@ -80,6 +84,7 @@ def test_records_that_eat_memory(recording, engine):
     assert {(fault["type"], fault["message"]) for fault in faults.values()} == {("MemoryError", "not enough memory")}
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
 def test_a_grader_that_never_gives_memory_back(recording):
     """Its worker is replaced between shards, so that all are graded: here 2.4 GB are kept within 1 GB."""
@@ -107,7 +112,7 @@ def _nested(recording, engine, depths):
     return read[: len(read) // 2]
 
 
-@pytest.mark.parametrize("engine", [POOL, CLUSTER], ids=["processes", "dask"])
+@ENGINES
 def test_what_is_nested_too_deeply_is_so_on_every_engine(recording, engine):
     """Though their stacks differ in depth: a record a little less deep than one refused here is read there."""
     deepest = _nested(recording, "serial", range(ROOM - 100, ROOM + 20))[-1]

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks processes up in /proc")
-ENGINES = ["processes", "dask"]
+ENGINES = ["processes", pytest.param("dask", marks=pytest.mark.faults)]
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ SCRIPT = Path(__file__).with_name("kill_at_random.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks its victims up in /proc")
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 60), marks=pytest.mark.proof)], ids=str)
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 60), marks=pytest.mark.faults)], ids=str)
 def test_a_worker_killed_at_a_random_moment_changes_nothing(recording, tmp_path, seeds):
     """Rows and figures are those of the serial engine, byte for byte, whenever and whichever worker is killed."""
     arguments = [recording.place / "grader.py", recording.place / "*.jsonl", tmp_path / "out", *seeds]

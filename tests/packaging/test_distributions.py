@@ -1,4 +1,7 @@
-"""Wheel, sdist and a third-party package, installed in fresh environments outside the repository."""
+"""Wheel, sdist and a third-party package, installed in fresh environments outside the repository.
+
+A package installed beside this one is looked at by `make downstream`, too.
+"""
 
 import json
 import os
@@ -59,6 +62,7 @@ def test_wheel_holds_exactly_the_three_packages(built):
     assert {"gradestack/py.typed", "gradestack_plugins/py.typed", "gradestack_templates/report.html"} <= set(names)
 
 
+@pytest.mark.proof
 def test_sdist_builds_the_same_wheel(built, tmp_path):
     """The sdist holds all that is needed to build a wheel of the same content."""
     (sdist,) = [path for path in built if path.name.endswith(".tar.gz")]
@@ -72,6 +76,7 @@ def test_sdist_builds_the_same_wheel(built, tmp_path):
         assert sorted(one.namelist()) == sorted(two.namelist())
 
 
+@pytest.mark.proof
 def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
     """`plugins list` outside the repository names every built-in's distribution and version."""
     listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
@@ -80,6 +85,7 @@ def test_installed_wheel_lists_built_ins_with_distribution_and_version(fresh):
     assert "broken" not in listed
 
 
+@pytest.mark.proof
 def test_third_party_package_is_listed(fresh):
     """A package of somebody else's stands in the list under its own name and version."""
     listed = _run(fresh / "venv/bin/gradestack", "plugins", "list", cwd=fresh)
@@ -90,6 +96,7 @@ def test_third_party_package_is_listed(fresh):
     assert "limit: number (default 0.5)" in described
 
 
+@pytest.mark.proof
 def test_third_party_grader_runs_from_a_suite_and_shows_in_the_report(fresh):
     """A suite names the grader and its aggregator; the report shows their figures."""
     (fresh / "runs.jsonl").write_text(

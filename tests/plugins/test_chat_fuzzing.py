@@ -10,6 +10,7 @@ from gradestack import BadRecord, Grade, Input, Inputs, Sample
 from gradestack.rows.write import row_bytes
 from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
 from gradestack_plugins.openai_logs.reader import OpenAILogs
+from tests.conftest import examples
 
 _KEYS = """
 messages request response body choices message output input role content type tool_calls function_call function id
@@ -55,7 +56,7 @@ RECORDS = (
 
 
 @pytest.mark.parametrize("reader", [OpenAILogs(), AnthropicLogs()], ids=["openai", "anthropic"])
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(records=st.lists(RECORDS, min_size=1, max_size=3))
 def test_anything_is_a_sample_or_a_bad_record(tmp_path_factory, reader, records):
     """Nothing raises, every sample can be written, and sniffing survives it too."""

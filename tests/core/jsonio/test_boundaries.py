@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import DataError
 from gradestack.jsonio import SHARD_BYTES, Range, boundaries, iter_list, list_ranges, lists
+from tests.conftest import examples
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -226,7 +227,7 @@ def files(draw):
     return text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     files(), st.integers(0, 120), st.integers(1, 80), st.sampled_from([1, 20, 10**9]), st.sampled_from([-1, 40, 10**9])
 )
@@ -239,7 +240,7 @@ def test_ranges_give_the_elements_of_the_whole_file(tmp_path_factory, text, size
         same(path, size, piece, leap)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(JSON, max_size=6), st.integers(1, 60), st.sampled_from([None, 1]), st.booleans())
 def test_ranges_give_the_values_that_were_written(tmp_path_factory, values, size, indent, ascii_only):
     """The ranges' elements, put together, are the list."""

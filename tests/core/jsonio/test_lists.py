@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gradestack import DataError
 from gradestack.jsonio import Element, iter_list, lists, tolerant
+from tests.conftest import examples
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
@@ -135,7 +136,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(JSON, max_size=5), st.integers(1, 40), st.sampled_from([None, 1]), st.booleans())
 def test_any_list_any_window(tmp_path_factory, values, window, indent, ascii_only):
     """Elements equal the list that was written, however it was formatted and wherever it was cut."""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
+from tests.conftest import examples
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
 
@@ -84,7 +85,7 @@ def agrees(data):
         assert repr(loads(data)) == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(value=JSON_VALUES, escaped=st.booleans(), indent=st.sampled_from([None, 1]))
 def test_any_value_reads_as_the_standard_library_reads_it(value, escaped, indent):
     """Text and bytes alike: the same values of the same types, in the same order."""
@@ -93,7 +94,7 @@ def test_any_value_reads_as_the_standard_library_reads_it(value, escaped, indent
     agrees(text.encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     value=JSON_VALUES,
     encoding=st.sampled_from(["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le"]),
@@ -103,7 +104,7 @@ def test_other_encodings_read_as_the_standard_library_reads_them(value, encoding
     agrees(json.dumps(value, ensure_ascii=False).encode(encoding, "surrogatepass"))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), value=JSON_VALUES)
 def test_spoilt_bytes_are_refused_or_read_alike(data, value):
     """Cut off, doubled, with something odd in the middle: whatever is accepted has the same value."""

@@ -24,6 +24,7 @@ from gradestack import (
 )
 from gradestack.rows.encoding import encode
 from gradestack.rows.write import sample_row
+from tests.conftest import examples
 from tests.core.row_reference import SCORED, Colour, Note, Size, Text, grade_of, ordered, pure, reference, same, written
 
 TEXTS = st.text(max_size=5) | st.sampled_from(["", "\ud800", "é", "null", "\x00\x7f\u2028", '"\\/'])
@@ -122,7 +123,7 @@ GRADES = st.builds(
 KEYS = st.sampled_from(["quality", "b", "\ud800", "é"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(sample=SAMPLES, passed=st.none() | st.booleans())
 def test_a_row_says_what_the_sample_says(sample, passed):
     """For any sample: bytes, data and the row spelled out are the same."""
@@ -132,7 +133,7 @@ def test_a_row_says_what_the_sample_says(sample, passed):
     same(pure(sample_row(sample, grades, "quality", passed=passed)), spelled)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(grades=st.dictionaries(KEYS, GRADES, min_size=1, max_size=2), data=st.data())
 def test_a_row_says_what_the_grades_say(grades, data):
     """For any grades, headline and submissions; each grade alone is written in the same form."""

@@ -10,6 +10,7 @@ from gradestack import Expectation, Fault, Grade, Key, Outcome, Sample, Status, 
 from gradestack_plugins.deepfabric import schemas
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
+from tests.conftest import examples
 
 NAMES = st.sampled_from(["f", "g", ""])
 LEAVES = st.sampled_from([None, True, 1, 1.0, "1", " X", "x", [], {}, float("nan"), 10**400])
@@ -52,7 +53,7 @@ def forget():
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=json.dumps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(samples=st.lists(SAMPLES, min_size=1, max_size=5))
 def test_a_grader_that_has_seen_much_grades_like_a_new_one(options, samples):
     """Whatever the order, and with tools known and unknown."""
@@ -76,7 +77,7 @@ def test_what_is_remembered_does_not_grow_without_end(monkeypatch):
     assert 0 < len(schemas._known["documented"]) <= 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(samples=st.lists(SAMPLES, min_size=1, max_size=6), data=st.data(), options=st.sampled_from(OPTIONS))
 def test_a_block_counts_like_its_grades(samples, data, options):
     """Grades that share their figures, grades of other graders, and every outcome."""

@@ -11,6 +11,7 @@ from gradestack import DataError, Outcome
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import prediction
+from tests.conftest import examples
 
 VERSIONS = ("4.13", "4.3")
 FINE, ERROR, STOPS = "fine", "processing_error", "run_stops"
@@ -312,7 +313,7 @@ def valid_lines(draw):
 
 
 @given(valid_lines())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_the_versions_agree_where_a_tool_is_named(line):
     """On valid records whose reply names a tool, 4.3 and 4.13 give the same verdicts, score and reasons."""
     found = evaluate([line], profile="upstream")

@@ -13,6 +13,7 @@ from gradestack_plugins.orchestrationbench.graphs.ged import edit_distance
 from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.graphs.graph import Builder, Graph
 from gradestack_plugins.orchestrationbench.graphs.networkx_ged import available, feasible, networkx_distance
+from tests.conftest import examples
 
 WEIGHTS = Weights(0.8, 0.5)
 NETWORKX = pytest.mark.skipif(not available(), reason="networkx and scipy are not installed")
@@ -61,7 +62,7 @@ def graph_pairs(draw, *, loops, most=4):
     return pair
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(graph_pairs(loops=False))
 def test_distance_equals_brute_force_without_loops(pair):
     """On small digraphs without self-loops the distance is the least cost over all mappings."""
@@ -70,7 +71,7 @@ def test_distance_equals_brute_force_without_loops(pair):
     assert found.lower == found.upper == brute(*pair, WEIGHTS)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(graph_pairs(loops=True), st.sampled_from([(0.8, 0.2), (1.0, 0.0), (2.0, 1.5), (0.3, 0.3)]))
 def test_distance_equals_brute_force_with_loops(pair, weights):
     """A self-loop is an edge like any other, whatever the weights."""
@@ -79,7 +80,7 @@ def test_distance_equals_brute_force_with_loops(pair, weights):
     assert found.upper == brute(*pair, Weights(*weights))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graph_pairs(loops=True))
 def test_distance_is_symmetric_and_zero_on_itself(pair):
     """Deleting is insertion seen from the other side, and a graph is no edits away from itself."""
@@ -88,7 +89,7 @@ def test_distance_is_symmetric_and_zero_on_itself(pair):
     assert edit_distance(left, left, WEIGHTS).upper == 0.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(graph_pairs(loops=True, most=5), st.integers(0, 10**6))
 def test_distance_does_not_depend_on_node_order(pair, seed):
     """Renumbering the nodes of a graph changes nothing."""

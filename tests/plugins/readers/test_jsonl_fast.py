@@ -12,6 +12,7 @@ from gradestack.jsonio import JsonProblem, loads
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.readers import jsonl_fast
 from gradestack_plugins.readers.jsonl import JsonLines
+from tests.conftest import examples
 
 READER = JsonLines()
 
@@ -247,7 +248,7 @@ def encoded(record, *, escaped=True):
     return json.dumps(record, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(records=st.lists(RECORDS, min_size=1, max_size=3), escaped=st.booleans())
 def test_both_ways_give_one_result(place, records, escaped):
     """The same sample, or the same words on what is wrong; so again when tools are known."""
@@ -283,7 +284,7 @@ PIECES += [
 ]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(record=RIGHT | ONE_WRONG, data=st.data())
 def test_spoilt_lines_give_one_result(place, record, data):
     """Bytes cut out and put in anywhere, in keys and values that nobody looks at, too."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gradestack import Expectation, ExpectedCall, Grade, Key, Outcome, Rule, Sample, Status, ToolCall, replace
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
+from tests.conftest import examples
 
 # the definition, spelled out
 
@@ -118,7 +119,7 @@ def _changed(call, data):
     return replace(call, name=data.draw(NAMES)) if kind == "name" else call
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(expected=st.lists(CALLS, min_size=1, max_size=4).map(tuple), data=st.data())
 def test_runs_of_a_task_agree_with_the_definition(expected, data):
     """Several runs of one task, in one grader: right, nearly right, in another order, longer and shorter."""
@@ -135,7 +136,7 @@ def test_runs_of_a_task_agree_with_the_definition(expected, data):
         agrees(grader, Sample(id="t", expected=expectation, calls=calls))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     expected=st.lists(CALLS, min_size=1, max_size=3).map(tuple),
     made=st.lists(CALLS, max_size=3).map(tuple),

@@ -15,6 +15,7 @@ from gradestack_plugins.tau_bench.grader import TauPartial, _reasons
 from gradestack_plugins.tau_bench.losses import MAX_REASONS, describe
 from gradestack_plugins.tau_bench.records import Call, TauRecord
 from gradestack_plugins.tau_bench.similarity import Budget
+from tests.conftest import examples
 
 PROFILES = ["documented", "upstream"]
 both = pytest.mark.parametrize("profile", PROFILES)
@@ -343,7 +344,7 @@ records = st.fixed_dictionaries({"task_id": st.just(0)}, optional={"info": infos
 
 @pytest.mark.parametrize("profile", PROFILES)
 @given(record=records)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 def test_equals_the_independent_scorer(tau: SimpleNamespace, profile, record):
     """Scores of arbitrary records are the independent scorer's to the last bit; where it stops the grade fails."""
     record = json.loads(json.dumps(record))

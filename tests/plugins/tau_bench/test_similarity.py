@@ -17,6 +17,7 @@ from gradestack_plugins.tau_bench.similarity import (
     pointer_to,
     similarity,
 )
+from tests.conftest import examples
 
 scalars = st.sampled_from([None, True, False, 0, 1, 2, 1.0, 0.5, float("nan"), "", "a", "b", "1"])
 values = st.recursive(
@@ -69,7 +70,7 @@ def test_an_item_may_be_the_partner_of_several():
 
 
 @given(values, values)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_equals_the_independent_scorer(tau, expected, actual):
     """The result is the independent scorer's, to the last bit, for values as the JSON parser gives them."""
     expected, actual = json.loads(json.dumps([expected, actual]))
@@ -77,7 +78,7 @@ def test_equals_the_independent_scorer(tau, expected, actual):
 
 
 @given(values, values)
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_reasons_exist_exactly_where_points_were_lost(expected, actual):
     """There is a reason if and only if the similarity is below 1."""
     expected, actual = json.loads(json.dumps([expected, actual]))
@@ -85,7 +86,7 @@ def test_reasons_exist_exactly_where_points_were_lost(expected, actual):
 
 
 @given(values, values)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_pointers_lead_to_the_expected_value(expected, actual):
     """Following a reason's pointer through the expected arguments gives the value the reason names."""
     expected, actual = json.loads(json.dumps([expected, actual]))

@@ -53,8 +53,9 @@ def _run(here, output, *more, seconds=0.0, script=SCRIPT):
     )
 
 
+@pytest.mark.faults
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.proof) for seed in range(1, 10))])
+@pytest.mark.parametrize("seed", range(10))
 def test_killed_at_any_time_and_continued(recording, seed):
     """The parent killed again and again, until a run is finished: its bytes are those of the undisturbed one."""
     here, expected, seconds = recording
@@ -120,6 +121,7 @@ def test_partial_results_can_be_completed(held, number, engine):
     assert not list(held.place.glob(".out*"))
 
 
+@pytest.mark.faults
 def test_a_limit_on_file_sizes(recording):
     """What the system refuses to write ends the run with one message and exit 3; with more room it is continued."""
     here, expected, _ = recording

@@ -6,16 +6,38 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path
+from types import CodeType
 from typing import IO, Any
 
 import attrs
 import jinja2
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.text import capital, clean, number, title, token
 
 _BUFFERED = 500
+
+
+class _Compiled(jinja2.BytecodeCache):
+    """Templates compiled in this process: compiling takes longer than most pages, and is the same for every run."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, tuple[str, CodeType | None]] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give the code of a template whose text has not changed."""
+        checksum, code = self._codes.get(bucket.key, ("", None))
+        if checksum == bucket.checksum:
+            bucket.code = code
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled."""
+        self._codes[bucket.key] = bucket.checksum, bucket.code
+
+
+_COMPILED = _Compiled()
 
 
 def _finalize(value: Any) -> Any:
@@ -44,6 +66,7 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         auto_reload=False,
+        bytecode_cache=_COMPILED,
     )
     env.filters.update(capital=capital, num=number, shade=shade, title_of=title, token=token)
     return env

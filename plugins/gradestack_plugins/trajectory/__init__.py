@@ -19,6 +19,12 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="grader",
+            name="tool_schema",
+            target=f"{_HERE}.tool_schema:ToolSchema",
+            summary="Share of tool calls that are valid against the JSON Schema of the run's own tools",
+        ),
+        Component(
+            kind="grader",
             name="usage",
             target=f"{_HERE}.usage:RunUsage",
             summary="Steps, calls, tokens and seconds of a run; never passes or fails",
@@ -28,6 +34,12 @@ def gradestack_components() -> tuple[Component, ...]:
             name="tool_outcomes",
             target=f"{_HERE}.aggregators:ToolOutcomes",
             summary="Calls by outcome, over all runs and by tool",
+        ),
+        Component(
+            kind="aggregator",
+            name="call_validity",
+            target=f"{_HERE}.call_validity:CallValidity",
+            summary="Calls that are valid against their tools' schemas, by tool, and what is violated",
         ),
         Component(
             kind="aggregator",

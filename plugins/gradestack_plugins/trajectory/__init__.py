@@ -25,6 +25,12 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="grader",
+            name="tool_policy",
+            target=f"{_HERE}.tool_policy:ToolPolicy",
+            summary="Share of a policy's rules for tool calls that a run keeps: tools, counts, order, repeats",
+        ),
+        Component(
+            kind="grader",
             name="usage",
             target=f"{_HERE}.usage:RunUsage",
             summary="Steps, calls, tokens and seconds of a run; never passes or fails",
@@ -40,6 +46,12 @@ def gradestack_components() -> tuple[Component, ...]:
             name="call_validity",
             target=f"{_HERE}.call_validity:CallValidity",
             summary="Calls that are valid against their tools' schemas, by tool, and what is violated",
+        ),
+        Component(
+            kind="aggregator",
+            name="policy_checks",
+            target=f"{_HERE}.rates:PolicyChecks",
+            summary="Runs that keep a whole policy, and each of its checks",
         ),
         Component(
             kind="aggregator",

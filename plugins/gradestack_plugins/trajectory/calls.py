@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 from gradestack import Grade, Sample, ToolCall, skipped
+from gradestack.jsonio import dumps
 
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
 STATES: Final[tuple[State, ...]] = ("ok", "error", "denied", "not_run", "unknown")
@@ -40,3 +42,22 @@ def judged(sample: Sample, count: Count = "attempted", requestor: str | None = A
     if "unknown" in states:
         return skipped("execution_not_recorded", "the recording does not say of every call whether it was executed")
     return [call for call, state in zip(made, states, strict=True) if state in {"ok", "error"}]
+
+
+def identity_of(call: ToolCall) -> str | None:
+    """Return a text that calls of one name with the same arguments share; None where they are too deep to compare.
+
+    The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not 1.
+    """
+    try:
+        return dumps([call.name, call.raw_arguments if call.arguments is None else _plain(call.arguments)])
+    except (RecursionError, TypeError, ValueError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -31,9 +31,15 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="grader",
+            name="repeats",
+            target=f"{_HERE}.repeats:CallRepeats",
+            summary="Share of tool calls that do not repeat the one before them; loops of calls",
+        ),
+        Component(
+            kind="grader",
             name="usage",
             target=f"{_HERE}.usage:RunUsage",
-            summary="Steps, calls, tokens and seconds of a run; never passes or fails",
+            summary="Steps, calls, tokens, seconds and cost of a run; never passes or fails",
         ),
         Component(
             kind="aggregator",
@@ -52,6 +58,12 @@ def gradestack_components() -> tuple[Component, ...]:
             name="policy_checks",
             target=f"{_HERE}.rates:PolicyChecks",
             summary="Runs that keep a whole policy, and each of its checks",
+        ),
+        Component(
+            kind="aggregator",
+            name="loops",
+            target=f"{_HERE}.rates:Loops",
+            summary="Runs with a loop, repeated calls, and the longest run of identical ones",
         ),
         Component(
             kind="aggregator",

@@ -1,4 +1,4 @@
-"""Aggregator ``policy_checks``: runs that keep rules."""
+"""Aggregators ``policy_checks`` and ``loops``: runs that keep rules, and runs that go round and round."""
 
 from __future__ import annotations
 
@@ -75,3 +75,61 @@ class PolicyChecks(Aggregator[ChecksState]):
 
 def _rate(runs: float, kept: float) -> dict[str, float | None]:
     return {"kept_rate": kept / runs if runs else None}
+
+
+_LOOPS = TaskCells("runs", "looping", "calls", "repeats")
+
+
+class LoopsState(TypedDict):
+    """State of :class:`Loops`."""
+
+    longest: int
+    cells: CellsState
+
+
+@attrs.frozen(kw_only=True)
+class Loops(Aggregator[LoopsState]):
+    """Runs with a loop, repeated calls, and the longest run of identical ones.
+
+    ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all runs. Intervals leave
+    out one task at a time; None without any run.
+
+    Attributes:
+        confidence: Of the intervals, between 0 and 1.
+    """
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "per_key"
+
+    confidence: float = 0.95
+
+    @override
+    def start(self) -> LoopsState:
+        return {"longest": 0, "cells": _LOOPS.start()}
+
+    @override
+    def add(self, state: LoopsState, key: Key, grade: Grade) -> LoopsState:
+        if grade.score is not None:
+            counts = grade.counts
+            looping = int(counts.get("loops", 0) > 0)
+            _LOOPS.add(state["cells"], key, [1, looping, counts.get("calls", 0), counts.get("repeats", 0)])
+            state["longest"] = max(state["longest"], counts.get("longest", 0))
+        return state
+
+    @override
+    def merge(self, left: LoopsState, right: LoopsState) -> LoopsState:
+        left["longest"] = max(left["longest"], right["longest"])
+        _LOOPS.merge(left["cells"], right["cells"])
+        return left
+
+    @override
+    def finish(self, state: LoopsState) -> dict[str, JSON]:
+        found = _LOOPS.finish(state["cells"], _loop_rates, confidence=self.confidence)
+        for name in ("loop_rate", "repeat_share"):
+            if found[name] is None:
+                found[f"{name}_reason"] = "no run made a call"
+        return {**found, "longest": state["longest"]}
+
+
+def _loop_rates(runs: float, looping: float, calls: float, repeats: float) -> dict[str, float | None]:
+    return {"loop_rate": looping / runs if runs else None, "repeat_share": repeats / calls if calls else None}

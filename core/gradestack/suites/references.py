@@ -196,12 +196,14 @@ class Resolver:
             return None
         if code and isinstance(file := getattr(component, "file", None), Path):
             self.code[file.resolve()] = None
+        # a text that the component completes, such as a preset with its version, is kept as that
+        own = {option: getattr(component, option, None) for option, written in options.items() if type(written) is str}
         return Stage(
             kind=kind,
             key=key,
             name=name,
             component=component,
-            options=options,
+            options={**options, **{option: each for option, each in own.items() if type(each) is str}},
             version=component.version,
             distribution=f"{plugin.distribution} {plugin.version}",
             profile=profile_of(component, self.profile),

@@ -19,15 +19,51 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="grader",
+            name="tool_schema",
+            target=f"{_HERE}.tool_schema:ToolSchema",
+            summary="Share of tool calls that are valid against the JSON Schema of the run's own tools",
+        ),
+        Component(
+            kind="grader",
+            name="tool_policy",
+            target=f"{_HERE}.tool_policy:ToolPolicy",
+            summary="Share of a policy's rules for tool calls that a run keeps: tools, counts, order, repeats",
+        ),
+        Component(
+            kind="grader",
+            name="repeats",
+            target=f"{_HERE}.repeats:CallRepeats",
+            summary="Share of tool calls that do not repeat the one before them; loops of calls",
+        ),
+        Component(
+            kind="grader",
             name="usage",
             target=f"{_HERE}.usage:RunUsage",
-            summary="Steps, calls, tokens and seconds of a run; never passes or fails",
+            summary="Steps, calls, tokens, seconds and cost of a run; never passes or fails",
         ),
         Component(
             kind="aggregator",
             name="tool_outcomes",
             target=f"{_HERE}.aggregators:ToolOutcomes",
             summary="Calls by outcome, over all runs and by tool",
+        ),
+        Component(
+            kind="aggregator",
+            name="call_validity",
+            target=f"{_HERE}.call_validity:CallValidity",
+            summary="Calls that are valid against their tools' schemas, by tool, and what is violated",
+        ),
+        Component(
+            kind="aggregator",
+            name="policy_checks",
+            target=f"{_HERE}.rates:PolicyChecks",
+            summary="Runs that keep a whole policy, and each of its checks",
+        ),
+        Component(
+            kind="aggregator",
+            name="loops",
+            target=f"{_HERE}.rates:Loops",
+            summary="Runs with a loop, repeated calls, and the longest run of identical ones",
         ),
         Component(
             kind="aggregator",

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
 from gradestack import Grade, Grader, Item, Outcome, Reason, Sample, ToolCall, skipped
 from gradestack.exact import count_into
+from gradestack_plugins.trajectory.calls import STATES, State, state_of
 
-State = Literal["ok", "error", "denied", "not_run", "unknown"]
-STATES: Final[tuple[State, ...]] = ("ok", "error", "denied", "not_run", "unknown")
 _SHOWN = 300
 """Characters of an error's text kept in a reason."""
 _SAID: Final = {"error": "call_failed", "denied": "call_denied", "not_run": "call_not_run", "unknown": "no_result"}
-
-
-def state_of(call: ToolCall) -> State:
-    """Return how a call ended; where its format has no word for it, a result or an error says that it was executed."""
-    if call.status is not None:
-        return call.status
-    if call.error is not None:
-        return "error"
-    return "unknown" if call.result is None else "ok"
 
 
 @attrs.frozen(kw_only=True)

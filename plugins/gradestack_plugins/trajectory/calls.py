@@ -1,0 +1,63 @@
+"""Calls as these graders count them: how one ended, and which of a run's calls are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from gradestack import Grade, Sample, ToolCall, skipped
+from gradestack.jsonio import dumps
+
+State = Literal["ok", "error", "denied", "not_run", "unknown"]
+STATES: Final[tuple[State, ...]] = ("ok", "error", "denied", "not_run", "unknown")
+Count = Literal["attempted", "executed"]
+ASSISTANT: Final = "assistant"
+"""Whose calls are judged unless somebody else is named: tools and policies are the agent's."""
+
+
+def state_of(call: ToolCall) -> State:
+    """Return how a call ended; where its format has no word for it, a result or an error says that it was executed."""
+    if call.status is not None:
+        return call.status
+    if call.error is not None:
+        return "error"
+    return "unknown" if call.result is None else "ok"
+
+
+def judged(sample: Sample, count: Count = "attempted", requestor: str | None = ASSISTANT) -> list[ToolCall] | Grade:
+    """Return the calls that count, or the grade of a sample of which they are not known.
+
+    Args:
+        sample: The run.
+        count: All that were made, or those that were executed: the latter are not known where the recording leaves open
+            of one whether it was.
+        requestor: Whose; None for everybody's.
+    """
+    if sample.calls is None:
+        return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+    made = [call for call in sample.calls if requestor is None or call.requestor == requestor]
+    if count == "attempted":
+        return made
+    states = [state_of(call) for call in made]
+    if "unknown" in states:
+        return skipped("execution_not_recorded", "the recording does not say of every call whether it was executed")
+    return [call for call, state in zip(made, states, strict=True) if state in {"ok", "error"}]
+
+
+def identity_of(call: ToolCall) -> str | None:
+    """Return a text that calls of one name with the same arguments share; None where they are too deep to compare.
+
+    The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not 1.
+    """
+    try:
+        return dumps([call.name, call.raw_arguments if call.arguments is None else _plain(call.arguments)])
+    except (RecursionError, TypeError, ValueError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,212 @@
+"""What is told of each call of a run, or of one turn: items, reasons and counts."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+import attrs
+
+from gradestack import Item, Reason
+from gradestack_plugins.tool_calls.comparison import Given, Wanted, differences, pointers, reasons_of
+from gradestack_plugins.tool_calls.matching import Matching, Pair
+
+Figure = Literal["f1", "precision", "recall"]
+ARGUMENTS = ("right", "wrong", "missing", "unknown")
+"""How an argument may fare."""
+COUNTS = (
+    "expected",
+    "made",
+    "matched",
+    "exact",
+    "missing",
+    "extra",
+    "out_of_order",
+    "hallucinated_tool",
+    "required",
+    "weighed",
+    *(f"arguments_{each}" for each in ARGUMENTS),
+)
+
+
+@attrs.frozen(kw_only=True)
+class Weighing:
+    """What extra and missing calls cost."""
+
+    extra: Literal["allow", "forbid", "penalise"]
+    missing: Literal["forbid", "penalise"]
+    order: Literal["strict", "in_order", "any"]
+    verdict_only: bool
+    """Whether the score is the verdict, 1 or 0."""
+    figure: Figure
+
+
+class Account:
+    """What is told of each call: items, reasons and counts."""
+
+    def __init__(
+        self,
+        matching: Matching,
+        wanted: Sequence[Wanted],
+        given: Sequence[Given],
+        pairs: Sequence[Pair],
+        tools: frozenset[str] | None,
+        weighing: Weighing,
+        turn: int | None,
+    ) -> None:
+        self._matching, self._pairs, self._tools, self._weighing = matching, pairs, tools, weighing
+        self._message = "" if turn is None else f"turn {turn}"
+        self._about: dict[str, Any] = {} if turn is None else {"turn": turn}
+        self._wanted, self._given = wanted, given
+        self._arguments = dict.fromkeys(ARGUMENTS, 0)
+        self.items: list[Item] = []
+        self.reasons: list[Reason] = []
+        found, used = {pair.wanted.index: pair for pair in pairs}, {pair.given.index for pair in pairs}
+        self.missing = [call for call in wanted if call.index not in found and not call.optional]
+        self.extra = [made for made in given if made.index not in used]
+        shown = self._shown()
+        for call in wanted:
+            if call.index in found:
+                self._pair(found[call.index])
+            elif call.index in shown:
+                self._mistaken(call, shown[call.index])
+            elif not call.optional:
+                self._missing(call)
+        told = {made.index for made in shown.values()}
+        for made in self.extra:
+            self._extra(made, told=made.index in told)
+
+    def counts(self, required: int, weighed: int) -> dict[str, int]:
+        """Return the counts of the grade.
+
+        Args:
+            required: Expected calls that recall is over.
+            weighed: Calls made that precision is over.
+        """
+        own = (
+            len(self._wanted),
+            len(self._given),
+            len(self._pairs),
+            sum(pair.exact for pair in self._pairs),
+            len(self.missing),
+            len(self.extra),
+            len(self._pairs) - _longest_rise([pair.given.index for pair in self._pairs]),
+            sum(self._tools is not None and made.name not in self._tools for made in self._given),
+            required,
+            weighed,
+        )
+        return dict(zip(COUNTS, (*own, *self._arguments.values()), strict=True))
+
+    def _shown(self) -> dict[int, Given]:
+        """Return missing calls, by index, with an extra one of the same tool: more telling than either alone."""
+        waiting: dict[str, list[Given]] = {}
+        for made in reversed(self.extra):
+            waiting.setdefault(made.name, []).append(made)
+        found = {}
+        for call in self.missing if waiting else ():
+            for name in call.names:
+                if waiting.get(name):
+                    found[call.index] = waiting[name].pop()
+                    break
+        return found
+
+    def _pair(self, pair: Pair) -> None:
+        terms = self._matching.terms(pair.given.name)
+        found = differences(pair.wanted, pair.given, terms)
+        score = 1.0 if pair.exact else pair.share[0] / pair.share[1]
+        reasons = [] if pair.exact else reasons_of(found, pair.given.name, self._message)
+        by_fate = [found[0], *([pointer for pointer, *_ in each] for each in found[1:])]
+        self._tell(pair.wanted, pair.given, score, reasons, by_fate)
+
+    def _mistaken(self, call: Wanted, made: Given) -> None:
+        """Tell of a call that was made, of which nothing is right, or which came at the wrong place."""
+        terms = self._matching.terms(made.name)
+        if call.raw is not None or made.raw is not None:
+            reasons = [self._reason("undecodable_arguments", made.name, actual=made.raw)]
+            by_fate: list[list[str]] = [[], [], pointers(call.arguments), []]
+        elif self._weighing.order != "any" and self._matching.share(call, made)[0]:
+            reasons = [self._reason("wrong_order", made.name)]
+            by_fate = [[], [], pointers(call.arguments), []]
+        else:
+            found = differences(call, made, terms)
+            reasons = reasons_of(found, made.name, self._message) or [self._reason("missing_call", call.name)]
+            by_fate = [found[0], *([pointer for pointer, *_ in each] for each in found[1:])]
+        self._tell(call, made, 0.0, reasons, by_fate)
+
+    def _missing(self, call: Wanted) -> None:
+        reasons = [self._reason("missing_call", call.name, expected=call.arguments)]
+        self._tell(call, None, 0.0, reasons, [[], [], pointers(call.arguments), []])
+
+    def _extra(self, made: Given, *, told: bool) -> None:
+        """Tell of a call that was made for no expected one; of those shown beside one, only the tool is looked at."""
+        reasons = []
+        if self._tools is not None and made.name not in self._tools:
+            reasons.append(self._reason("unknown_tool", made.name))
+        if told:
+            self.reasons += reasons
+            return
+        if self._weighing.extra != "allow":
+            if made.raw is not None:
+                reasons.append(self._reason("undecodable_arguments", made.name, actual=made.raw))
+            code = "extra_call" if self._wanted else "unexpected_call"
+            reasons.append(self._reason(code, made.name, actual=made.arguments))
+        unknown = pointers(made.arguments)
+        self._arguments["unknown"] += len(unknown)
+        self.reasons += reasons
+        self.items.append(
+            Item(
+                id=f"+{made.index}",
+                score=0.0,
+                label=made.name,
+                counts={"made": 1, "extra": 1, "arguments_unknown": len(unknown)},
+                reasons=tuple(reasons),
+                metadata={"call": made.index, "arguments": {"unknown": unknown} if unknown else {}, **self._about},
+            )
+        )
+
+    def _tell(
+        self, call: Wanted, made: Given | None, score: float, reasons: list[Reason], by_fate: Sequence[list[str]]
+    ) -> None:
+        arguments = {fate: found for fate, found in zip(ARGUMENTS, by_fate, strict=True) if found}
+        counts = {f"arguments_{fate}": len(found) for fate, found in arguments.items()}
+        for fate, found in arguments.items():
+            self._arguments[fate] += len(found)
+        matched = score > 0
+        self.reasons += reasons
+        self.items.append(
+            Item(
+                id=str(call.index),
+                score=score,
+                gold=call.name,
+                label=None if made is None else made.name,
+                counts={
+                    "expected": 1,
+                    "made": int(made is not None),
+                    "matched": int(matched),
+                    "exact": int(score == 1),
+                    "missing": int(not matched and not call.optional),
+                    "extra": int(made is not None and not matched),
+                    **counts,
+                }
+                if score < 1
+                else {"expected": 1, "made": 1, "matched": 1, "exact": 1, **counts},
+                reasons=tuple(reasons),
+                metadata={"call": None if made is None else made.index, "arguments": arguments, **self._about},
+            )
+        )
+
+    def _reason(self, code: str, subject: str, **values: Any) -> Reason:
+        return Reason(code=code, subject=subject, message=self._message, **values)
+
+
+def _longest_rise(numbers: Sequence[int]) -> int:
+    """Return the length of the longest rising subsequence."""
+    if all(a < b for a, b in pairwise(numbers)):
+        return len(numbers)
+    ends: list[int] = []
+    for number in numbers:
+        place = bisect_left(ends, number)
+        ends[place : place + 1] = [number]
+    return len(ends)

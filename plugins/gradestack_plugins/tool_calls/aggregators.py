@@ -1,0 +1,220 @@
+"""Aggregator ``call_figures``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypedDict
+
+import attrs
+from typing_extensions import override
+
+from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, TaskCells
+from gradestack.exact import count_into
+from gradestack.jsonio import as_count, as_list, as_map
+
+FATES = ("right", "wrong", "missing", "unknown")
+_CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
+_MACRO = ("precision", "recall", "f1")
+_CELLS = TaskCells(
+    "samples",
+    "verdicts",
+    "passed",
+    "matched",
+    "weighed",
+    "required",
+    "credit",
+    "required_credit",
+    "scored",
+    *_MACRO,
+    "with_arguments",
+    *(f"argument_{each}" for each in _MACRO),
+    *FATES,
+)
+_ITEM = re.compile(r"/\d+(?=/|$)")
+"""The place in a list, which is not told apart in figures by path."""
+_UNDEFINED = {
+    "verdict_rate": "the grader has no verdict of its own",
+    "precision": "no call was made",
+    "recall": "no call is expected",
+    "f1": "no call is expected, and none was made",
+    "macro_precision": "the grader gives no precision",
+    "macro_recall": "the grader gives no recall",
+    "macro_f1": "the grader gives no F1",
+    "argument_precision": "no argument was given",
+    "argument_recall": "no argument is expected",
+    "argument_f1": "no argument is expected, and none was given",
+    "macro_argument_precision": "no sample has arguments",
+    "macro_argument_recall": "no sample has arguments",
+    "macro_argument_f1": "no sample has arguments",
+}
+
+
+class FiguresState(TypedDict):
+    """State of :class:`CallFigures`."""
+
+    states: dict[str, int]
+    counts: dict[str, int]
+    reasons: dict[str, int]
+    tools: dict[str, dict[str, int]]
+    arguments: dict[str, dict[str, dict[str, int]]]
+    """Tool -> path -> how often the argument was right, wrong, missing or unknown."""
+    cells: CellsState
+
+
+def _f1(precision: float | None, recall: float | None) -> float | None:
+    if precision is None and recall is None:
+        return None
+    below = (precision or 0) + (recall or 0)
+    return 2 * (precision or 0) * (recall or 0) / below if below else 0.0
+
+
+def _ratio(above: float, below: float) -> float | None:
+    return above / below if below else None
+
+
+def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[float | None, ...]:
+    precision, recall = _ratio(right, right + wrong + unknown), _ratio(right, right + wrong + missing)
+    return precision, recall, _f1(precision, recall)
+
+
+def _figures(*sums: float) -> dict[str, float | None]:
+    of = dict(zip(_CELLS.names, sums, strict=True))
+    precision, recall = _ratio(of["credit"], of["weighed"]), _ratio(of["required_credit"], of["required"])
+    found: dict[str, float | None] = {
+        "verdict_rate": _ratio(of["passed"], of["verdicts"]),
+        "precision": precision,
+        "recall": recall,
+        "f1": _f1(precision, recall),
+    }
+    found |= {f"macro_{name}": _ratio(of[name], of["scored"]) for name in _MACRO}
+    rates = _rates(*(of[fate] for fate in FATES))
+    found |= {f"argument_{name}": rate for name, rate in zip(_MACRO, rates, strict=True)}
+    found |= {f"macro_argument_{name}": _ratio(of[f"argument_{name}"], of["with_arguments"]) for name in _MACRO}
+    return found
+
+
+@attrs.frozen(kw_only=True)
+class CallFigures(Aggregator[FiguresState]):
+    """Precision, recall and F1 over calls and over arguments, the rate of verdicts, and figures by tool and argument.
+
+    - ``verdict_rate`` = passed / samples with a verdict.
+    - ``precision`` = sum of credit / calls made, ``recall`` = sum of credit / calls expected (optional ones in neither
+      part of recall), ``f1`` of the two: over all calls ("micro"). ``macro_*``: means over samples.
+    - ``argument_precision`` = right / (right + wrong + unknown), ``argument_recall`` = right / (right + wrong +
+      missing), over leaves of arguments; those of missing calls are missing, those of extra calls unknown.
+      ``macro_argument_*``: means over samples that have arguments, an undefined one counting as 0.
+    - ``tools``: counts by tool, precision, recall and F1 of its calls, and ``arguments`` by path: how often each was
+      right, wrong, missing or unknown. A number in a path, the place in a list, is written ``*``.
+    - ``reasons``: how often each code is given.
+
+    Over graded samples, each figure with its interval, clustered by task; undefined ones are null, with the reason
+    under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
+    """
+
+    version: ClassVar[str] = "1"
+    memory: ClassVar[Memory] = "per_key"
+
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
+
+    @override
+    def start(self) -> FiguresState:
+        return {"states": {}, "counts": {}, "reasons": {}, "tools": {}, "arguments": {}, "cells": _CELLS.start()}
+
+    @override
+    def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
+        count_into(state["states"], {grade.outcome.value: 1})
+        if grade.score is None:
+            return state
+        counts, parts = grade.counts, grade.parts
+        count_into(state["counts"], counts)
+        for reason in grade.reasons:
+            count_into(state["reasons"], {reason.code: 1})
+        for item in grade.items:
+            _add_item(state, item)
+        credit = parts.get("credit")
+        macro = [parts.get(name) for name in _MACRO]
+        if macro[2] is None and macro[0] is not None and macro[1] is not None:
+            macro[2] = _f1(macro[0], macro[1])
+        scored = all(each is not None for each in macro)
+        fates = [as_count(counts.get(f"arguments_{fate}", 0)) for fate in FATES]
+        known = any(fates)
+        weighed = credit is not None
+        cell: list[Any] = [
+            1,
+            int(grade.passed is not None),
+            int(grade.passed is True),
+            counts.get("matched", 0) if weighed else 0,
+            counts.get("weighed", 0) if weighed else 0,
+            counts.get("required", 0) if weighed else 0,
+            float(credit or 0),
+            float(parts.get("required_credit") or 0),
+            int(scored),
+            *(float(each or 0) if scored else 0 for each in macro),
+            int(known),
+            *(float(each or 0) for each in _rates(*fates)),
+            *fates,
+        ]
+        _CELLS.add(state["cells"], key, cell)
+        return state
+
+    @override
+    def merge(self, left: FiguresState, right: FiguresState) -> FiguresState:
+        for part in ("states", "counts", "reasons"):
+            count_into(left[part], right[part])
+        for name, counts in right["tools"].items():
+            count_into(left["tools"].setdefault(name, {}), counts)
+        for name, paths in right["arguments"].items():
+            held = left["arguments"].setdefault(name, {})
+            for path, fates in paths.items():
+                count_into(held.setdefault(path, {}), fates)
+        _CELLS.merge(left["cells"], right["cells"])
+        return left
+
+    @override
+    def finish(self, state: FiguresState) -> dict[str, JSON]:
+        found: dict[str, JSON] = _CELLS.finish(state["cells"], _figures, confidence=self.confidence)
+        found["undefined"] = {name: why for name, why in _UNDEFINED.items() if found.get(name) is None}
+        found["states"] = dict(sorted(state["states"].items()))
+        found["counts"] = dict(sorted(state["counts"].items()))
+        found["reasons"] = dict(sorted(state["reasons"].items()))
+        found["tools"] = {
+            name: _tool(state["tools"][name], state["arguments"].get(name, {})) for name in sorted(state["tools"])
+        }
+        return found
+
+
+def _add_item(state: FiguresState, item: Item) -> None:
+    """Add an expected call, or one that was made for none; items of other graders say nothing here."""
+    counts, name = item.counts, item.gold if item.gold is not None else item.label
+    if name is None or not ("expected" in counts or "extra" in counts):
+        return
+    own = {call: counts.get(call, 0) for call in _CALLS}
+    for other in {item.label, name} - {None, name}:  # made under another of several names
+        count_into(state["tools"].setdefault(str(other), {}), {"made": own["made"], "extra": own["extra"]})
+        own |= {"made": 0, "extra": 0}
+    count_into(state["tools"].setdefault(name, {}), own)
+    arguments = as_map(item.metadata.get("arguments"))
+    for fate in FATES:
+        for pointer in as_list(arguments.get(fate)):
+            path = _ITEM.sub("/*", str(pointer))
+            held = state["arguments"].setdefault(name, {}).setdefault(path, {})
+            held[fate] = held.get(fate, 0) + 1
+
+
+def _tool(counts: Mapping[str, int], paths: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:
+    """Return what is said of one tool; its calls are right or not, shares left out."""
+    precision = _ratio(counts.get("exact", 0), counts.get("made", 0))
+    recall = _ratio(counts.get("exact", 0), counts.get("expected", 0))
+    return {
+        **{name: counts.get(name, 0) for name in _CALLS},
+        "precision": precision,
+        "recall": recall,
+        "f1": _f1(precision, recall),
+        "arguments": {path: {fate: paths[path].get(fate, 0) for fate in FATES} for path in sorted(paths)},
+    }

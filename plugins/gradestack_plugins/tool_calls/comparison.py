@@ -1,0 +1,197 @@
+"""Two calls compared: how much of their arguments agrees, and where they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradestack import ABSENT, ExpectedCall, Reason, Rule, ToolCall
+from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, name_of, raw_of
+from gradestack_plugins.tool_calls.leaves import SCALARS, Leaves, walk
+from gradestack_plugins.tool_calls.rules import is_met, rules_of
+from gradestack_plugins.tool_calls.terms import Terms, pointer_to
+
+Share = tuple[int, int]
+"""Of the leaves of both calls, those that agree, and how many there are; (1, 1) where nothing is to be compared."""
+NOTHING: Share = (0, 1)
+ALL: Share = (1, 1)
+_NO_RULES: Mapping[str, Rule] = {}
+
+
+class Wanted:
+    """An expected call, with what is worked out of it once."""
+
+    __slots__ = ("_leaves", "arguments", "compared", "group", "index", "names", "optional", "raw", "requestor", "rules")
+
+    def __init__(self, index: int, call: ExpectedCall, *, rules: bool, requestor: bool) -> None:
+        self.index, self.optional, self.group = index, call.optional, call.group
+        self.names = call.names or (name_of(call.name),)
+        self.arguments = arguments_of(call.arguments)
+        self.raw = raw_of(call)
+        self.compared = call.arguments is not None or self.raw is not None or bool(call.rules)
+        self.rules = rules_of(call.rules) if rules and call.rules else _NO_RULES
+        self.requestor = call.requestor if requestor else None
+        self._leaves: dict[str, Leaves] = {}
+
+    @property
+    def name(self) -> str:
+        """Its tool, or the first of several."""
+        return self.names[0]
+
+    def leaves(self, terms: Terms, name: str) -> Leaves:
+        """Return the leaves that are simply compared with a call of a tool."""
+        found = self._leaves.get(name)
+        if found is None:
+            found = self._leaves[name] = terms.leaves(self.arguments, frozenset(self.rules))
+        return found
+
+
+class Given:
+    """A call that was made, with what is worked out of it once."""
+
+    __slots__ = ("_leaves", "arguments", "index", "name", "raw", "requestor")
+
+    def __init__(self, index: int, call: ToolCall) -> None:
+        self.index, self.name, self.requestor = index, name_of(call.name), call.requestor
+        self.arguments, self.raw = arguments_of(call.arguments), raw_of(call)
+        self._leaves: dict[frozenset[str], Leaves] = {}
+
+    def leaves(self, terms: Terms, wanted: Wanted | None = None) -> Leaves:
+        """Return the leaves that are simply compared, with an expected call or with none."""
+        rules = wanted.rules if wanted is not None else _NO_RULES
+        if terms.tool.defaults:
+            expected = wanted.arguments if wanted is not None else {}
+            return terms.leaves(terms.given(self.arguments, expected, rules), frozenset(rules))
+        without = frozenset(rules)
+        found = self._leaves.get(without)
+        if found is None:
+            found = self._leaves[without] = terms.leaves(self.arguments, without)
+        return found
+
+
+def share(wanted: Wanted, given: Given, terms: Terms) -> Share:
+    """Return how much of two calls of one tool agrees."""
+    if wanted.requestor is not None and wanted.requestor != given.requestor:
+        return NOTHING
+    mode = terms.mode
+    if mode == "ignore":
+        return ALL
+    if wanted.raw is not None or given.raw is not None:
+        return NOTHING
+    if not wanted.compared:
+        return ALL
+    left, right = wanted.leaves(terms, given.name), given.leaves(terms, wanted)
+    agree = len(left.equals & right.equals)
+    if mode == "superset":
+        of = len(left.values)
+    elif mode == "subset":
+        of = len(right.values)
+    else:
+        of = len(left.values.keys() | right.values.keys())
+    for key, rule in wanted.rules.items():
+        if rule.ignore or (key not in given.arguments and (rule.optional or mode == "subset")):
+            continue
+        of += 1
+        agree += key in given.arguments and _met(wanted, given, key, rule, terms)
+    return (agree, of) if of else ALL
+
+
+def _met(wanted: Wanted, given: Given, key: str, rule: Rule, terms: Terms) -> bool:
+    allowed = rule.any_of or ((wanted.arguments[key],) if key in wanted.arguments else ())
+    return is_met(rule, given.arguments[key], allowed, terms.equality)
+
+
+def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
+    """Return whether a look is enough to tell that two calls of one tool agree; if not, they may still."""
+    if wanted.rules or wanted.requestor is not None or not terms.whole or not wanted.compared:
+        return False
+    if wanted.raw is not None or given.raw is not None or wanted.arguments != given.arguments:
+        return False
+    return terms.equality == "python" or repr(wanted.arguments) == repr(given.arguments)
+
+
+Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]], list[tuple[str, Any]]]
+"""Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
+
+
+def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
+    """Return how each argument of two calls of one tool fares."""
+    if terms.mode == "ignore" or not wanted.compared or wanted.raw is not None or given.raw is not None:
+        return [], [], [], []
+    left, right = wanted.leaves(terms, given.name), given.leaves(terms, wanted)
+    both = left.equals & right.equals
+    same = len(both) == len(left.values) == len(right.values)
+    if same and not wanted.rules:
+        return list(left.values), [], [], []
+    fine, wrong, missing, unknown = _plain_differences(left, right, terms)
+    for key, rule in wanted.rules.items():
+        pointer = pointer_to(key)
+        allowed = list(rule.any_of) or [wanted.arguments.get(key)]
+        said: Any = allowed[0] if len(allowed) == 1 else allowed
+        if rule.ignore:
+            continue
+        if key not in given.arguments:
+            if not rule.optional and terms.mode != "subset":
+                missing.append((pointer, said))
+        elif _met(wanted, given, key, rule, terms):
+            fine.append(pointer)
+        else:
+            wrong.append((pointer, said, given.arguments[key]))
+    return fine, wrong, missing, unknown
+
+
+def _plain_differences(left: Leaves, right: Leaves, terms: Terms) -> Differences:
+    fine: list[str] = []
+    wrong: list[tuple[str, Any, Any]] = []
+    missing: list[tuple[str, Any]] = []
+    for pointer, value in left.values.items():
+        if pointer not in right.values:
+            if terms.mode != "subset":
+                missing.append((pointer, value))
+        elif left.marks[pointer] in right.equals:
+            fine.append(pointer)
+        else:
+            wrong.append((pointer, value, right.values[pointer]))
+    unknown = [(pointer, value) for pointer, value in right.values.items() if pointer not in left.values]
+    return fine, wrong, missing, [] if terms.mode == "superset" else unknown
+
+
+def reasons_of(found: Differences, subject: str, message: str = "") -> list[Reason]:
+    """Return a reason for each argument that is not right."""
+    _, wrong, missing, unknown = found
+    said = []
+    for pointer, expected, actual in wrong:
+        code = "wrong_value" if _kind(expected) == _kind(actual) else "wrong_type"
+        said.append(
+            Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject, message=message)
+        )
+    for pointer, expected in missing:
+        said.append(
+            Reason(code="missing_argument", pointer=pointer, expected=expected, subject=subject, message=message)
+        )
+    for pointer, actual in unknown:
+        said.append(
+            Reason(
+                code="unknown_argument",
+                pointer=pointer,
+                expected=ABSENT,
+                actual=actual,
+                subject=subject,
+                message=message,
+            )
+        )
+    return said
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def pointers(arguments: Arguments) -> list[str]:
+    """Return the pointer of every leaf."""
+    for key, value in arguments.items():
+        if type(value) not in SCALARS or type(key) is not str or "/" in key or "~" in key:
+            return [pointer for pointer, _, _ in walk(arguments)]
+    return ["/" + key for key in arguments]

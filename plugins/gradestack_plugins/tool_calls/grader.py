@@ -1,0 +1,353 @@
+"""Grader ``tool_calls``: did the run make the calls it should have made?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import attrs
+from typing_extensions import override
+
+from gradestack import (
+    ExpectedCall,
+    Fault,
+    Grade,
+    Grader,
+    Inputs,
+    Outcome,
+    Reader,
+    Reason,
+    Sample,
+    ToolCall,
+    failed,
+    replace,
+    skipped,
+)
+from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
+from gradestack_plugins.tool_calls.calls import name_of
+from gradestack_plugins.tool_calls.comparison import Given, Wanted
+from gradestack_plugins.tool_calls.leaves import Equality, Leaves
+from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
+from gradestack_plugins.tool_calls.peer_grades import peer_grade
+from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, refuse
+from gradestack_plugins.tool_calls.rules import UnusableRule
+from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Ratio, Scored, scored
+from gradestack_plugins.tool_calls.straight import straight
+from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
+
+MOST_REASONS = 50
+"""Reasons kept of a sample; one more says how many were left out."""
+SHOWN = 3
+_STRAIGHT = frozenset({"order", "extra", "missing", "arguments", "equality", "assignment", "credit", "score", "empty"})
+_NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
+
+
+@attrs.frozen(kw_only=True)
+class Empty:
+    """What a sample without calls on one side, or on both, comes to."""
+
+    both: Literal[0, 1, "skip"] = 1
+    """Nothing expected, nothing made."""
+    expected_only: Literal[0, "skip"] = 0
+    """Something expected, nothing made."""
+    made_only: Literal[0, 1, "skip"] = 0
+    """Nothing expected, something made."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolCalls(Grader):
+    """Whether a run made the calls that are expected, and how much of them is right, in [0, 1].
+
+    Each pair of an expected call e and a call a that was made has a share of what is right in it::
+
+        s(e, a) = equal leaves / leaves of either      0 unless the names agree; 1 where neither has any
+
+    A leaf is a scalar, or an empty list or object, at its JSON pointer. The matching M uses every call once, and has
+    the largest sum of shares; of several, the one whose calls come first in order of the expected ones. Then::
+
+        TP = sum of s over M        precision = TP / calls made        recall = TP / calls expected
+        score = F1 = 2 precision recall / (precision + recall)
+
+    with all three 1 where both lists are empty. The verdict is "passed" when every expected call is matched with s = 1
+    and no call is left over. Everything is worked out in whole numbers and rounded once, so that ties are ties.
+
+    ``preset`` names a published rule instead, which is then followed to the letter: what its program says, including
+    where it raises (failed) and where it cannot be told what is expected (skipped, ``not_expressible``). Both profiles
+    are the same. Alternatives: the list with the best score, its index in ``metadata.alternative``.
+
+    Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded`` (``count: executed``), ``no_turns``
+    (``unit: turn``), ``nothing_to_match`` (``empty``). Failed: ``too_many_calls``, ``unusable_rule``.
+
+    Attributes:
+        preset: A published rule, as ``NAME`` or ``NAME@VERSION``; ``documented`` is our own, with no other option set.
+        order: ``any``; ``in_order``: calls come in the order expected, others in between; ``strict``: index by index.
+        extra: What calls cost that nobody expected: ``penalise`` lowers the score, ``forbid`` makes it 0, ``allow``
+            leaves them out.
+        missing: What expected calls cost that were not made: ``penalise`` or ``forbid``.
+        arguments: ``rules``: equal, but for arguments with a rule of their own; ``exact``: equal, rules aside;
+            ``subset``: nothing beyond what is expected; ``superset``: at least that; ``ignore``: names only.
+        per_tool: Tool, or ``*`` for all others -> ``arguments``, ``keys``, ``ignore``, ``defaults``.
+        equality: ``json``: 1 = 1.0, true is no number; ``python``: true = 1; ``text``: as Python writes them.
+        repeats: ``multiset``, or ``set``: equal calls are one.
+        assignment: ``optimal``, or ``first_fit``: each expected call takes the first with anything right.
+        credit: ``path``: a share for each pair; ``call``: a pair is right or not; ``none``: so is the run.
+        unit: ``sample``, or ``turn``: the mean over turns, each matched alone.
+        requestor: ``stated``: an expected call that says who makes it is made by them; ``any``; ``assistant`` or
+            ``user``: only their calls, expected and made.
+        count: ``attempted``, or ``executed``: only calls that were run.
+        empty: What samples come to that have no calls on one side or on both.
+        score: ``f1``, ``precision`` or ``recall``.
+        max_pairs: Pairs of calls of one name that are compared at most, pairs of equal calls aside.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns"})
+    requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
+
+    preset: str | None = None
+    order: Order | None = None
+    extra: Literal["allow", "forbid", "penalise"] | None = None
+    missing: Literal["forbid", "penalise"] | None = None
+    arguments: Mode | None = None
+    per_tool: Mapping[str, ToolTerms] | None = None
+    equality: Equality | None = None
+    repeats: Literal["multiset", "set"] | None = None
+    assignment: Literal["optimal", "first_fit"] | None = None
+    credit: Literal["none", "call", "path"] | None = None
+    unit: Literal["sample", "turn"] | None = None
+    requestor: Literal["stated", "any", "assistant", "user"] | None = None
+    count: Literal["attempted", "executed"] | None = None
+    empty: Empty | None = None
+    score: Figure | None = None
+    max_pairs: int = 65_536
+    _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
+    _manner: Manner | None = attrs.field(init=False, default=None, eq=False, repr=False)
+    _weighing: Weighing | None = attrs.field(init=False, default=None, eq=False, repr=False)
+    _metadata: Mapping[str, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
+    _simple: bool = attrs.field(init=False, default=False, eq=False, repr=False)
+    """Whether a run that repeats what is expected is right without a closer look."""
+
+    def __attrs_post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            ValueError: There is no such preset, an option contradicts it, or ``max_pairs`` is less than 1.
+        """
+        if self.max_pairs < 1:
+            raise ValueError(f"max_pairs must be at least 1, got {self.max_pairs}")
+        given = self._given()
+        preset = find(self.preset) if self.preset is not None else None if given else find(DOCUMENTED)
+        if preset is not None:
+            refuse(preset, given)
+        if self.order == "strict" and self.assignment == "first_fit":
+            raise ValueError("assignment: first_fit has no meaning with order: strict, which goes index by index")
+        own = {**OWN, **given}
+        object.__setattr__(self, "_preset", preset)
+        object.__setattr__(
+            self,
+            "_manner",
+            Manner(
+                order=own["order"],
+                mode=own["arguments"],
+                equality=own["equality"],
+                first_fit=own["assignment"] == "first_fit",
+                partial=own["credit"] == "path",
+                max_pairs=self.max_pairs,
+                per_tool=self.per_tool or {},
+            ),
+        )
+        weighing = Weighing(
+            extra=own["extra"],
+            missing=own["missing"],
+            order=own["order"],
+            verdict_only=own["credit"] == "none",
+            figure=own["score"],
+        )
+        object.__setattr__(self, "_weighing", weighing)
+
+        metadata = {} if preset is None else {"preset": preset.full_name}
+        object.__setattr__(self, "_metadata", metadata)
+        simple = not (set(given) - _STRAIGHT) and own["arguments"] in {"rules", "exact"} and own["equality"] != "text"
+        object.__setattr__(self, "_simple", simple and (preset is None or preset.name == DOCUMENTED))
+
+    def _given(self) -> dict[str, Any]:
+        """Return the options that say something about the rule, and were set."""
+        fields = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]
+        return {name: value for name in fields if (value := getattr(self, name)) is not None}
+
+    def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> ToolCalls:
+        """Return the grader with its preset named in full, as ``NAME@VERSION``, for header.json."""
+        preset = self._preset
+        return self if preset is None else attrs.evolve(self, preset=preset.full_name)
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        expected, made = sample.expected, sample.calls
+        if expected.calls is None and not expected.alternatives:
+            return skipped("no_reference", "the sample does not say which calls are expected")
+        if made is None:
+            return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+        preset = self._preset
+        try:
+            if self._simple and expected.calls is not None and not expected.alternatives:
+                found = straight(expected.calls, made, sample.tools, self._metadata)
+                if found is not None:
+                    return found
+            if preset is not None and preset.name != DOCUMENTED:
+                return peer_grade(preset, sample, made, self.max_pairs)
+            own = self._own(sample, made)
+        except TooManyCalls as error:
+            return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
+        except UnusableRule as error:
+            return failed(Fault(category="data", code="unusable_rule", message=str(error)))
+        except RecursionError:
+            told = "arguments are nested too deeply to be compared"
+            return failed(Fault(category="data", code="nested_too_deeply", message=told))
+        return own if preset is None else replace(own, metadata={**self._metadata, **own.metadata})
+
+    def _own(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
+        if self.count == "executed":
+            if any(call.status is None for call in made):
+                told = "the recording does not say of every call whether it was executed"
+                return skipped("execution_not_recorded", told)
+            made = [call for call in made if call.status in {"ok", "error"}]
+        lists: list[tuple[int | None, tuple[ExpectedCall, ...]]] = []
+        if sample.expected.calls is not None:
+            lists.append((None, sample.expected.calls))
+        lists += enumerate(sample.expected.alternatives)
+        best: Grade | None = None
+        for place, calls in lists:
+            found = self._graded(sample, calls, made)
+            if place is not None:
+                found = replace(found, metadata={**found.metadata, "alternative": place})
+            if best is None or _worth(found) > _worth(best):
+                best = found
+        return best if best is not None else skipped("no_reference", "no list of calls is expected")
+
+    def _graded(self, sample: Sample, expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> Grade:
+        tools = None if sample.tools is None else frozenset(name_of(tool.name) for tool in sample.tools)
+        pairs = [(index, call) for index, call in enumerate(expected)]
+        if self.requestor in {"assistant", "user"}:
+            pairs = [(index, call) for index, call in pairs if (call.requestor or "assistant") == self.requestor]
+        stated = (self.requestor or OWN["requestor"]) == "stated"
+        rules = (self.arguments or OWN["arguments"]) == "rules"
+        wanted = [(call.turn, Wanted(index, call, rules=rules, requestor=stated)) for index, call in pairs]
+        given = [
+            (call.turn, Given(index, call))
+            for index, call in enumerate(made)
+            if self.requestor not in {"assistant", "user"} or call.requestor == self.requestor
+        ]
+        if self.unit != "turn":
+            found = self._scored([call for _, call in wanted], [call for _, call in given], tools)
+            return found if isinstance(found, Grade) else _grade([found])
+        if all(turn is None for turn, _ in wanted):
+            return skipped("no_turns", "no expected call says in which turn it is due")
+        turns = []
+        for turn in sorted({turn or 0 for turn, _ in (*wanted, *given)}):
+            due = [call for at, call in wanted if (at or 0) == turn]
+            done = [call for at, call in given if (at or 0) == turn]
+            of_turn = self._scored(due, done, tools, turn)
+            if not isinstance(of_turn, Grade):
+                turns.append(of_turn)
+        return _grade(turns) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
+
+    def _scored(
+        self, wanted: list[Wanted], given: list[Given], tools: frozenset[str] | None, turn: int | None = None
+    ) -> Scored | Grade:
+        """Return what is said of a run or a turn, or a skipped grade where ``empty`` leaves it out."""
+        if self._manner is None or self._weighing is None:
+            raise AssertionError  # set when the grader is made
+        matching = Matching(self._manner, wanted, given)
+        if self.repeats == "set":
+            wanted, given = _once(wanted, given, matching)
+            matching = Matching(self._manner, wanted, given)
+        found = scored(matching, wanted, given, tools, self._weighing, turn)
+        if wanted and given:
+            return found
+        empty = self.empty or Empty()
+        said = empty.both if not wanted and not given else empty.expected_only if wanted else empty.made_only
+        if said == "skip":
+            return skipped("nothing_to_match", "there are no calls on one side, and such samples are left out (empty)")
+        if all(call.optional for call in wanted) and wanted:
+            return found
+        value = ONE if said else ZERO
+        told = () if said else found.reasons
+        return found._replace(score=value, passed=bool(said), precision=value, recall=value, f1=value, reasons=told)
+
+
+def _worth(grade: Grade) -> tuple[bool, float, bool]:
+    score = grade.score
+    return score is not None, score or 0.0, bool(grade.passed)
+
+
+def _once(wanted: list[Wanted], given: list[Given], matching: Matching) -> tuple[list[Wanted], list[Given]]:
+    """Return calls without those that equal an earlier one; expected calls with rules are left as they are."""
+    seen: set[Any] = set()
+    kept = []
+    for call in wanted:
+        plain = not call.rules and len(call.names) == 1 and call.compared
+        value = _value(call.name, call.raw, call.leaves(matching.terms(call.name), call.name)) if plain else call.index
+        if value not in seen:
+            seen.add(value)
+            kept.append(call)
+    seen, made = set(), []
+    for each in given:
+        value = _value(each.name, each.raw, each.leaves(matching.terms(each.name)))
+        if value not in seen:
+            seen.add(value)
+            made.append(each)
+    return kept, made
+
+
+def _value(name: str, raw: str | None, leaves: Leaves) -> Any:
+    return (name, raw) if raw is not None else (name, frozenset(leaves.equals))
+
+
+def _grade(turns: Sequence[Scored]) -> Grade:
+    """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
+    if len(turns) == 1:
+        (found,) = turns
+        counts, items, reasons = found.counts, found.items, found.reasons
+    else:
+        counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
+        items = tuple(item for each in turns for item in each.items)
+        reasons = tuple(reason for each in turns for reason in each.reasons)
+    return Grade(
+        outcome=Outcome.GRADED,
+        score=_mean([each.score for each in turns]),
+        passed=all(each.passed for each in turns),
+        counts=counts,
+        parts={
+            "precision": _mean([each.precision for each in turns]),
+            "recall": _mean([each.recall for each in turns]),
+            "f1": _mean([each.f1 for each in turns]),
+            "credit": _mean([each.credit for each in turns]) * len(turns),
+            "required_credit": _mean([each.required_credit for each in turns]) * len(turns),
+        },
+        items=items,
+        reasons=_limited(reasons),
+        rationale=_rationale(reasons) if reasons else "",
+    )
+
+
+def _mean(ratios: Sequence[Ratio]) -> float:
+    """Return the mean of fractions, rounded once."""
+    if len(ratios) == 1:
+        above, below = ratios[0]
+        return above / below
+    return float(sum(Fraction(*each) for each in ratios) / len(ratios))
+
+
+def _limited(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    more = len(reasons) - MOST_REASONS
+    if more <= 0:
+        return reasons
+    return (*reasons[:MOST_REASONS], Reason(code="more_reasons", message=f"{more} more reasons were left out"))
+
+
+def _rationale(reasons: Sequence[Reason]) -> str:
+    said = [" ".join(filter(None, (each.subject, each.code, each.pointer, each.message))) for each in reasons[:SHOWN]]
+    hidden = len(reasons) - len(said)
+    return "; ".join(said + [f"{hidden} more"] * bool(hidden))

@@ -1,0 +1,348 @@
+"""Published rules: equal to their programs' answers, by hand where the data is not there."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, Source, ToolCall, ToolSpec
+from gradestack_plugins.readers import jsonl_fast
+from gradestack_plugins.tool_calls.grader import ToolCalls
+from gradestack_plugins.tool_calls.presets import PRESETS, find
+from gradestack_plugins.tool_calls.table import lines
+
+DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
+ROOT = Path(__file__).parents[3]
+
+
+def sample(expected, made, **more):
+    """Return a sample of calls given as (name, arguments)."""
+    return Sample(
+        id="s",
+        expected=Expectation(calls=tuple(ExpectedCall(name=name, arguments=given) for name, given in expected)),
+        calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
+        **more,
+    )
+
+
+def said(preset, subject, **options):
+    """Return the score of a sample, or the code of why it has none."""
+    grade = ToolCalls(preset=preset, **options).grade(subject)
+    if grade.outcome is Outcome.FAILED:
+        return grade.fault.code
+    return grade.reasons[0].code if grade.outcome is Outcome.SKIPPED else grade.score
+
+
+@pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
+def test_every_preset_says_what_its_program_says():
+    """Scores, verdicts, precision, recall and codes equal those of the released programs on every case."""
+    folder = Path(DATA) / "tool_calls"
+    samples = {}
+    for name in ("cases.jsonl", "bfcl_cases.jsonl"):
+        for line in (folder / name).read_bytes().splitlines():
+            found = jsonl_fast.sample_of(line, Source(file=name))
+            samples[found.id] = found
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    assert set(expected) == set(PRESETS)
+    wrong = {}
+    for preset, cases in expected.items():
+        grader = ToolCalls(preset=preset)
+        for case, wanted in cases.items():
+            grade = grader.grade(samples[case])
+            found = {"score": grade.score, "passed": grade.passed, **grade.parts, **grade.metadata}
+            if grade.outcome is Outcome.FAILED:
+                found = {"failed": grade.fault.code}
+            elif grade.outcome is Outcome.SKIPPED:
+                found = {"skipped": grade.reasons[0].code}
+            numbers = {key for key in wanted if isinstance(wanted[key], float)}
+            same = all(found.get(key) == pytest.approx(wanted[key], abs=1e-9) for key in numbers)
+            verdict = "score" not in wanted or found.get("passed") is wanted.get("passed")
+            if not (same and verdict and all(found.get(key) == wanted[key] for key in wanted.keys() - numbers)):
+                wrong[preset, case] = (wanted, found)
+    assert wrong == {}
+
+
+ONE = [("f", {"x": 1})]
+BY_HAND = [
+    # ADK: Python's equality, each call once
+    ("adk/any_order", ONE, [("f", {"x": True})], 1.0),
+    ("adk/any_order", [*ONE, *ONE], ONE, 0.0),
+    ("adk/in_order", [("f", {}), ("g", {})], [("g", {}), ("f", {}), ("h", {}), ("g", {})], 1.0),
+    ("adk/exact", [], [], 1.0),
+    ("adk/exact/names", ONE, [("f", {"x": 2})], 1.0),
+    # Azure: names without blanks, top level of arguments as text
+    ("azure/exact_match", [(" f", {"x": 1})], [("f ", {"x": "1"})], 1.0),
+    ("azure/exact_match", [("f", {"x": None})], [("f", {"x": "None"})], 1.0),
+    ("azure/exact_match", [("f", {"x": [1]})], [("f", {"x": ["1"]})], 0.0),
+    ("azure/exact_match", [("f", {"x": {"b": 1, "a": 2}})], [("f", {"x": {"a": 2, "b": 1}})], 1.0),
+    ("azure/f1", [*ONE, ("g", {})], ONE, 2 / 3),
+    ("azure/f1/names", ONE, [], 0.0),
+    ("azure/exact_match", [("f", {"x": 1}), ("f", {"x": 1.0})], ONE, "not_expressible"),
+    ("azure/exact_match", [], ONE, "nothing_expected"),
+    # agentevals: first fit, and in `subset` the arguments change sides
+    (
+        "agentevals/superset/superset",
+        [("f", {"x": 1}), ("f", {"x": 1, "y": 2})],
+        [("f", {"x": 1, "y": 2}), ("f", {"x": 1})],
+        0.0,
+    ),
+    (
+        "agentevals/superset/exact",
+        [("f", {"x": 1}), ("f", {"x": 1, "y": 2})],
+        [("f", {"x": 1, "y": 2}), ("f", {"x": 1})],
+        1.0,
+    ),
+    ("agentevals/subset/subset", ONE, [("f", {"x": 1, "y": 2})], 1.0),
+    ("agentevals/subset/superset", ONE, [("f", {"x": 1, "y": 2})], 0.0),
+    ("agentevals/superset/superset", ONE, [("f", {"x": 1, "y": 2})], 1.0),
+    ("agentevals/strict/ignore", [("f", {}), ("g", {})], [("g", {}), ("f", {})], 0.0),
+    # ragas: text of arguments, the mean over positions; sets for F1, rounded
+    ("ragas/tool_call_accuracy/strict", [("f", {"x": 1, "y": 2, "z": 3})], [("f", {"x": "1", "y": 3, "w": 0})], 1 / 3),
+    ("ragas/tool_call_accuracy/flexible", [("g", {"x": 1}), ("f", {})], [("f", {}), ("g", {"x": 1})], 1.0),
+    ("ragas/tool_call_accuracy/strict", [("f", {})], ONE, 0.0),
+    ("ragas/tool_call_f1", [*ONE, ("g", {}), ("h", {})], ONE, 0.5),
+    ("ragas/tool_call_f1", [*ONE, *ONE, ("g", {})], ONE, 0.6667),
+    ("ragas/tool_call_f1", [], [], 0.0),
+    # deepeval: used calls are known by value
+    ("deepeval/tool_correctness/default/names", [("f", {}), ("f", {})], [("f", {}), ("f", {})], 0.5),
+    ("deepeval/tool_correctness/default/names", [("f", {}), ("f", {})], [("f", {"x": 1}), ("f", {"x": 2})], 1.0),
+    ("deepeval/tool_correctness/default/arguments", [("f", {"x": 1, "y": 2})], [("f", {"x": 1, "y": 3})], 0.5),
+    (
+        "deepeval/tool_correctness/default/arguments",
+        [("f", {"o": {"a": 1, "b": 2}})],
+        [("f", {"o": {"a": 1, "b": 3}})],
+        0.5,
+    ),
+    ("deepeval/tool_correctness/ordering/names", [("f", {}), ("g", {})], [("g", {}), ("f", {})], 0.5),
+    ("deepeval/tool_correctness/exact/arguments", ONE, [("f", {"x": 1.0})], 1.0),
+    # MLflow: texts of calls, as sets where order does not count
+    (
+        "mlflow/tool_call_correctness/unordered",
+        [("f", {}), ("g", {}), ("g", {})],
+        [("f", {}), ("f", {}), ("g", {})],
+        1.0,
+    ),
+    ("mlflow/tool_call_correctness/ordered", ONE, [("f", {"x": 1.0})], 0.0),
+    ("mlflow/tool_call_correctness/ordered", [("f", None), ("g", {"x": 1})], [("f", {"y": 1}), ("g", {})], 1.0),
+    # pydantic-evals and waza: names only
+    ("pydantic_evals/trajectory_match/in_order", [("f", {}), ("g", {})], [("g", {}), ("f", {})], 0.5),
+    ("pydantic_evals/trajectory_match/any_order", [], ONE, 0.0),
+    ("waza/action_sequence/exact_match", [("f", {}), ("g", {})], [("g", {}), ("f", {})], 1.0),
+    ("waza/action_sequence/exact_match", [], [], "nothing_expected"),
+    # promptfoo: JavaScript's values, globs without case
+    ("promptfoo/tool-call-f1", [("f", {}), ("f", {})], [("f", {}), ("g", {})], 2 / 3),
+    ("promptfoo/trajectory:tool-used", [("Get*", {})], [(" get_weather", {})], 1.0),
+    ("promptfoo/trajectory:tool-used", [("f.", {})], [("fx", {})], 0.0),
+    ("promptfoo/trajectory:tool-sequence/in_order", [("f", {}), ("g", {})], [("F", {}), ("x", {}), ("G", {})], 1.0),
+    ("promptfoo/trajectory:tool-sequence/exact", [("f", {})], [("f", {}), ("g", {})], 0.0),
+    (
+        "promptfoo/trajectory:tool-args-match/partial",
+        [("f", {"o": [{"a": 1}]})],
+        [("f", {"o": [{"a": 1, "b": 2}], "p": 3})],
+        1.0,
+    ),
+    ("promptfoo/trajectory:tool-args-match/partial", [("f", {"o": [1]})], [("f", {"o": [1, 2]})], 0.0),
+    ("promptfoo/trajectory:tool-args-match/exact", [("f", {"x": 2**53 + 1})], [("f", {"x": 2.0**53})], 1.0),
+    ("promptfoo/trajectory:tool-args-match/exact", [("f", {"x": 0})], [("f", {"x": -0.0})], 0.0),
+    ("promptfoo/trajectory:tool-args-match/exact", ONE, [("f", {"x": True})], 0.0),
+    # tau2: the keys of the call that was made
+    ("tau2/action", [("f", {"x": 1, "y": 2})], [("f", {"x": 1})], 1.0),
+    ("tau2/action", ONE, [("f", {"x": 1, "y": 2})], 0.0),
+    ("tau2/action", [*ONE, *ONE], [("f", {})], 1.0),
+    # ToolSandbox: one of several is enough
+    ("toolsandbox/tool_trace", [("f", {"x": 1}), ("g", {})], [("g", {"y": 1})], 1.0),
+    ("toolsandbox/tool_trace", [("f", {"x": None})], [("f", {})], 0.0),
+]
+
+
+def test_rules_by_hand():
+    """Each program's rule and its quirks, worked out by hand."""
+    found = [(preset, said(preset, sample(expected, made))) for preset, expected, made, _ in BY_HAND]
+    assert found == [(preset, pytest.approx(wanted)) for preset, _, _, wanted in BY_HAND]
+
+
+def test_undecodable_arguments():
+    """Where a program raises on arguments that are no object the grade is failed; names alone do not look at them."""
+    broken = Sample(
+        id="s",
+        expected=Expectation(calls=(ExpectedCall(name="f"),)),
+        calls=(ToolCall(name="f", arguments=None, raw_arguments="not json"),),
+    )
+    listed = Sample(id="s", expected=broken.expected, calls=(ToolCall(name="f", arguments=None, raw_arguments="[1]"),))
+    two = Sample(id="s", expected=broken.expected, calls=broken.calls * 2)
+    raising = {
+        name: [said(name, each) == "undecodable_arguments" for each in (broken, listed, two)] for name in PRESETS
+    }
+    for name, (text, a_list, more) in raising.items():
+        family = name.partition("/")[0]
+        always = family in {"adk", "agentevals", "ragas", "deepeval", "tau2", "toolsandbox"}
+        assert text is (always or family in {"azure", "mlflow"}), name
+        assert a_list is (always or family == "mlflow"), name
+        assert more is (always or family == "azure"), name
+
+
+def test_invocations():
+    """ADK's score is the mean over turns; other numbers of turns on either side raise."""
+    calls = tuple(ExpectedCall(name="f", turn=turn) for turn in (0, 1))
+    both = (ToolCall(name="f", turn=0), ToolCall(name="g", turn=1))
+    assert said("adk/exact", Sample(id="s", expected=Expectation(calls=calls), calls=both)) == 0.5
+    short = Sample(id="s", expected=Expectation(calls=calls), calls=both[:1])
+    assert said("adk/exact", short) == "unequal_invocations"
+
+
+def test_failed_calls_are_no_part_of_a_trajectory():
+    """pydantic-evals leaves out calls that ended in an error."""
+    made = (ToolCall(name="f"), ToolCall(name="g", status="error"), ToolCall(name="h", error="no"))
+    subject = Sample(id="s", expected=Expectation(calls=(ExpectedCall(name="f"),)), calls=made)
+    assert said("pydantic_evals/trajectory_match/exact", subject) == 1.0
+
+
+def test_compared_arguments_of_tau2():
+    """Arguments an action does not compare may be anything."""
+    free = Rule(ignore=True, optional=True)
+    action = ExpectedCall(name="f", arguments={"x": 1, "y": 2}, rules={"y": free})
+    for given, wanted in (({"x": 1, "y": 9}, 1.0), ({"x": 1}, 1.0), ({"y": 2}, 0.0), ({"x": 1, "z": 0}, 1.0)):
+        subject = Sample(id="s", expected=Expectation(calls=(action,)), calls=(ToolCall(name="f", arguments=given),))
+        assert said("tau2/action", subject) == wanted
+        assert said("adk/exact", subject) == "not_expressible"
+
+
+def bfcl(made, allowed, required=("s",)):
+    """Return BFCL's error type for a call of one tool, "" where it is right."""
+    words = {"s": "string", "n": "integer", "r": "float", "b": "boolean", "l": "array", "o": "dict", "lo": "array"}
+    properties = {key: {"type": word, "items": {"type": "string"}} for key, word in words.items()}
+    properties["lo"]["items"] = {"type": "dict"}
+    tool = ToolSpec(name="f", parameters={"type": "dict", "properties": properties, "required": list(required)})
+    rules = {
+        key: Rule(any_of=tuple(each for each in values if each != ""), optional="" in values)
+        for key, values in allowed.items()
+    }
+    subject = Sample(
+        id="s",
+        tools=(tool,),
+        expected=Expectation(calls=(ExpectedCall(name="f", rules=rules),)),
+        calls=tuple(ToolCall(name=name, arguments=given) for name, given in made),
+    )
+    return ToolCalls(preset="bfcl/ast").grade(subject).metadata.get("error_type", "")
+
+
+CHECKER = "simple_function_checker"
+BFCL = [
+    ([("f", {"s": "New York,  n.y."})], {"s": ["new york NY"]}, ""),
+    ([], {"s": ["a"]}, f"{CHECKER}:wrong_count"),
+    ([("g", {"s": "a"})], {"s": ["a"]}, f"{CHECKER}:wrong_func_name"),
+    ([("f", {})], {"s": ["a"]}, f"{CHECKER}:missing_required"),
+    ([("f", {"s": "a", "zz": 1})], {"s": ["a"]}, f"{CHECKER}:unexpected_param"),
+    ([("f", {"s": "a", "n": 1})], {"s": ["a"]}, f"{CHECKER}:unexpected_param"),
+    ([("f", {"s": "a"})], {"s": ["a"], "n": [1]}, f"{CHECKER}:missing_optional"),
+    ([("f", {"s": "a"})], {"s": ["a"], "n": [1, ""]}, ""),
+    ([("f", {"s": None})], {"s": ["a"]}, "type_error:simple"),
+    ([("f", {"s": "a", "n": 1.0})], {"s": ["a"], "n": [1]}, "type_error:simple"),
+    ([("f", {"s": "a", "n": True})], {"s": ["a"], "n": [1]}, "type_error:simple"),
+    ([("f", {"s": "a", "n": "k"})], {"s": ["a"], "n": ["k"]}, ""),  # a variable
+    ([("f", {"s": "a", "n": "K"})], {"s": ["a"], "n": ["k"]}, "value_error:others"),
+    ([("f", {"s": "a", "r": 1})], {"s": ["a"], "r": [1.0]}, ""),
+    ([("f", {"s": "b"})], {"s": ["a"]}, "value_error:string"),
+    ([("f", {"s": "a", "n": 2})], {"s": ["a"], "n": [1, 3]}, "value_error:others"),
+    ([("f", {"s": "a", "l": ["X y"]})], {"s": ["a"], "l": [["xY"]]}, ""),
+    ([("f", {"s": "a", "l": ["x", "y"]})], {"s": ["a"], "l": [["y", "x"]]}, "value_error:list/tuple"),
+    ([("f", {"s": "a", "l": [1]})], {"s": ["a"], "l": [["x"]]}, "type_error:nested"),
+    ([("f", {"s": "a", "l": [1]})], {"s": ["a"], "l": [[2]]}, "value_error:list/tuple"),
+    ([("f", {"s": "a", "o": {"k": "V"}})], {"s": ["a"], "o": [{"k": "v"}]}, ""),
+    ([("f", {"s": "a", "o": {"k": "w"}})], {"s": ["a"], "o": [{"k": "v"}]}, "value_error:dict_value"),
+    ([("f", {"s": "a", "o": {"k": "w"}})], {"s": ["a"], "o": [{"k": "v", "l": 1}]}, "value_error:dict_key"),
+    ([("f", {"s": "a", "o": {"z": 1}})], {"s": ["a"], "o": [{"k": "v"}]}, "value_error:dict_key"),
+    ([("f", {"s": "a", "o": {"z": 1}})], {"s": ["a"], "o": [""]}, "dict_checker:unclear"),
+    ([("f", {"s": "a", "lo": [{"k": 1}]})], {"s": ["a"], "lo": [[{"k": 1}]]}, ""),
+    ([("f", {"s": "a", "lo": [{"k": 1}]})], {"s": ["a"], "lo": [[{"k": 2}]]}, "value_error:dict_value"),
+    ([("f", {"s": "a", "lo": []})], {"s": ["a"], "lo": [[{"k": 2}]]}, "value_error:list_dict_count"),
+]
+
+
+def test_error_types_of_bfcl():
+    """Every error type of BFCL's checker comes from a call that is wrong in that way."""
+    assert [bfcl(made, allowed) for made, allowed, _ in BFCL] == [wanted for _, _, wanted in BFCL]
+
+
+def test_parallel_calls_of_bfcl():
+    """Calls are found greedily, each once, and need a description; one with several tools is of `multiple`."""
+    tools = tuple(
+        ToolSpec(name=name, parameters={"properties": {"x": {"type": "integer"}}, "required": []}) for name in "fg"
+    )
+    both = [("f", {"x": 1}), ("g", {"x": 2})]
+    grader = ToolCalls(preset="bfcl/ast")
+
+    def error(expected, made, tools=tools):
+        grade = grader.grade(sample(expected, made, tools=tools))
+        return grade.metadata.get("error_type") or (grade.fault.code if grade.fault else grade.score)
+
+    assert error(both, both[::-1]) == 1.0
+    assert error(both, both[:1]) == "parallel_function_checker_no_order:wrong_count"
+    assert error(both, [both[0], both[0]]) == "parallel_function_checker_no_order:cannot_find_match"
+    assert error(both[:1], both) == "multiple_function_checker:wrong_count"
+    assert error(both, both, tools[:1]) == "schema_incomplete"
+    assert said("bfcl/ast", sample(both, both)) == "not_expressible"
+
+
+def test_undecodable_calls_and_turns_of_bfcl():
+    """What cannot be decoded is an error of the decoder; a turn without a call fails, others would be executed."""
+    tool = ToolSpec(name="f", parameters={"properties": {}, "required": []})
+    expected = Expectation(calls=(ExpectedCall(name="f"),))
+    grader = ToolCalls(preset="bfcl/ast")
+    for text, code in (("no", "ast_decoder:decoder_failed"), ("[1]", "ast_decoder:decoder_wrong_output_format")):
+        made = (ToolCall(name="f", arguments=None, raw_arguments=text),)
+        assert grader.grade(Sample(id="s", tools=(tool,), expected=expected, calls=made)).metadata["error_type"] == code
+    turns = Expectation(calls=(ExpectedCall(name="f", turn=0), ExpectedCall(name="f", turn=1)))
+    one, two = (ToolCall(name="f", turn=0),), (ToolCall(name="f", turn=0), ToolCall(name="f", turn=1))
+    empty = grader.grade(Sample(id="s", expected=turns, calls=one))
+    assert (empty.score, empty.metadata["error_type"]) == (0.0, "multi_turn:empty_turn_model_response")
+    assert said("bfcl/ast", Sample(id="s", expected=turns, calls=two)) == "not_expressible"
+
+
+def test_a_preset_is_named_in_full():
+    """A grade says which version of which rule it is by."""
+    grade = ToolCalls(preset="ragas/tool_call_f1").grade(sample(ONE, ONE))
+    assert grade.metadata == {"preset": "ragas/tool_call_f1@0.4.3"}
+    assert ToolCalls().grade(sample(ONE, ONE)).metadata == {"preset": "documented@1"}
+    assert "preset" not in ToolCalls(order="strict").grade(sample(ONE, ONE)).metadata
+    assert find("adk/exact@2.13.0") is PRESETS["adk/exact"]
+
+
+REFUSED = [
+    ({"preset": "ragas/tool_call_f"}, "did you mean 'ragas/tool_call_f1'"),
+    ({"preset": "nothing of the kind"}, "there are: adk/any_order"),
+    ({"preset": "adk/exact@1.0"}, "adk/exact@2.13.0"),
+    ({"preset": "adk/exact", "order": "any"}, "order: any contradicts preset adk/exact, which means strict"),
+    ({"preset": "adk/exact", "unit": "turn"}, "unit cannot be set beside preset adk/exact"),
+    ({"preset": "documented", "order": "strict"}, "order: strict contradicts preset documented"),
+    ({"order": "strict", "assignment": "first_fit"}, "first_fit has no meaning"),
+    ({"max_pairs": 0}, "max_pairs must be at least 1"),
+]
+
+
+@pytest.mark.parametrize(("options", "told"), REFUSED)
+def test_what_contradicts_is_refused(options, told):
+    """Unknown presets, other versions and options that say something else than the preset are mistakes."""
+    with pytest.raises(ValueError, match=re.escape(told)):
+        ToolCalls(**options)
+
+
+def test_an_option_may_repeat_what_a_preset_means():
+    """Saying the same twice is no contradiction."""
+    assert said("adk/in_order", sample(ONE, ONE), order="in_order", equality="python") == 1.0
+
+
+def test_rules_that_ask_a_model_are_skipped():
+    """They are known by name, and say that they need a judge."""
+    assert said("mlflow/tool_call_correctness/fuzzy", sample(ONE, ONE)) == "needs_judge"
+
+
+def test_the_table_of_the_page_is_the_programs():
+    """docs/tool-calls.md ends with what `python -m gradestack_plugins.tool_calls` prints."""
+    page = (ROOT / "docs/tool-calls.md").read_text(encoding="utf-8")
+    assert (
+        page.partition("<!-- printed by python -m gradestack_plugins.tool_calls -->\n\n")[2]
+        == "\n".join(lines()) + "\n"
+    )

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Profile
+from gradestack.copies.remote import run_name
 from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
 from gradestack.registry import Registry, discover, unknown_plugin
@@ -244,7 +245,7 @@ def files_suite(
         msg = "no file to grade: name result files or directories"
         raise ConfigError(msg)
     data: dict[str, Any] = {
-        "name": Path(paths[0]).resolve().stem,
+        "name": run_name(str(paths[0])),
         "target": {"paths": [str(path) for path in paths]},
     }
     data |= {key: str(value) for key, value in given.items() if value is not None}

@@ -34,6 +34,7 @@ LAYERS = [
     "interruption",
     "grading",
     "jsonio",
+    "copies",
     "task_cells",
     "records",
     "rows",

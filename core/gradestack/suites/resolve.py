@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Input, Inputs
+from gradestack.copies.names import named_as_given
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
@@ -64,6 +65,7 @@ _LEAST_SECONDS = 0.1
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 
 
+@named_as_given()
 def resolve(
     document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:

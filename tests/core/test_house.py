@@ -36,6 +36,7 @@ LAYERS = [
     "jsonio",
     "copies",
     "task_cells",
+    "task_ids",
     "records",
     "rows",
     "report",

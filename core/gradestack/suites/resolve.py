@@ -263,7 +263,7 @@ def _suite(
         rows=rows or spec.rows,
         reports=parts.reports,
         engine=parts.engine,
-        duplicates=spec.duplicates or reader.component.duplicates,
+        duplicates=spec.duplicates or ("keep" if _finds_ids(reader) else reader.component.duplicates),
         config=config,
         warnings=(*(f"{path}: not recognised, left out" for path in ignored), *resolver.told()),
     )
@@ -325,6 +325,11 @@ def _refuse_live_target(resolver: Resolver) -> None:
         advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
         resolver.say(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
         resolver.document.data["target"] = {}
+
+
+def _finds_ids(reader: Stage) -> bool:
+    """Return whether the user says where ids stand: then records of one id are runs, whatever the format's habit."""
+    return getattr(reader.component, "ids", None) is not None
 
 
 def _seconds(spec: SuiteSpec) -> float | None:

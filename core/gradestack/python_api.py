@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Profile
+from gradestack.copies.remote import run_name
 from gradestack.errors import ConfigError
 from gradestack.grading.progress import ProgressCallback
 from gradestack.registry import Registry, discover, unknown_plugin
@@ -171,6 +172,7 @@ def grade_files(
     stack: str | None = None,
     reader: str | None = None,
     columns: Mapping[str, str] | None = None,
+    ids: str | None = None,
     dataset: str | Path | None = None,
     profile: Profile | None = None,
     output: str | Path | None = None,
@@ -190,7 +192,9 @@ def grade_files(
 
     ``paths`` are files or directories, all of one format: ``reader``, by default recognised. ``graders`` are names of
     installed ones or ``FILE.py:NAME``; by default those of ``stack``, and that is by default the format's own.
-    ``columns`` says which column or path each field stands in, for the reader ``records``, which it stands for as well.
+    ``columns`` says which column or path each field stands in, for the reader ``records``, which it stands for as well;
+    ``{"id": PLACE}`` alone is for any reader, as ``ids`` is: where ids of tasks stand, or ``input`` for those made of
+    the first question and the tools.
     ``dataset`` is a file with expectations, joined by id; ``profile`` is ``documented`` (default) or ``upstream``. All
     other options are those of :func:`run`.
 
@@ -213,7 +217,7 @@ def grade_files(
         progress=progress,
         say=say,
     )
-    given = {"stack": stack, "reader": reader, "dataset": dataset, "profile": profile}
+    given = {"stack": stack, "reader": reader, "ids": ids, "dataset": dataset, "profile": profile}
     return run_suite(files_suite(paths, options, graders=graders, columns=columns, **given), options)
 
 
@@ -232,7 +236,8 @@ def files_suite(
         options: What is asked for beside.
         graders: Names or ``FILE.py:NAME``, in place of a stack.
         columns: Field -> column or path, for the reader ``records``.
-        **given: Suite keys: ``stack``, ``reader``, ``dataset``, ``profile``; None where not asked for.
+        **given: Suite keys ``stack``, ``reader``, ``dataset``, ``profile``, and the reader's ``ids``; None where not
+            asked for.
 
     Raises:
         ConfigError: Options that cannot be honoured, or inputs of several formats.
@@ -244,12 +249,16 @@ def files_suite(
         msg = "no file to grade: name result files or directories"
         raise ConfigError(msg)
     data: dict[str, Any] = {
-        "name": Path(paths[0]).resolve().stem,
+        "name": run_name(str(paths[0])),
         "target": {"paths": [str(path) for path in paths]},
     }
+    ids, columns = _ids_of(given.pop("ids", None), columns, given.get("reader"))
     data |= {key: str(value) for key, value in given.items() if value is not None}
     if columns:
         data["reader"] = {"kind": _reader_of_columns(data.get("reader")), "columns": dict(columns)}
+    if ids is not None:
+        reader = data.get("reader", {})
+        data["reader"] = {**(reader if isinstance(reader, dict) else {"kind": reader}), "ids": ids}
     if graders:
         wanted: Any = graders
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
@@ -263,6 +272,13 @@ def files_suite(
         msg = f"graders take the place of a stack's; leave out the stack {data['stack']!r}, or add a grader to it with"
         raise ConfigError(f"{msg} --set graders.KEY=NAME")
     return resolve(Document(data=data, origin="command line"), options)
+
+
+def _ids_of(ids: Any, columns: Mapping[str, str] | None, reader: Any) -> tuple[str | None, Mapping[str, str] | None]:
+    """Return where ids stand, and the columns that are mapped; a mapping of ids alone is for any reader."""
+    if ids is None and columns and set(columns) == {"id"} and reader != RECORDS:
+        return columns["id"], None
+    return None if ids is None else str(ids), columns
 
 
 def _reader_of_columns(named: str | None) -> str:

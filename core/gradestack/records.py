@@ -20,6 +20,7 @@ from gradestack.jsonio.records import Layout, first_records, iter_records, recor
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import compact, loads
 from gradestack.model import JSON, BadRecord, Sample, Source
+from gradestack.task_ids import check_place, identified
 
 _HEAD = 64 * 1024
 """A beginning shorter than this is the whole file."""
@@ -64,6 +65,12 @@ def read_records(
         yield from iter_records(file.path, part, layout, decode)
 
 
+def _check_ids(_: Any, __: Any, place: str | None) -> None:
+    if place is not None:
+        check_place(place)
+
+
+@attrs.frozen(kw_only=True)
 class RecordReader(Reader):
     """Base of readers of JSON Lines or of a JSON list; a format names its ``keys`` and writes :meth:`sample_of`.
 
@@ -76,6 +83,9 @@ class RecordReader(Reader):
         sniffed: How many records at the beginning of a file are looked at to recognise it.
         behind_others: How sure a record can make it at most that stands behind an object of another format.
     """
+
+    ids: str | None = attrs.field(default=None, validator=_check_ids)
+    """Where the ids of tasks stand: a key of a record, a path such as ``$.metadata.task``, or ``input``."""
 
     layout: ClassVar[Layout] = "either"
     keys: ClassVar[frozenset[str]] = frozenset()
@@ -221,11 +231,20 @@ class RecordReader(Reader):
                 yield BadRecord(source=source, reason=found.problem)
                 continue
             try:
-                yield from samples_of(found.value, source)
+                made = samples_of(found.value, source)
+                yield from made if self.ids is None else self.identified(made, found.value)
             except ValueError as problem:
                 yield BadRecord(source=source, reason=str(problem), native=found.value)
             except RecursionError:
                 yield BadRecord(source=source, reason="nested too deeply")
+
+    def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of a record with the ids that the option ``ids`` asks for."""
+        for each in made:
+            if self.ids is not None and isinstance(each, Sample):
+                yield identified(each, record, self.ids)
+            else:
+                yield each
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range as they are decoded."""

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import attrs
 
+from gradestack.copies.names import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.loop import Loop
@@ -37,6 +38,7 @@ from gradestack.suites.spec import Suite
 CONTINUE = "what was graded so far is kept: continue with --resume"
 
 
+@named_as_given()
 def run_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write its run directory.
 
@@ -47,13 +49,16 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
     """
     if options.output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
-        keep_inputs(options.output, [*(each.path for each in given), *([suite.origin] if suite.origin else [])])
+        keep_inputs(
+            options.output, [*(original(each.path) for each in given), *([suite.origin] if suite.origin else [])]
+        )
     if suite.rows == "none":
         check_without_rows(suite)
     with _Run(counting(suite), options).staged() as run:
         return run.whole()
 
 
+@named_as_given()
 def grade_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write nothing: figures and rows are held for the report.
 

@@ -156,6 +156,7 @@ def run(suite: str, *, cached: str | None, **shared: Any) -> None:
 @click.option(
     "--map", "columns", multiple=True, metavar="FIELD=COLUMN", help="Column of a field; COLUMN may be a path: $.log.id."
 )
+@click.option("--id", "ids", metavar="PLACE", help="Where ids of tasks stand: a key, a path, or input: its digest.")
 @click.option("--dataset", metavar="FILE", help="Expectations, joined by id.")
 @click.option(
     "--profile", type=click.Choice(["documented", "upstream"]), help="What the document defines, or the program does."
@@ -165,7 +166,7 @@ def grade(files: tuple[str, ...], *, graders: tuple[str, ...], columns: tuple[st
     """Grade FILES (result files or directories) without a YAML file."""
     from gradestack.python_api import files_suite  # noqa: PLC0415
 
-    given = {key: shared.pop(key) for key in ("stack", "reader", "dataset", "profile")}
+    given = {key: shared.pop(key) for key in ("stack", "reader", "ids", "dataset", "profile")}
     places = _mapping(columns)
     _execute(lambda options: files_suite(files, options, graders=graders, columns=places, **given), shared)
 

@@ -5,6 +5,7 @@ from gradestack.jsonio.lenient import as_count, as_list, as_map, as_number, as_t
 from gradestack.jsonio.lines import SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
 from gradestack.jsonio.lists import Range, iter_list, list_ranges
 from gradestack.jsonio.members import Member, iter_members
+from gradestack.jsonio.paths import Query, path_exists, path_steps, path_value
 from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import JsonProblem, compact, dumps, loads
@@ -18,6 +19,7 @@ __all__ = [
     "Layout",
     "Line",
     "Member",
+    "Query",
     "Range",
     "as_count",
     "as_list",
@@ -36,6 +38,9 @@ __all__ = [
     "list_ranges",
     "loads",
     "numbered_lines",
+    "path_exists",
+    "path_steps",
+    "path_value",
     "record_ranges",
     "same",
 ]

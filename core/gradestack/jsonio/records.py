@@ -72,6 +72,8 @@ def _element(number: int, line: bytes, decode: Callable[[bytes], Any]) -> Elemen
         return Element(number - 1, number, decode(line))
     except JsonProblem as problem:
         return Element(number - 1, number, problem=str(problem))
+    except RecursionError:
+        return Element(number - 1, number, problem="nested too deeply")
 
 
 def first_records(head: bytes, count: int, layout: Layout = "either") -> Iterator[tuple[Element, bytes]]:

@@ -14,6 +14,8 @@ import attrs
 import msgspec
 
 from gradestack.api import Input, Inputs, Reader, Shard
+from gradestack.copies.names import original
+from gradestack.copies.packed import readable
 from gradestack.errors import DataError, GradestackError
 from gradestack.grading.reading import records_of, shards_of
 from gradestack.jsonio.values import json_data, loads
@@ -163,7 +165,7 @@ class Trajectories:
         return self._damage[given.path]
 
     def _look(self, given: Input) -> str:
-        path = given.path.resolve()
+        path = original(given.path).resolve()
         own = [(file, digest) for file, digest in self._files if file == path or path in file.parents]
         for file, digest in own:
             shown = given.shown if file == path else f"{given.shown}/{file.relative_to(path).as_posix()}"
@@ -194,7 +196,8 @@ class Trajectories:
 
 
 def _input(recorded: Mapping[str, str]) -> Input:
-    return Input(path=Path(recorded["path"]), name=recorded["name"], shown=recorded["shown"])
+    path = Path(recorded["path"])
+    return Input(path=readable(path) if path.exists() else path, name=recorded["name"], shown=recorded["shown"])
 
 
 def _lies_in(file: str, shown: str) -> bool:

@@ -13,6 +13,7 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.api import Input, Shard
+from gradestack.copies.names import is_fetched, name_of, original
 from gradestack.grading.plan import Stage
 from gradestack.suites.published import jsonable
 from gradestack.suites.spec import Suite
@@ -28,9 +29,14 @@ def files_below(path: Path) -> Iterator[Path]:
 
 def _stamps(path: Path) -> list[list[Any]]:
     found = []
-    for file in files_below(path):
+    for copy in files_below(path):
+        file = original(copy)
         stat = file.stat()
-        found.append([str(file.resolve()), stat.st_size, stat.st_mtime_ns])
+        if is_fetched(copy):
+            with file.open("rb") as opened:
+                found.append([name_of(copy), stat.st_size, hashlib.file_digest(opened, "sha256").hexdigest()])
+        else:
+            found.append([str(file.resolve()), stat.st_size, stat.st_mtime_ns])
     return found
 
 

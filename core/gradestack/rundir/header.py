@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from gradestack._version import __version__
+from gradestack.copies.names import is_fetched, name_of, original
 from gradestack.gates.success import SUCCESSES
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
@@ -27,9 +28,14 @@ MADE = "id_made"
 
 def _checksum(path: Path) -> dict[str, Any]:
     """Return path, size and SHA-256 of an input file; None for what cannot be had of one that is gone by now."""
-    found: dict[str, Any] = {"path": str(path.resolve()), "bytes": None, "sha256": None}
+    local = original(path)
+    found: dict[str, Any] = {
+        "path": name_of(path) if is_fetched(path) else str(local.resolve()),
+        "bytes": None,
+        "sha256": None,
+    }
     try:
-        with path.open("rb") as file:
+        with local.open("rb") as file:
             found["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
             found["bytes"] = file.tell()
     except OSError:
@@ -38,7 +44,8 @@ def _checksum(path: Path) -> dict[str, Any]:
 
 
 def _absolute(path: Any) -> str:
-    return str(Path(path).absolute())
+    path = Path(path)
+    return name_of(path) if is_fetched(path) else str(original(path).absolute())
 
 
 def _recording(suite: Suite) -> dict[str, Any]:

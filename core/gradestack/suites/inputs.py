@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gradestack.api import Input, Reader
+from gradestack.copies.names import STANDARD_INPUT, original, shown_path
+from gradestack.copies.packed import readable
+from gradestack.copies.remote import fetched, is_remote
 from gradestack.errors import ConfigError, DataError, PluginError
 from gradestack.jsonio.foreign import foreign
 from gradestack.jsonio.values import loads
@@ -35,16 +38,17 @@ class Recognised(NamedTuple):
     """What is odd about a file, with its line in front."""
 
 
-def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
+def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
     """Return the paths meant, globs expanded in sorted order, relative ones taken from ``base``.
 
-    One that is meant twice is returned twice.
+    One that is meant twice is returned twice. Of what is packed, remote or standard input, the path is that of a copy.
 
     Raises:
+        ConfigError: A kind of address that nothing installed can read.
         DataError: A path does not exist, is neither file nor directory, or a pattern matches nothing.
     """
     found: list[Path] = []
-    for text in given:
+    for text in texts:
         if not text:
             msg = "an empty path was given; name result files or directories"
             raise DataError(msg)
@@ -52,18 +56,20 @@ def expand(given: Iterable[str], base: Path | None = None) -> list[Path]:
             path = path_of(text, base)
         except ValueError as error:
             raise DataError(f"{text}: {error}") from error
-        if _exists(path):
+        if is_remote(text) and not (text != STANDARD_INPUT and _exists(path)):
+            found += fetched(text)
+        elif _exists(path):
             if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
                 msg = f"{path}: neither a file nor a directory; write it to a file first"
                 raise DataError(msg)
-            found.append(path)
+            found.append(readable(path))
         elif _MAGIC & set(text):
             # As shells do it: * leaves hidden files alone, which Path.glob does not.
             matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
             if not matches:
                 msg = f"{path}: the pattern matches no file"
                 raise DataError(msg)
-            found += matches
+            found += map(readable, matches)
         else:
             msg = f"{path}: no such file or directory"
             raise DataError(msg)
@@ -150,10 +156,10 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         DataError: Nothing recognised.
     """
     readers = {reader: registry.load("reader", reader)} if reader else _readers(registry)
-    given = _once(paths)
+    wanted = _once(paths)
     names: dict[str, list[Path]] = {}
     ignored: list[str] = []
-    for path in given:
+    for path in wanted:
         asked = reader if reader and (not path.is_dir() or readers[reader].takes_directories) else None
         whole = asked or _best(path, readers)
         inside = [] if whole or not path.is_dir() else _files(path)
@@ -167,7 +173,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
             if name:
                 names.setdefault(name, []).append(file)
             else:
-                ignored.append(file.relative_to(path.parent).as_posix())
+                ignored.append(original(file).relative_to(original(path).parent).as_posix())
         if not whole and not inside:
             raise DataError(_unknown(path, registry, reader))
     if not names:
@@ -178,7 +184,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         raise ConfigError(msg)
     ((name, found),) = names.items()
     times = _once(found)
-    repeated = {path: max(number, given.get(path, 1)) for path, number in times.items()}
+    repeated = {path: max(number, wanted.get(path, 1)) for path, number in times.items()}
     odd = _odd(list(times)[:_LOOKED_INTO], name, registry)
     return Recognised(name, list(times), ignored, {path: times for path, times in repeated.items() if times > 1}, odd)
 
@@ -242,10 +248,11 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
     shown: list[str] = []
     tails: dict[int, Counter[tuple[str, ...]]] = {}
-    for path in paths:
+    called = [shown_path(path) for path in paths]
+    for path in called:
         length = 1
         while length < len(path.parts):
-            counts = tails.setdefault(length, Counter(other.parts[-length:] for other in paths))
+            counts = tails.setdefault(length, Counter(other.parts[-length:] for other in called))
             if counts[path.parts[-length:]] == 1:
                 break
             length += 1

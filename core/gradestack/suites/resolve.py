@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Input, Inputs
+from gradestack.copies.names import named_as_given
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import Gate
@@ -64,6 +65,7 @@ _LEAST_SECONDS = 0.1
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 
 
+@named_as_given()
 def resolve(
     document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:
@@ -261,7 +263,7 @@ def _suite(
         rows=rows or spec.rows,
         reports=parts.reports,
         engine=parts.engine,
-        duplicates=spec.duplicates or reader.component.duplicates,
+        duplicates=spec.duplicates or ("keep" if _finds_ids(reader) else reader.component.duplicates),
         config=config,
         warnings=(*(f"{path}: not recognised, left out" for path in ignored), *resolver.told()),
     )
@@ -323,6 +325,11 @@ def _refuse_live_target(resolver: Resolver) -> None:
         advice = "name recordings with `kind: recorded` and `paths`, or re-grade a recorded run with --cached DIR"
         resolver.say(("target", "kind"), f"{kind!r} is a live target, gradestack grades recordings; {advice}")
         resolver.document.data["target"] = {}
+
+
+def _finds_ids(reader: Stage) -> bool:
+    """Return whether the user says where ids stand: then records of one id are runs, whatever the format's habit."""
+    return getattr(reader.component, "ids", None) is not None
 
 
 def _seconds(spec: SuiteSpec) -> float | None:

@@ -57,7 +57,7 @@ class Models:
 def _brief(line: bytes) -> Any:
     try:
         return _line(line)
-    except ValueError:  # of another type than usual, or no JSON
+    except (ValueError, RecursionError):  # of another type than usual, or no JSON
         return loads(line)
 
 

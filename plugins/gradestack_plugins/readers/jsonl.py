@@ -221,6 +221,8 @@ class JsonLines(RecordReader):
                 record: Sample | BadRecord = sample_of(data, source)
             except (ValueError, RecursionError, jsonl_fast.Unusual):
                 record = self._thorough(data, source, documents)
+            if self.ids is not None and isinstance(record, Sample):
+                (record,) = self.identified((record,), loads(data))
             del data  # which may be long, and is not needed while somebody works on what it holds
             yield record
 

@@ -125,6 +125,8 @@ FIELDS: Final[Mapping[str, Cell]] = {
 """Fields of the jsonl form, and those a prediction has there, with what reads a cell of each."""
 BELOW: Final[Mapping[str, Cell]] = {"facets": _anything, "recorded": _score, "trace": _text}
 """Fields that hold anything by name: ``facets.domain``."""
+SEVERAL: Final = frozenset({_data, _side, _anything})
+"""What reads a list: all that a path with wildcards leads to."""
 PREDICTED: Final = ("calls", "label", "text", "plan")
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from gradestack import suggest
+from gradestack.jsonio import Query, path_exists, path_steps, path_value
 from gradestack_plugins.readers.chat.conversation import kind_of
-from gradestack_plugins.records.cells import BELOW, FIELDS, PREDICTED, Cell, reader_of
-from gradestack_plugins.records.paths import holds, steps_of, walk
+from gradestack_plugins.records.cells import BELOW, FIELDS, PREDICTED, SEVERAL, Cell, reader_of
 
 DID = ("messages", "turns", "calls", "predicted")
 """Fields that say what a run did, and are seldom the names of columns that mean something else."""
@@ -20,7 +20,7 @@ class Mapped(NamedTuple):
 
     field: str
     place: str
-    steps: tuple[str | int, ...]
+    steps: tuple[str | int | Query, ...]
     cell: Cell
 
 
@@ -39,13 +39,13 @@ def check_columns(columns: Mapping[str, str]) -> None:
         if not place:
             msg = f"{field}: no column or path is given"
             raise ValueError(msg)
-        steps_of(place)
+        path_steps(place)
 
 
 def mapped(columns: Mapping[str, str]) -> tuple[Mapped, ...]:
     """Return what a mapping maps."""
     found = ((field, place, reader_of(field)) for field, place in columns.items())
-    return tuple(Mapped(field, place, steps_of(place), cell) for field, place, cell in found if cell is not None)
+    return tuple(Mapped(field, place, path_steps(place), cell) for field, place, cell in found if cell is not None)
 
 
 def by_name(columns: Iterable[str]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
     """Return the fields that stand in none of some records."""
     left = list(fields)
     for record in records:
-        left = [each for each in left if not holds(record, each.steps)]
+        left = [each for each in left if not path_exists(record, each.steps)]
         if not left:
             break
     return left
@@ -76,7 +76,9 @@ def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool)
     """
     found: dict[str, Any] = {}
     for each in fields:
-        raw = walk(record, each.steps)
+        raw = path_value(record, each.steps)
+        if isinstance(each.steps[-1], Query) and each.cell not in SEVERAL:
+            raw = _only(raw, each.field)
         if raw is None or (table and raw == ""):
             continue
         value = each.cell(raw, each.field)
@@ -93,6 +95,14 @@ def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool)
             raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
         inner[key] = value
     return found
+
+
+def _only(found: list[Any] | None, field: str) -> Any:
+    """Return the one value a query found for a field that holds one."""
+    if found is not None and len(found) > 1:
+        msg = f"{field}: the path leads to {len(found)} values, where one is meant"
+        raise ValueError(msg)
+    return found[0] if found else None
 
 
 def _put(form: dict[str, Any], field: str, value: Any) -> None:

@@ -192,7 +192,8 @@ class Records(RecordReader):
                 yield BadRecord(source=source, reason=row.problem)
                 continue
             try:
-                yield sample_of(row.cells, fields, source, made=f"{stem}:{ordinal}", table=table)
+                made = (sample_of(row.cells, fields, source, made=f"{stem}:{ordinal}", table=table),)
+                yield from made if self.ids is None else self.identified(made, row.cells)
             except ValueError as problem:
                 yield BadRecord(source=source, reason=str(problem), native=row.cells)
             except RecursionError:

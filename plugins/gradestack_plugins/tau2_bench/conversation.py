@@ -57,9 +57,10 @@ class Conversation:
                 else:
                     self.remarks["message_not_an_object"] += 1
             return
+        role = role if isinstance(role, str) else ""
         if role not in _ROLES:
             self.remarks["message_of_unknown_role"] += 1
-        self._speak(entry, role if isinstance(role, str) else "")
+        self._speak(entry, role)
 
     def _speak(self, entry: dict[str, Any], role: str) -> None:
         content = entry.get("content")

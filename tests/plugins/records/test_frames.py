@@ -113,7 +113,7 @@ def test_a_mapping_that_is_none_is_a_mistake_in_usage(given):
 def test_a_mapping_is_refused_by_a_reader_that_takes_none(tmp_path):
     """Nothing is ignored without a word."""
     with pytest.raises(ConfigError, match="the reader 'openai' takes none"):
-        gradestack.grade_files(tmp_path / "x.jsonl", reader="openai", columns={"id": "a"})
+        gradestack.grade_files(tmp_path / "x.jsonl", reader="openai", columns={"model": "a"})
 
 
 def test_frames_of_the_libraries_are_read():

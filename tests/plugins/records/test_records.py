@@ -7,8 +7,8 @@ import pytest
 
 import gradestack
 from gradestack import BadRecord, DataError, Inputs, discover
+from gradestack.jsonio import path_steps, path_value
 from gradestack.suites.inputs import name_inputs, recognise
-from gradestack_plugins.records.paths import steps_of, walk
 from gradestack_plugins.records.reader import Records
 from tests.plugins.chat_files import certainties, reference, told
 
@@ -187,24 +187,56 @@ def test_a_field_that_only_some_records_have_is_read_where_it_is(read):
 )
 def test_a_path_is_names_and_indexes(place, steps):
     """What does not begin with $ is the name of a column, whatever it looks like."""
-    assert steps_of(place) == steps
+    assert path_steps(place) == steps
 
 
-@pytest.mark.parametrize(
-    "place", ["$", "$[0]", "$.a[*]", "$..a", "$.a[?@.b]", "$.a[0:2]", "$.a.", "$x", "$.__import__('os')"]
-)
+@pytest.mark.parametrize("place", ["$", "$[0]", "$.a.", "$x", "$.__import__('os')", "$.a[?", "$.a[?@.b =~ /x/]"])
 def test_a_path_of_another_kind_is_refused(place):
-    """Nothing of a mapping is ever evaluated."""
-    with pytest.raises(ValueError, match="is no path of names and indexes"):
+    """What is no JSONPath, and one that leads into no record; nothing of a mapping is ever evaluated."""
+    pytest.importorskip("jsonpath")
+    with pytest.raises(ValueError, match=r"is no JSONPath|is no path into a record"):
         Records(columns={"id": place})
+
+
+def test_wildcards_want_a_package(monkeypatch):
+    """The error says which; names and indexes need none."""
+    monkeypatch.setitem(sys.modules, "jsonpath", None)
+    with pytest.raises(ValueError, match=r"pip install 'gradestack\[paths\]'"):
+        Records(columns={"id": "$.log[*].without_package"})
+    assert Records(columns={"id": "$.log[0].id"})
+
+
+def test_a_path_with_wildcards_gives_lists_and_single_values(read):
+    """All of it where a list is meant, also behind JSON text in a cell; where one value is meant, there must be one."""
+    pytest.importorskip("jsonpath")
+    log = [{"message": each, "kind": "m", "task": "t1"} for each in TALK] + [{"kind": "end", "score": 1}]
+    columns = {
+        "id": "$.log[0:1].task",
+        "messages": "$.log[?@.kind == 'm'].message",
+        "recorded.score": "$.log[?@.kind == 'end'].score",
+    }
+    records = [{"log": log}, {"log": json.dumps(log)}, {"log": [*log, log[-1] | {"score": 0}]}]
+    first, second, bad = read("".join(json.dumps(each) + "\n" for each in records), columns, "log.jsonl")
+    for sample in (first, second):
+        assert (sample.id, len(sample.turns[0])) == ("t1", 4)
+        assert sample.calls[0].arguments == {"ticket": "T-3"}
+        assert sample.recorded == {"score": 1}
+    assert bad.reason == "recorded.score: the path leads to 2 values, where one is meant"
+
+
+def test_a_path_that_finds_nothing_is_refused(read):
+    """With wildcards as without: no record has the place."""
+    pytest.importorskip("jsonpath")
+    message = refusal(read, '{"log": [{"a": 1}]}\n', {"calls": "$.log[*].call"}, "log.jsonl")
+    assert "there is no column '$.log[*].call', mapped to calls" in message
 
 
 def test_a_path_leads_through_json_in_a_cell():
     """And to nothing where there is nothing."""
     record = {"log": '{"messages": [[1, 2]]}', "n": 1}
-    assert walk(record, steps_of("$.log.messages[0][-1]")) == 2
+    assert path_value(record, path_steps("$.log.messages[0][-1]")) == 2
     for nowhere in ("$.log.messages[1]", "$.log.messages.x", "$.n.x", "$.x.y", "$.log.messages[0][2]"):
-        assert walk(record, steps_of(nowhere)) is None
+        assert path_value(record, path_steps(nowhere)) is None
 
 
 @pytest.mark.parametrize(

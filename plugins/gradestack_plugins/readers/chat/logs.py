@@ -193,7 +193,7 @@ class ChatLogs(RecordReader):
             else:
                 yield from self._guarded(stem, found.value, source)
 
-    def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample]:
+    def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample | BadRecord]:
         for number, each in enumerate(listed := _listed(record)):
             yield from self._of_record(f"{stem}:{source.ordinal}", each, replace(source, ordinal=number))
         if listed:
@@ -201,7 +201,8 @@ class ChatLogs(RecordReader):
         if not isinstance(record, dict | list):
             msg = f"expected an object or a list of messages, found {compact(record)[:60]}"
             raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
-        yield from self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+        made = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
+        yield from made if self.ids is None else self.identified(made, record)
 
     def _entries(self, shard: Shard, stem: str, elements: Iterable[Element]) -> Iterator[Sample | BadRecord]:
         """Yield the one sample of a file whose records are messages, behind those that cannot be read."""

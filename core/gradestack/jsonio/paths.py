@@ -1,0 +1,120 @@
+"""Where in a record something stands: a key, or a JSONPath (RFC 9535) below it.
+
+Names and indexes are walked here. The rest of a path, from its first wildcard, slice or filter on, is a query of
+python-jsonpath, which takes some ten times as long.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
+
+from gradestack.jsonio.values import JsonProblem, loads
+
+_STEP: Final = re.compile(
+    r"""\.(?P<name>[^\W\d][\w-]*)|\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
+)
+_LONGEST: Final = 200
+"""Characters of a path that a message shows."""
+
+
+class Query:
+    """The rest of a path that may lead to several places.
+
+    Args:
+        path: A JSONPath.
+
+    Raises:
+        ValueError: It is none, or python-jsonpath is not installed.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            library = importlib.import_module("jsonpath")
+        except ImportError as error:
+            what = "wildcards, slices and filters are followed by python-jsonpath"
+            msg = f"{path!r}: {what}: pip install 'gradestack[paths]'"
+            raise ValueError(msg) from error
+        try:
+            self._find = library.JSONPathEnvironment(strict=True).compile(path).findall
+        except (library.JSONPathError, RecursionError) as error:
+            said = str(error).partition("\n")[0]
+            msg = f"{path[:_LONGEST]!r} is no JSONPath: {said}"
+            raise ValueError(msg) from error
+
+    def found(self, value: Any) -> list[Any]:
+        """Return what stands at the places it leads to, in order."""
+        try:
+            return list(self._find(value)) if isinstance(value, list | Mapping) else []
+        except RecursionError:
+            raise
+        except Exception as error:  # of the library: a filter that cannot be applied to what is there
+            msg = f"a path cannot be followed: {error}"
+            raise ValueError(msg) from error
+
+
+Steps: TypeAlias = tuple[str | int | Query, ...]
+
+
+@lru_cache(maxsize=256)
+def path_steps(place: str) -> Steps:
+    """Return what leads to a place: of a key itself, of a path (``$.log.calls[0]``) names, indexes, and one query.
+
+    Raises:
+        ValueError: It begins with ``$`` and is no path.
+    """
+    if not place.startswith("$"):
+        return (place,)
+    found: list[str | int | Query] = []
+    at = 1
+    while at < len(place) and (step := _STEP.match(place, at)):
+        name = next((step[group] for group in ("name", "single", "double") if step[group] is not None), None)
+        found.append(int(step["index"]) if name is None else name)
+        at = step.end()
+    if at < len(place):
+        found.append(Query(f"${place[at:]}"))
+    if not found or isinstance(found[0], int):
+        msg = f"{place!r} is no path into a record such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
+        raise ValueError(msg)
+    return tuple(found)
+
+
+def path_value(record: Any, steps: Steps) -> Any:
+    """Return what stands at the end of a path, None where there is nothing; of a query the list of what it found.
+
+    A text on the way that holds JSON is decoded.
+
+    Raises:
+        ValueError: A query cannot be applied to what is there.
+    """
+    at = record
+    for step in steps:
+        if isinstance(at, str):
+            try:
+                at = loads(at)
+            except JsonProblem:
+                return None
+        if isinstance(step, Query):
+            return step.found(at) or None
+        if isinstance(step, int):
+            if not isinstance(at, list) or not -len(at) <= step < len(at):
+                return None
+            at = at[step]
+        elif isinstance(at, Mapping):
+            at = at.get(step)
+        else:
+            return None
+    return at
+
+
+def path_exists(record: Any, steps: Steps) -> bool:
+    """Return whether a record has the place a path leads to, be it null there."""
+    holder, last = path_value(record, steps[:-1]), steps[-1]
+    if isinstance(holder, str) or isinstance(last, Query):
+        return path_value(holder, (last,)) is not None
+    if isinstance(last, int):
+        return isinstance(holder, list) and -len(holder) <= last < len(holder)
+    return isinstance(holder, Mapping) and last in holder

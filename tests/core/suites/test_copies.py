@@ -1,0 +1,237 @@
+"""Packed inputs, standard input and remote files: read as what they hold, and named as they were given."""
+
+import gzip
+import io
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, DataError
+from gradestack.copies import names, remote
+from gradestack.suites.inputs import expand, name_inputs
+
+RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
+LINES = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
+REGISTRY = gradestack.discover(limit="")
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def zstd(content):
+    """Return content packed with zstd."""
+    module = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    return module.compress(content)
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """Return the directory that copies are made in, forgotten after each test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(names, "_folders", [])
+    monkeypatch.setattr(remote, "_read", {})
+    return folder
+
+
+def graded(paths, **more):
+    """Return the report of files; without pages, which take their time."""
+    more["overrides"] = ("reports=[]", *more.get("overrides", ()))
+    return gradestack.grade_files(paths, registry=REGISTRY, **more)
+
+
+def texts(out):
+    return {name: (out / name).read_bytes() for name in ("results.jsonl", "summary.json")}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd], ids=["gzip", "zstd"])
+def test_a_packed_file_gives_what_it_holds(tmp_path, temporary, pack):
+    """Results are those of the plain file but for its name; header.json has the packed file, and no temporary one."""
+    (tmp_path / "runs.jsonl").write_bytes(LINES)
+    (tmp_path / "runs.jsonl.gz").write_bytes(pack(LINES))
+    graded(tmp_path / "runs.jsonl", output=tmp_path / "plain")
+    report = graded(tmp_path / "runs.jsonl.gz", output=tmp_path / "packed")
+    for name, text in texts(tmp_path / "packed").items():
+        assert text.replace(b"runs.jsonl.gz", b"runs.jsonl") == texts(tmp_path / "plain")[name]
+        assert str(temporary).encode() not in text
+    (file,) = report.header["inputs"]
+    assert file["path"] == str(tmp_path / "runs.jsonl.gz")
+    assert file["bytes"] == (tmp_path / "runs.jsonl.gz").stat().st_size
+    assert str(temporary) not in json.dumps(report.header)
+    assert report.header["suite_name"] == "runs"
+
+
+def test_content_decides_and_not_the_name(tmp_path):
+    """A packed file may be called as it likes; a plain one called .gz is read as it is."""
+    (tmp_path / "a.jsonl").write_bytes(gzip.compress(LINES))
+    (tmp_path / "b.jsonl.gz").write_bytes(LINES)
+    for name in ("a.jsonl", "b.jsonl.gz"):
+        assert graded(tmp_path / name, output=tmp_path / "out").metrics["total"] == 3
+
+
+def test_members_behind_one_another_are_one_file(tmp_path):
+    """As gzip itself has it."""
+    (tmp_path / "a.gz").write_bytes(gzip.compress(LINES[:30]) + gzip.compress(LINES[30:]))
+    assert graded(tmp_path / "a.gz", output=tmp_path / "out").metrics["total"] == 3
+
+
+@pytest.mark.parametrize("kind", ["gzip", "zstd"])
+@pytest.mark.parametrize("damage", ["cut off", "broken"])
+def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, temporary, kind, damage):
+    """With its own name, and nothing is left behind of what was unpacked."""
+    content = {"gzip": gzip.compress, "zstd": zstd}[kind](LINES * 99)
+    path = tmp_path / "a.jsonl.gz"
+    half = len(content) // 2
+    path.write_bytes(content[:half] if damage == "cut off" else content[:10] + b"\xff" * 20)
+    with pytest.raises(DataError) as caught:
+        graded(path, output=tmp_path / "out")
+    assert str(caught.value).startswith(f"{path}: cannot be unpacked ({kind}): ")
+    assert not [each for each in temporary.rglob("*") if each.is_file()]
+
+
+def test_errors_name_the_packed_file(tmp_path):
+    """Not its copy, whoever raises them: a reader, or what looks for one."""
+    for name, content in (("odd", b"xx\n"), ("empty", b""), ("broken", b"{")):
+        (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(content))
+        for reader in (None, "jsonl", "tau_bench", "letta"):
+            with pytest.raises(DataError) as caught:
+                graded(tmp_path / f"{name}.jsonl.gz", reader=reader, output=tmp_path / "out")
+            assert "temporary" not in str(caught.value)
+            assert f"{name}.jsonl.gz" in str(caught.value)
+
+
+def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
+    """Files beside them are read where they are; a reader of directories finds its files by their plain names."""
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / "logs" / name).write_bytes(LINES)
+    (tmp_path / "logs/c.jsonl.gz").write_bytes(gzip.compress(LINES))
+    (tmp_path / "logs/odd.gz").write_bytes(gzip.compress(b"odd"))
+    report = graded(tmp_path / "logs", output=tmp_path / "out")
+    assert report.metrics["total"] == 9
+    assert {row["source"]["file"] for row in report.rows()} == {"a.jsonl", "b.jsonl", "c.jsonl.gz"}
+    assert "logs/odd.gz: not recognised, left out" in report.summary["warnings"]
+    shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
+    content = (tmp_path / "recorded/results.jsonl").read_bytes()
+    (tmp_path / "recorded/results.jsonl").unlink()
+    (tmp_path / "recorded/results.jsonl.gz").write_bytes(gzip.compress(content))
+    plain = graded(EXAMPLES / "letta/recorded", reader="letta", output=tmp_path / "plain")
+    packed = graded(tmp_path / "recorded", reader="letta", output=tmp_path / "packed")
+    assert packed.metrics == plain.metrics
+
+
+def test_a_dataset_may_be_packed(tmp_path):
+    """It is joined as the plain one is, and shown by its own name."""
+    (tmp_path / "gold.jsonl.gz").write_bytes(gzip.compress(b'{"id": "0", "expected": "x", "predicted": ""}\n'))
+    (tmp_path / "runs.jsonl").write_bytes(b'{"id": "0", "predicted": "x"}\n')
+    report = graded(
+        tmp_path / "runs.jsonl",
+        dataset=tmp_path / "gold.jsonl.gz",
+        overrides=("graders={text: {kind: exact_match}}",),
+        output=tmp_path / "out",
+    )
+    assert report.metrics["avg_score_attempted"] == 1.0
+    assert report.summary["config"]["dataset"] == "gold.jsonl.gz"
+
+
+def test_one_packed_file_given_twice_is_read_once(tmp_path, temporary):
+    """Whatever its spelling, and it is unpacked once."""
+    path = tmp_path / "runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+    report = graded([path, tmp_path / "x/../runs.jsonl.gz"][:1] * 2, output=tmp_path / "out")
+    assert report.metrics["total"] == 3
+    assert report.summary["warnings"][0] == "runs.jsonl.gz: given 2 times; it is read once"
+    assert len([each for each in temporary.rglob("*") if each.is_file()]) == 1
+
+
+def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
+    """The page reads them again."""
+    path = tmp_path / "log.jsonl.gz"
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    path.write_bytes(gzip.compress(json.dumps({"id": "a", "messages": talk}).encode()))
+    gradestack.grade_files(path, rows="slim", output=tmp_path / "out")
+    assert "hello" in (tmp_path / "out/report.html").read_text()
+
+
+def standard_input(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
+    """Made-up ids and messages call it stdin, header.json what was typed."""
+    standard_input(monkeypatch, pack(b'{"messages": [{"role": "user", "content": "hi"}]}\nno JSON\n'))
+    report = graded("-", reader="openai", output=tmp_path / "out")
+    assert [row["sample"]["id"] for row in report.rows()] == ["stdin:0"]
+    assert report.summary["bad_records"]["listed"][0]["line"] == 2
+    assert (report.header["inputs"][0]["path"], report.header["suite_name"]) == ("-", "stdin")
+
+
+def test_empty_standard_input_is_said(tmp_path, monkeypatch):
+    """As an empty file is."""
+    standard_input(monkeypatch, b"")
+    with pytest.raises(DataError, match=r"^-: the file is empty"):
+        graded("-", output=tmp_path / "out")
+
+
+@pytest.fixture
+def memory():
+    """Return a file system of addresses memory://, empty."""
+    system = pytest.importorskip("fsspec").filesystem("memory")
+    system.store.clear()
+    return system
+
+
+def test_an_address_is_read(tmp_path, memory):
+    """A file, several by a pattern, or a directory, packed or not; results show as much of the address as tells."""
+    memory.pipe({"/logs/a.jsonl": LINES, "/logs/b.jsonl.gz": gzip.compress(LINES)})
+    report = graded("memory://logs/a.jsonl", output=tmp_path / "out")
+    assert report.header["inputs"][0]["path"] == "memory://logs/a.jsonl"
+    for address in ("memory://logs/*", "memory://logs"):
+        report = graded(address, output=tmp_path / "out")
+        assert report.metrics["total"] == 6
+        assert {row["source"]["file"] for row in report.rows()} == {"a.jsonl", "b.jsonl.gz"}
+
+
+def test_an_address_that_cannot_be_read_is_said(memory, monkeypatch):
+    """No such file or pattern is unusable input; a kind of address nobody reads, or no fsspec, is a matter of usage."""
+    for address, error in {
+        "memory://none.jsonl": DataError,
+        "memory://none/*": DataError,
+        "nonsense://x": ConfigError,
+    }.items():
+        with pytest.raises(error) as caught:
+            expand([address])
+        assert str(caught.value).startswith(f"{address}: ")
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(ConfigError, match=r"pip install 'gradestack\[remote\]'"):
+        expand(["memory://none.jsonl"])
+
+
+def test_a_file_that_is_called_like_an_address_is_a_file(tmp_path, monkeypatch):
+    """What is there comes first."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s3:").mkdir()
+    (tmp_path / "s3:/a.jsonl").write_bytes(LINES)
+    assert expand(["s3://a.jsonl"]) == [Path("s3:/a.jsonl")]
+
+
+def test_made_up_ids_and_names_leave_all_suffixes_out(tmp_path):
+    """The stem of log.jsonl.gz is log; files of one stem are told apart by their shown names."""
+    for name in ("log.jsonl", "log.jsonl.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(LINES))
+    inputs = name_inputs(expand([str(tmp_path / "log.jsonl"), str(tmp_path / "log.jsonl.gz")]))
+    assert [each.shown for each in inputs] == ["log.jsonl", "log.jsonl.gz"]
+    assert len({each.name for each in inputs}) == 2
+
+
+def test_a_copy_of_hundreds_of_records_is_cut_like_any_file(tmp_path):
+    """Bytes do not depend on the number of workers."""
+    (tmp_path / "runs.jsonl.gz").write_bytes(gzip.compress(LINES * 300))
+    for workers in (1, 2):
+        graded(tmp_path / "runs.jsonl.gz", engine="processes", workers=workers, output=tmp_path / f"out{workers}")
+    assert texts(tmp_path / "out1") == texts(tmp_path / "out2")

@@ -35,6 +35,7 @@ LAYERS = [
     "grading",
     "jsonio",
     "task_cells",
+    "task_counts",
     "records",
     "rows",
     "report",

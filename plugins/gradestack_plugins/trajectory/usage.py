@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 import attrs
@@ -39,6 +40,7 @@ class RunUsage(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage"})
     aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
 
     score: Figure = "steps"
 

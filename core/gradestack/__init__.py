@@ -17,7 +17,7 @@ _NAMES = {
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "grading.graders": "UNDER_WAY",
     "grading.progress": "Progress",
-    "intervals": "Estimate Interval interval jackknife t_quantile",
+    "intervals": "Estimate Interval estimate interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "output.sheet": "csv_line",
@@ -38,7 +38,8 @@ _NAMES = {
     "suites.folding": "figures",
     "suites.local_files": "load_file",
     "suites.safe_yaml": "yaml_data",
-    "task_cells": "CellsState ExactCell TaskCells counted_cells rounded_cells",
+    "task_cells": "CellsState ExactCell TaskCells counted_cells ratio_interval rounded_cells",
+    "task_counts": "CountsState TaskCounts TaskNumbers counts_interval",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

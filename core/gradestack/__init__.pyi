@@ -28,6 +28,7 @@ from gradestack.grading.graders import UNDER_WAY as UNDER_WAY
 from gradestack.grading.progress import Progress as Progress
 from gradestack.intervals import Estimate as Estimate
 from gradestack.intervals import Interval as Interval
+from gradestack.intervals import estimate as estimate
 from gradestack.intervals import interval as interval
 from gradestack.intervals import jackknife as jackknife
 from gradestack.intervals import t_quantile as t_quantile
@@ -89,4 +90,9 @@ from gradestack.task_cells import CellsState as CellsState
 from gradestack.task_cells import ExactCell as ExactCell
 from gradestack.task_cells import TaskCells as TaskCells
 from gradestack.task_cells import counted_cells as counted_cells
+from gradestack.task_cells import ratio_interval as ratio_interval
 from gradestack.task_cells import rounded_cells as rounded_cells
+from gradestack.task_counts import CountsState as CountsState
+from gradestack.task_counts import TaskCounts as TaskCounts
+from gradestack.task_counts import TaskNumbers as TaskNumbers
+from gradestack.task_counts import counts_interval as counts_interval

@@ -155,6 +155,7 @@ class Grader(Contract):
             the trajectory, and it is handed over as ``Sample.text``.
         alternatives: True when a list of reference texts holds accepted alternatives; otherwise it holds one per turn.
         runs_code: True when its options name Python code to import; refused without ``--allow-code``.
+        bounds: Least and greatest score there can be; intervals of averages beyond [0, 1] are those of no share.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -165,6 +166,7 @@ class Grader(Contract):
     submission: ClassVar[bool] = False
     alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:

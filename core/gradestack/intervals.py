@@ -76,8 +76,7 @@ def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width:
         for cell, times in cells.items()
     ]
     return {
-        name: Estimate(value, _stderr(value, [(each[name], times) for each, times in left], clusters), clusters)
-        for name, value in whole.items()
+        name: estimate(value, [(each[name], times) for each, times in left], clusters) for name, value in whole.items()
     }
 
 
@@ -86,10 +85,18 @@ def _total(values: Iterable[tuple[float, int]]) -> float:
     return math.fsum(chain.from_iterable(repeat(value, times) for value, times in values))
 
 
-def _stderr(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> float | None:
-    """Return the standard deviation of the pseudo-values over the root of the number of tasks."""
-    if value is None:
-        return None
+def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> Estimate:
+    """Return a figure with its standard error: the standard deviation of the pseudo-values over the root of the tasks.
+
+    Args:
+        value: The figure over all tasks.
+        left: The figure without a task, and without how many tasks it is that.
+        clusters: Number of tasks.
+    """
+    return Estimate(value, None if value is None or clusters < 2 else _stderr(value, left, clusters), clusters)
+
+
+def _stderr(value: float, left: Sequence[tuple[float | None, int]], clusters: int) -> float | None:
     pseudo = []
     for without, times in left:
         if without is None:

@@ -12,13 +12,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, TypedDict, TypeVar
+from fractions import Fraction
+from typing import Any, ClassVar, Generic, TypedDict, TypeVar
 from zlib import crc32
 
 import msgspec
 
 from gradestack.exact import add_exact
-from gradestack.intervals import Cell, Figures, interval, jackknife
+from gradestack.intervals import Cell, Figures, Interval, interval, jackknife
 from gradestack.jsonio.values import loads
 from gradestack.model import JSON, Key
 
@@ -117,7 +118,51 @@ CellsState = dict[str, Tasks[list[Number]]]
 """JSON state: model (empty where none is named) -> its tasks' cells."""
 
 
-class TaskCells:
+class PerTask(Generic[ValueT]):
+    """State of a value per model and task; what several samples of a task bring is joined."""
+
+    join: ClassVar[Callable[..., Any]]
+    """Returns what two values of one task come to."""
+
+    def start(self) -> dict[str, Tasks[ValueT]]:
+        """Return the state of nothing seen."""
+        return {}
+
+    def add(self, state: dict[str, Tasks[ValueT]], key: Key, cell: ValueT) -> dict[str, Tasks[ValueT]]:
+        """Add what one sample brings, in place, and return the state."""
+        model = key.model or ""
+        tasks = state.get(model)
+        if tasks is None:
+            tasks = state[model] = no_tasks()
+        cells, task = tasks["open"], key.id if key.cluster is None else key.cluster
+        held = cells.get(task)
+        cells[task] = cell if held is None else self.join(held, cell)
+        if held is None and len(cells) > OPEN:
+            put_away(tasks, self.join)
+        return state
+
+    def merge(self, left: dict[str, Tasks[ValueT]], right: dict[str, Tasks[ValueT]]) -> dict[str, Tasks[ValueT]]:
+        """Add ``right`` to ``left`` in place and return ``left``."""
+        for model, tasks in right.items():
+            merge_tasks(left.setdefault(model, no_tasks()), tasks, self.join)
+        return left
+
+
+def _added(left: list[Number], right: list[Number]) -> list[Number]:
+    return [added(a, b) for a, b in zip(left, right, strict=True)]
+
+
+def added(a: Number, b: Number) -> Number:
+    """Return a sum, exact: a whole number, a float, or the parts of a sum of floats."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a + b
+    parts = a.copy() if isinstance(a, list) else [float(a)]
+    for value in b if isinstance(b, list) else (float(b),):
+        add_exact(parts, value)
+    return parts[0] if len(parts) == 1 else parts
+
+
+class TaskCells(PerTask[list[Number]]):
     """Cells of numbers per model and task, for figures with intervals: an aggregator's whole state.
 
     A task is the sample's cluster, else its id; what several samples of it bring is added, exactly.
@@ -146,28 +191,7 @@ class TaskCells:
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    def start(self) -> CellsState:
-        """Return the state of nothing seen."""
-        return {}
-
-    def add(self, state: CellsState, key: Key, cell: list[Number]) -> CellsState:
-        """Add what one sample brings, in place, and return the state."""
-        model = key.model or ""
-        tasks = state.get(model)
-        if tasks is None:
-            tasks = state[model] = no_tasks()
-        cells, task = tasks["open"], key.id if key.cluster is None else key.cluster
-        held = cells.get(task)
-        cells[task] = cell if held is None else _added(held, cell)
-        if held is None and len(cells) > OPEN:
-            put_away(tasks, _added)
-        return state
-
-    def merge(self, left: CellsState, right: CellsState) -> CellsState:
-        """Add ``right`` to ``left`` in place and return ``left``."""
-        for model, tasks in right.items():
-            merge_tasks(left.setdefault(model, no_tasks()), tasks, _added)
-        return left
+    join = staticmethod(_added)
 
     def finish(
         self, state: CellsState, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
@@ -211,17 +235,54 @@ class TaskCells:
             confidence: Of the intervals.
             unbounded: Figures that are not bound to [0, 1].
         """
-        cells = rounded_cells(counted_cells(state)[0])
+        return self._ratios(rounded_cells(counted_cells(state)[0]), of, confidence, unbounded)
+
+    def model_ratios(
+        self,
+        state: CellsState,
+        of: Mapping[str, tuple[str, str]],
+        *,
+        confidence: float = 0.95,
+        unbounded: Container[str] = (),
+    ) -> dict[str, JSON]:
+        """Return ``{"models": {model: figures}}``: ratios and their intervals within each of several models.
+
+        Empty for one model, whose figures are those of :meth:`ratios`; which takes the same arguments.
+        """
+        if len(state) < 2:
+            return {}
+        found: dict[str, JSON] = {}
+        for model, cells in counted_cells(state)[1].items():
+            values = {name: self._ratio(cells, *parts) for name, parts in of.items()}
+            found[model] = {**values, **self._ratios(rounded_cells(cells), of, confidence, unbounded)}
+        return {"models": found}
+
+    def _ratio(self, cells: Mapping[ExactCell, int], above: str, below: str) -> float | None:
+        """Return a ratio of sums, rounded once."""
+        sums = []
+        for at in (self.names.index(above), self.names.index(below)):
+            total = Fraction(0)
+            for cell, times in cells.items():
+                parts = cell[at]
+                total += times * sum(map(Fraction, parts if isinstance(parts, tuple) else (parts,)), Fraction(0))
+            sums.append(total)
+        return float(sums[0] / sums[1]) if sums[1] else None
+
+    def _ratios(
+        self,
+        cells: Mapping[Cell, int],
+        of: Mapping[str, tuple[str, str]],
+        confidence: float,
+        unbounded: Container[str],
+    ) -> dict[str, JSON]:
         found: dict[str, JSON] = {}
         for name, (above, below) in of.items():
             at, by = self.names.index(above), self.names.index(below)
             parts: Counter[Cell] = Counter()
             for cell, times in cells.items():
-                if cell[by]:
-                    parts[cell[by], cell[at]] += times
-            n = sum(int(cell[0]) * times for cell, times in parts.items())
-            estimate = jackknife(_ratio, parts, 2)["ratio"]
-            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=name not in unbounded)}
+                parts[cell[by], cell[at]] += times
+            share = name not in unbounded
+            found[f"{name}_interval"] = {**ratio_interval(parts, confidence=confidence, share=share)}
         return found
 
     def _estimated(
@@ -233,6 +294,26 @@ class TaskCells:
             found[name] = estimate.value
             found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
         return found
+
+
+def ratio_interval(
+    tasks: Mapping[Cell, int], *, n: int | None = None, confidence: float = 0.95, share: bool = True
+) -> Interval:
+    """Return the interval of a ratio of sums over tasks, for ``summary.json``.
+
+    A task that adds nothing to the divisor has no part in the figure.
+
+    Args:
+        tasks: Divisor and dividend of a task -> how many tasks have them; the figure is the sum of the dividends over
+            that of the divisors.
+        n: Number of samples; default: the divisor.
+        confidence: Of the interval.
+        share: Whether the figure is bound to [0, 1].
+    """
+    parts = {cell: times for cell, times in tasks.items() if cell[0]}
+    divisor = sum(int(cell[0]) * times for cell, times in parts.items())
+    estimated = jackknife(_ratio, parts, 2)["ratio"]
+    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share)
 
 
 def _ratio(below: float, above: float) -> Figures:
@@ -292,18 +373,5 @@ def _pooled(models: Sequence[Mapping[str, ExactCell]]) -> Iterator[ExactCell]:
 def _sum_of(numbers: Iterable[float | tuple[float, ...]]) -> float | tuple[float, ...]:
     total: Number = 0
     for each in numbers:
-        total = _sum(total, list(each) if isinstance(each, tuple) else each)
+        total = added(total, list(each) if isinstance(each, tuple) else each)
     return tuple(total) if isinstance(total, list) else total
-
-
-def _added(left: list[Number], right: list[Number]) -> list[Number]:
-    return [_sum(a, b) for a, b in zip(left, right, strict=True)]
-
-
-def _sum(a: Number, b: Number) -> Number:
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    parts = a.copy() if isinstance(a, list) else [float(a)]
-    for value in b if isinstance(b, list) else (float(b),):
-        add_exact(parts, value)
-    return parts[0] if len(parts) == 1 else parts

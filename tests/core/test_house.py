@@ -37,6 +37,7 @@ LAYERS = [
     "copies",
     "task_cells",
     "task_ids",
+    "task_counts",
     "records",
     "rows",
     "report",

@@ -86,7 +86,7 @@ def _estimate(figure: Mapping[str, Any]) -> str:
         return f"n/a ({figure['reason']})"
     if isinstance(value, Mapping):
         return _row(value, interval)
-    return f"{_figure(value)}{_interval(interval)}"
+    return f"{_figure(value)}{_interval(interval, whole=True)}"
 
 
 def _row(values: Mapping[str, Any], intervals: Mapping[str, Any]) -> str:
@@ -100,9 +100,19 @@ def _figure(value: Any) -> str:
     return "n/a" if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
-def _interval(interval: Mapping[str, Any]) -> str:
+def _interval(interval: Mapping[str, Any], *, whole: bool = False) -> str:
+    """Return an interval, ``whole`` with its method and what it is of; why there is none where it says so."""
     if interval.get("low") is None or interval.get("high") is None:
-        return ""
+        reason = interval.get("reason")
+        return f" (no interval: {reason})" if whole and reason else ""
     confidence = interval.get("confidence")
     named = f"{100 * confidence:.6g}% interval " if confidence is not None else "interval of unknown confidence "
-    return f" ({named}{interval['low']:.3f} to {interval['high']:.3f})"
+    known = f"; {_words(interval)}" if whole and "method" in interval else ""
+    return f" ({named}{interval['low']:.3f} to {interval['high']:.3f}{known})"
+
+
+def _words(interval: Mapping[str, Any]) -> str:
+    """Return method and extent: ``logit t, 50 tasks x 4``; the number of samples where tasks have not equally many."""
+    n, tasks = interval["n"], interval["clusters"]
+    times = f" x {n // tasks}" if n > tasks and n % tasks == 0 else "" if n == tasks else f", n = {n}"
+    return f"{interval['method'].replace('_', ' ')}, {tasks} tasks{times}"

@@ -73,10 +73,10 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
     if place is None:
         why = as_text(metrics.get("error")) or f"{figure.metric} has no figure {figure.name or figure.metric!r}"
         return {"value": None, "reason": why}
-    holder, name, path = place
+    holder, name, path, interval = place
     value = holder[name]
     found: dict[str, JSON] = {"value": value}
-    if (interval := interval_of(holder, name)) is not None:
+    if interval is not None:
         found["interval"] = interval
     if value is None:
         told = as_map(metrics.get("undefined"))
@@ -84,22 +84,24 @@ def _estimate(figure: Figure, metrics: Mapping[str, Any]) -> dict[str, JSON]:
     return found
 
 
-def _place(metrics: Mapping[str, Any], rest: str, metric: str) -> tuple[Mapping[str, Any], str, str] | None:
-    """Return the mapping a figure stands in, its key there, and its dotted path; None when there is no such figure.
+def _place(metrics: Mapping[str, Any], rest: str, metric: str) -> tuple[Mapping[str, Any], str, str, JSON] | None:
+    """Return the mapping a figure stands in, its key there, its dotted path and its interval; None for no such figure.
 
     Keys may have dots. What is named after its aggregator need not be named: ``pass_hat_k`` is
     ``pass_hat_k.pass_hat_k``, and ``pass_hat_k.4`` is ``pass_hat_k.pass_hat_k.4``.
     """
     for path in (rest, f"{metric}.{rest}" if rest else metric):
-        holder, left, found = metrics, path, None
+        holder, left, found, interval = metrics, path, None, None
         while left and isinstance(holder, Mapping):
             name = max((key for key in holder if left == key or left.startswith(f"{key}.")), key=len, default=None)
             if name is None:
                 break
             found, left = (holder, name), left[len(name) + 1 :]
+            beside = interval_of(holder, name)
+            interval = as_map(interval).get(name) if beside is None else beside  # that of a map of figures has its own
             holder = holder[name]
         if found is not None and not left and _shown(found[0][found[1]]):
-            return *found, path
+            return *found, path, interval
     return None
 
 

@@ -79,7 +79,8 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
         elif not isinstance(of, str) or of not in spec.graders:
             resolver.say((*place, "of"), f"no grader has the key {of!r}{suggest(of, spec.graders)}")
             of = ""
-        stage = resolver.stage("aggregator", key, entry, place, reserved=("of",))
+        bounded = _bounded(resolver, entry, graders.get(of))
+        stage = resolver.stage("aggregator", key, bounded, place, reserved=("of",))
         if stage is not None:
             own[of, key] = Metric(of=of, stage=stage)
     found: list[Metric] = []
@@ -87,9 +88,22 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
         for name in grader.component.aggregators:
             if (key, name) in own:
                 found.append(own.pop((key, name)))
-            elif stage := resolver.stage("aggregator", name, name, ("graders", key)):
+            elif stage := resolver.stage("aggregator", name, _bounded(resolver, name, grader), ("graders", key)):
                 found.append(Metric(of=key, stage=stage))
     return [*found, *own.values()]
+
+
+def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:
+    """Return an aggregator's entry; where the grader's scores are no shares, with ``share: false`` if it takes that."""
+    low, high = (0.0, 1.0) if grader is None else grader.component.bounds
+    data = {"kind": entry} if isinstance(entry, str) else entry
+    if (low >= 0 and high <= 1) or "share" in data or data.get("kind") not in resolver.registry.names("aggregator"):
+        return entry
+    try:
+        target = resolver.registry.load("aggregator", str(data["kind"]))
+    except PluginError:  # said where it is loaded next
+        return entry
+    return {**data, "share": False} if any(field.name == "share" for field in attrs.fields(target)) else entry
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:

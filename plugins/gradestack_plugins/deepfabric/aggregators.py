@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Memory, Outcome, Profile
+from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, Outcome, Profile, TaskCells
 from gradestack.exact import Partials, add_exact, add_times, exact_mean, merge_exact
 from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
@@ -24,6 +24,12 @@ NO_SCORE: Final = "score_not_finite"
 """Fault code of a sample that was graded, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
+_CELLS: Final = TaskCells("applicable", "processed", *RATES.values(), "response_quality", "overall_score")
+_PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
+_RATIOS: Final = {
+    **{name: (part, "applicable") for name, part in _PARTS.items()},
+    **{f"{name}_attempted": (part, "processed") for name, part in _PARTS.items()},
+}
 _GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
 _LOW: Final = 0.75
 _LONGEST: Final = 300
@@ -64,6 +70,9 @@ class State(TypedDict):
     correct: dict[str, int]
     quality: Partials
     score: Partials
+    outside: int
+    """Sample scores beyond [0, 1], which weights can give."""
+    cells: CellsState
 
 
 @attrs.frozen(kw_only=True)
@@ -81,13 +90,20 @@ class DeepFabricMetrics(Aggregator[State]):
     Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by: ``documented`` gives
     None and says so under ``undefined``, ``upstream`` gives 0.0. ``interpretation`` names the document's band of the
     overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
-    nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them.
+    nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them. Every
+    figure has its interval; of several models ``models`` has the figures of each.
     """
 
     profile: Profile = "documented"
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
 
-    version: ClassVar[str] = "2"
-    memory: ClassVar[Memory] = "constant"
+    version: ClassVar[str] = "3"
+    memory: ClassVar[Memory] = "per_key"
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> State:
@@ -104,6 +120,8 @@ class DeepFabricMetrics(Aggregator[State]):
             "correct": dict.fromkeys(RATES.values(), 0),
             "quality": [],
             "score": [],
+            "outside": 0,
+            "cells": _CELLS.start(),
         }
 
     @override
@@ -115,6 +133,7 @@ class DeepFabricMetrics(Aggregator[State]):
             state["failed"] += 1
         elif outcome is Outcome.MISSING:
             state["missing"] += 1
+            _CELLS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0])
             return state
         else:
             state["skipped"] += 1
@@ -125,7 +144,8 @@ class DeepFabricMetrics(Aggregator[State]):
             state["stopped"] += fault.code == RUN_STOPS
             state["first_error"] = _first(state["first_error"], [key.ordinal, key.id, fault.message])
         processed = counts.get("processed")
-        state["processed"] += int(outcome is _GRADED and fault is None) if processed is None else processed
+        processed = int(outcome is _GRADED and fault is None) if processed is None else processed
+        state["processed"] += processed
         correct = state["correct"]
         for name in correct:
             correct[name] += counts.get(name, 0)
@@ -135,7 +155,15 @@ class DeepFabricMetrics(Aggregator[State]):
             state["undefined"] += 1
         if quality := grade.parts.get("response_quality"):
             add_exact(state["quality"], quality)
+        self._add_cell(state, key, grade, processed)
         return state
+
+    @staticmethod
+    def _add_cell(state: State, key: Key, grade: Grade, processed: int) -> None:
+        counts, score = grade.counts, grade.score or 0
+        rates = [counts.get(name, 0) for name in RATES.values()]
+        state["outside"] += not 0 <= score <= 1
+        _CELLS.add(state["cells"], key, [1, processed, *rates, grade.parts.get("response_quality") or 0, score])
 
     @override
     def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
@@ -154,6 +182,9 @@ class DeepFabricMetrics(Aggregator[State]):
         for quality, times in Counter([each.parts.get("response_quality") for each in usual]).items():
             if quality:
                 add_times(state["quality"], quality, times)
+        for key, grade in zip(keys, grades, strict=True):
+            if grade.outcome is _GRADED and grade.fault is None:
+                self._add_cell(state, key, grade, grade.counts.get("processed", 1))
         return state
 
     @override
@@ -171,6 +202,8 @@ class DeepFabricMetrics(Aggregator[State]):
             left["correct"][name] += number
         merge_exact(left["quality"], right["quality"])
         merge_exact(left["score"], right["score"])
+        left["outside"] += right["outside"]
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
@@ -194,11 +227,22 @@ class DeepFabricMetrics(Aggregator[State]):
             attempted["overall_score"] = None
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
         metrics |= {f"{name}_correct": number for name, number in state["correct"].items()}
+        metrics |= self._intervals(state, metrics, undefined)
         metrics["interpretation"] = interpretation(metrics, errors=state["errors"])
         metrics["undefined"] = undefined
         if said := _warnings(state, total):
             metrics["warnings"] = said
         return metrics
+
+    def _intervals(self, state: State, metrics: Mapping[str, JSON], undefined: Mapping[str, str]) -> dict[str, JSON]:
+        beyond = ("overall_score", "overall_score_attempted") if state["outside"] else ()
+        known = {name: parts for name, parts in _RATIOS.items() if metrics[name] is not None}
+        found = _CELLS.ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
+        why = {
+            f"{name}_interval": {"reason": undefined.get(name, "undefined")} for name in _RATIOS if name not in known
+        }
+        models = _CELLS.model_ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
+        return {**found, **why, **models}
 
     def _figures(self, state: State, divisor: int) -> dict[str, Any]:
         if not divisor:

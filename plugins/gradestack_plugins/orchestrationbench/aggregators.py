@@ -19,7 +19,8 @@ from gradestack_plugins.orchestrationbench.results.figures import (
     overall,
 )
 from gradestack_plugins.orchestrationbench.results.native import overall_statistics
-from gradestack_plugins.orchestrationbench.results.state import State, add_grade, merge_states
+from gradestack_plugins.orchestrationbench.results.state import FileState, State, add_grade, merge_states
+from gradestack_plugins.orchestrationbench.results.sureness import Sureness
 
 _FILE = ("file", "scenario", "trials", "error")
 
@@ -28,15 +29,22 @@ _FILE = ("file", "scenario", "trials", "error")
 class _PerFile(Aggregator[State]):
     """Keeps trials by model and file (facet ``file``, else the task id); a file's few trials are kept one by one.
 
-    Figures of several models are never pooled: they stand under ``models``, and beside it null with that reason.
+    Figures of several models are never pooled: they stand under ``models``, and beside it null with that reason. Every
+    figure has its interval, which leaves out one scenario at a time; it is computed before anything is rounded.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     memory: ClassVar[Memory] = "per_sample"
     main: ClassVar[tuple[str, ...]] = ()
     """The figures it is about."""
 
     profile: Profile = "documented"
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> State:
@@ -53,13 +61,19 @@ class _PerFile(Aggregator[State]):
     @override
     def finish(self, state: State) -> Mapping[str, JSON]:
         found = {
-            model: self._figures([file_figures(file, held, self.profile) for file, held in sorted(files.items())])
+            model: self._whole([file_figures(file, held, self.profile) for file, held in sorted(files.items())], files)
             for model, files in state.items()
         }
         if len(found) > 1:
             why = dict.fromkeys(self.main, "several models, each has its own under `models`")
-            return {**dict.fromkeys(self.main), "undefined": why, "models": found}
-        return next(iter(found.values()), self._figures([]))
+            none = {f"{name}_interval": {"reason": reason} for name, reason in why.items()}
+            return {**dict.fromkeys(self.main), **none, "undefined": why, "models": found}
+        return next(iter(found.values()), self._whole([], {}))
+
+    def _whole(self, files: list[Figures], held: Mapping[str, FileState]) -> dict[str, JSON]:
+        found = self._figures(files)
+        sure = Sureness(held, self.profile, self.confidence)
+        return {**found, **sure.beside(found, found["undefined"])}
 
     @abc.abstractmethod
     def _figures(self, files: list[Figures]) -> dict[str, JSON]:

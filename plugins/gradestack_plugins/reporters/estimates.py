@@ -68,11 +68,30 @@ def interval(fields: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 
 def interval_text(fields: Mapping[str, Any]) -> str:
-    """Return the interval an estimate comes with and its confidence, "" without one: ``95% interval 0.54 – 0.65``."""
+    """Return the interval an estimate comes with: ``95% interval 0.54 – 0.65; logit t, 50 tasks × 4``.
+
+    Where there is none, why it says so; "" where nothing is said.
+    """
     low, high = interval(fields)
+    held = as_map(fields.get("interval"))
     if low is None or high is None:
+        reason = as_text(held.get("reason"))
+        return f"no interval: {brief(reason, 120)}" if reason else ""
+    return f"{_confidence(fields)} {number(low)} – {number(high)}{_extent(held)}"
+
+
+def short_interval(fields: Mapping[str, Any]) -> str:
+    """Return only the ends of the interval an estimate comes with, for tables: ``[0.54 – 0.65]``; "" without one."""
+    low, high = interval(fields)
+    return "" if low is None or high is None else f"[{number(low)} – {number(high)}]"
+
+
+def _extent(held: Mapping[str, Any]) -> str:
+    n, tasks, method = held.get("n"), held.get("clusters"), as_text(held.get("method"))
+    if not isinstance(n, int) or not isinstance(tasks, int) or not method or not tasks:
         return ""
-    return f"{_confidence(fields)} {number(low)} – {number(high)}"
+    times = f" × {n // tasks}" if n > tasks and n % tasks == 0 else "" if n == tasks else f", n = {number(n)}"
+    return f"; {brief(method, 20).replace('_', ' ')}, {number(tasks)} tasks{times}"
 
 
 def _confidence(fields: Mapping[str, Any]) -> str:

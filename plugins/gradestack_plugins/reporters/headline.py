@@ -9,7 +9,7 @@ import attrs
 
 from gradestack.jsonio import as_count, as_list, as_map, as_text
 from gradestack_plugins.reporters.blocks import Figure
-from gradestack_plugins.reporters.estimates import interval_text
+from gradestack_plugins.reporters.estimates import interval_text, short_interval
 from gradestack_plugins.reporters.text import brief, number, percent
 
 _WORDS = {
@@ -21,6 +21,8 @@ _WORDS = {
     "passed": "passed",
 }
 _LONGEST_WORD = 40
+_MOST_OF_A_MAP = 8
+"""Figures of a map that are shown; of more, the first and the last are."""
 
 
 @attrs.frozen
@@ -81,8 +83,15 @@ def figures_of(summary: Mapping[str, Any]) -> tuple[Figure, ...]:
 def _figure(label: str, entry: Mapping[str, Any]) -> Figure:
     value = entry.get("value")
     if isinstance(value, Mapping):
-        shown = ", ".join(f"{key}: {number(each)}" for key, each in value.items())
-        return Figure(label, brief(shown, 200), plain=True)
+        intervals = as_map(entry.get("interval"))
+        shown = [f"{key}: {number(each)} {_ends(intervals.get(key))}".rstrip() for key, each in value.items()]
+        if len(shown) > _MOST_OF_A_MAP:
+            shown = [shown[0], "…", shown[-1]]
+        return Figure(label, brief(", ".join(shown), 400), plain=True)
     if value is None:
         return Figure(label, number(None), note=brief(as_text(entry.get("reason")), 200), defined=False)
     return Figure(label, number(value), interval=interval_text({"interval": entry.get("interval")}))
+
+
+def _ends(interval: Any) -> str:
+    return short_interval({"interval": as_map(interval)})

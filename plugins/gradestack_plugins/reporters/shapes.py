@@ -20,7 +20,7 @@ import attrs
 from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
 from gradestack_plugins.reporters import charts
 from gradestack_plugins.reporters.blocks import Block, Cell, Figure, Figures, Section, Table, Words
-from gradestack_plugins.reporters.estimates import REASONS, amount, figure, order
+from gradestack_plugins.reporters.estimates import REASONS, amount, figure, order, short_interval
 from gradestack_plugins.reporters.grouping import by_label, with_errors
 from gradestack_plugins.reporters.text import brief, number, title
 
@@ -119,6 +119,7 @@ def _block(key: str, value: Any, scope: Scope) -> Iterable[Block]:
 
 def _mapping(heading: str, fields: Mapping[str, Any], scope: Scope) -> Iterable[Block]:
     scope = scope.within(fields)
+    fields = {key: with_errors(value) if isinstance(value, Mapping) else value for key, value in fields.items()}
     numbered = _numbered(fields, scope)
     chart: Block | None = _counts(heading, numbered) or charts.series(heading, numbered)
     values = list(fields.values())
@@ -196,7 +197,8 @@ def _cell(row: Mapping[str, Any], name: str, top: int) -> Cell:
     if fraction is not None:
         return Cell(number(value), charts.heat(fraction, 1.0) if 0 <= fraction <= 1 else "")
     found = figure("", value)
-    return Cell(" ".join(part for part in (found.value, found.spread) if part) if found else "")
+    sure = short_interval(as_map(value))
+    return Cell(" ".join(part for part in (found.value, found.spread, sure) if part) if found else "")
 
 
 def _list(heading: str, values: Sequence[Any]) -> Iterable[Block]:

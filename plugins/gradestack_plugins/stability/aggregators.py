@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import attrs
@@ -19,8 +19,10 @@ from gradestack_plugins.stability.state import (
     group_of,
     labels_in_order,
     merge_task,
+    model_of,
     new_task,
 )
+from gradestack_plugins.stability.sureness import Share, mean_intervals
 
 PASS, FAIL = "pass", "fail"
 
@@ -49,10 +51,16 @@ PER_GOLD = (
 """Metrics repeated for each gold label, in output order."""
 
 
+Named = tuple[str, Task]
+"""A task's id, and the task."""
+
+
 @attrs.frozen
 class _Processed:
     measures: Measures
     gold: str
+    task: str
+    runs: int
 
 
 @attrs.frozen(kw_only=True)
@@ -71,7 +79,8 @@ class Stability(Aggregator[StabilityState]):
     Every metric is the arithmetic mean over tasks: ``stability_at_k``, ``mean_consistency_at_k``,
     ``stable_and_correct_rate``, ``stable_but_wrong_rate``, ``mode_correct_rate``, ``mean_accuracy_across_runs``,
     ``mean_entropy``, ``mean_normalized_entropy``, ``mean_flip_rate``; some again per gold label, ``..._gold_LABEL``.
-    ``coverage = n_items_processed / n_items_total``. Standard errors of the means over tasks stand under ``stderr``.
+    ``coverage = n_items_processed / n_items_total``. Standard errors of the means over tasks stand under ``stderr``, an
+    interval that leaves out one task at a time beside each mean. Of several models ``models`` has the figures of each.
 
     Differences between the profiles:
 
@@ -105,8 +114,12 @@ class Stability(Aggregator[StabilityState]):
     """What means are divided by; default ``processed`` (upstream: ``items``)."""
     by: tuple[str, ...] = ("experiment",)
     """Facets that keep runs of the same task and model apart."""
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
 
     def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
         if self.runs is not None and self.runs < 1:
             raise ValueError(f"runs must be at least 1, got {self.runs}")
         if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):
@@ -151,13 +164,25 @@ class Stability(Aggregator[StabilityState]):
 
     @override
     def finish(self, state: StabilityState) -> Mapping[str, JSON]:
-        tasks = [task for group in state["groups"].values() for task in group.values()]
+        models: dict[str, list[Named]] = {}
+        for group, held in state["groups"].items():
+            models.setdefault(model_of(group), []).extend(held.items())
+        named = [pair for group in state["groups"].values() for pair in group.items()]
+        tasks = [task for _, task in named]
         labels, classes = self._label_set(state, tasks)
+        found, counts = self._figures(named, labels, classes)
+        result = {**found, **counts, **self._runs(tasks), "labels": list(labels), "gold_labels": list(classes)}
+        if len(models) > 1:
+            result["models"] = {model: self._figures(held, labels, classes)[0] for model, held in models.items()}
+        return result
+
+    def _figures(
+        self, named: Sequence[Named], labels: tuple[str, ...], classes: tuple[str, ...]
+    ) -> tuple[dict[str, JSON], dict[str, JSON]]:
+        """Return the figures of tasks, and what is counted beside them."""
         if self.profile == "upstream":
-            found, counts = self._upstream(tasks, labels, classes)
-        else:
-            found, counts = self._documented(tasks, labels, classes)
-        return {**found, **counts, **self._runs(tasks), "labels": list(labels), "gold_labels": list(classes)}
+            return self._upstream(named, labels, classes)
+        return self._documented(named, labels, classes)
 
     @staticmethod
     def _declared(state: StabilityState, task: Task, metadata: Mapping[str, JSON]) -> None:
@@ -203,16 +228,18 @@ class Stability(Aggregator[StabilityState]):
         return sum(1 if task["rows"] is None else task["rows"] for task in tasks)
 
     def _documented(
-        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
+        self, tasks: Sequence[Named], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        outside = [task for task in tasks if task["rows"] == 0]
-        inside = [task for task in tasks if task["rows"] != 0]
-        with_runs = [task for task in inside if task["runs"]]
-        with_gold = [task for task in with_runs if task["gold"] is not None]
+        outside = [task for _, task in tasks if task["rows"] == 0]
+        inside = [(name, task) for name, task in tasks if task["rows"] != 0]
+        with_runs = [(name, task) for name, task in inside if task["runs"]]
+        with_gold = [(name, task) for name, task in with_runs if task["gold"] is not None]
         processed = [
-            _Processed(self._measure(task, labels), str(task["gold"])) for task in with_gold if task["gold"] in labels
+            _Processed(self._measure(task, labels), str(task["gold"]), name, len(task["runs"]))
+            for name, task in with_gold
+            if task["gold"] in labels
         ]
-        total = self._total(inside)
+        total = self._total([task for _, task in inside])
         divisor = total if self.divisor == "items" else None
         undefined: dict[str, str] = {}
         metrics: dict[str, JSON] = {
@@ -221,11 +248,14 @@ class Stability(Aggregator[StabilityState]):
             "coverage": len(processed) / total if total else None,
         }
         metrics |= _means(processed, RATES, "", divisor, undefined)
+        absent = _absent(inside, processed) if divisor is not None else ()
+        metrics |= self._intervals(processed, RATES, "", absent, undefined)
         for label in classes:
             some = [each for each in processed if each.gold == label]
             suffix = f"_gold_{label}"
             metrics[f"n_items{suffix}"] = len(some)
             metrics |= _means(some, PER_GOLD, suffix, None, undefined)
+            metrics |= self._intervals(some, PER_GOLD, suffix, (), undefined)
         metrics["stderr"] = {name: _stderr(_values(processed, name)) for name in RATES}
         metrics["undefined"] = undefined
         return metrics, {
@@ -233,6 +263,28 @@ class Stability(Aggregator[StabilityState]):
             "n_items_without_gold": len(with_runs) - len(with_gold),
             "n_items_unknown_gold": len(with_gold) - len(processed),
             "n_items_outside_dataset": len(outside),
+        }
+
+    def _intervals(
+        self,
+        processed: Sequence[_Processed],
+        metrics: Iterable[str],
+        suffix: str,
+        absent: Sequence[Share],
+        undefined: Mapping[str, str],
+    ) -> dict[str, JSON]:
+        """Return the interval of each mean; ``absent`` adds to the divisor alone."""
+        means = {}
+        for name in metrics:
+            values = [(each, getattr(each.measures, RATES[name])) for each in processed]
+            present = [Share(each.task, each.runs, float(value)) for each, value in values if value is not None]
+            means[name] = [*present, *absent]
+        found = mean_intervals(means, self.confidence)
+        return {
+            f"{name}{suffix}_interval": {"reason": undefined[name + suffix]}
+            if name + suffix in undefined
+            else {**found[name]}
+            for name in means
         }
 
     def _asked(self, task: Task) -> int:
@@ -246,26 +298,28 @@ class Stability(Aggregator[StabilityState]):
         return documented(values, task["gold"], self._asked(task), size)
 
     def _upstream(
-        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
+        self, tasks: Sequence[Named], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        records = [task for task in tasks if task["runs"] or task["derived"] is not None]
-        with_gold = [task for task in records if task["gold"] is not None]
-        counted = [task for task in with_gold if task["gold"] in labels]
+        records = [(name, task) for name, task in tasks if task["runs"] or task["derived"] is not None]
+        with_gold = [(name, task) for name, task in records if task["gold"] is not None]
         processed = [
             _Processed(
                 upstream(
                     labels_in_order(task), task["gold"], task["k"] or self.runs or 0, len(labels), task["derived"] or {}
                 ),
                 str(task["gold"]),
+                name,
+                len(task["runs"]),
             )
-            for task in counted
+            for name, task in with_gold
+            if task["gold"] in labels
         ]
-        total = self._total(tasks)
+        total = self._total([task for _, task in tasks])
         counts: dict[str, JSON] = {
             "n_items_without_runs": len(tasks) - len(records),
             "n_items_without_gold": len(records) - len(with_gold),
-            "n_items_unknown_gold": len(with_gold) - len(counted),
-            "n_items_outside_dataset": sum(task["rows"] == 0 for task in tasks),
+            "n_items_unknown_gold": len(with_gold) - len(processed),
+            "n_items_outside_dataset": sum(task["rows"] == 0 for _, task in tasks),
         }
         if not total:
             return {}, counts
@@ -277,11 +331,17 @@ class Stability(Aggregator[StabilityState]):
         }
         for name in RATES:
             metrics[name] = math.fsum(_values(processed, name)) / divisor if divisor else 0.0
+        if self.divisor == "processed":
+            absent = [Share(name, 0, 0.0) for name, task in with_gold if task["gold"] not in labels]
+        else:
+            absent = _absent(tasks, processed)
+        metrics |= self._intervals(processed, RATES, "", absent, {})
         for label in classes:
             some = [each for each in processed if each.gold == label]
             for name in PER_GOLD:
                 value = math.fsum(_values(some, name)) / float(len(some)) if some else 0.0
                 metrics[f"{name}_gold_{label}"] = value
+            metrics |= self._intervals(some, PER_GOLD, f"_gold_{label}", (), {})
         return metrics, counts
 
     def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
@@ -305,6 +365,12 @@ class Stability(Aggregator[StabilityState]):
 def _values(processed: Sequence[_Processed], metric: str) -> list[float]:
     found: Iterator[float | None] = (getattr(each.measures, RATES[metric]) for each in processed)
     return [float(value) for value in found if value is not None]
+
+
+def _absent(tasks: Sequence[Named], processed: Sequence[_Processed]) -> list[Share]:
+    """Return what tasks add to a divisor of dataset rows beyond the one of every task that was processed."""
+    found = [Share(name, 0, 0.0, float(1 if task["rows"] is None else task["rows"])) for name, task in tasks]
+    return [*found, *(Share(each.task, 0, 0.0, -1.0) for each in processed)]
 
 
 def _means(

@@ -59,6 +59,13 @@ def group_of(key: Key, facets: tuple[str, ...]) -> str:
     return json.dumps([key.model, *marks], sort_keys=True, default=str)
 
 
+def model_of(group: str) -> str:
+    """Return the model of a group, empty where none is named."""
+    if group.startswith("["):
+        return str(json.loads(group)[0] or "")
+    return group.removeprefix("model ")
+
+
 def labels_in_order(task: Mapping[str, Any]) -> list[Hashable]:
     """Return a task's labels in recorded order, whatever order they were folded in."""
     ordered = sorted(task["runs"], key=lambda run: run[0])  # stable: equal ordinals keep the order of folding

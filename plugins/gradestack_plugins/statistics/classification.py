@@ -8,21 +8,33 @@ from typing import Any, Literal, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Item, Key, Outcome, Profile
+from gradestack import (
+    JSON,
+    Aggregator,
+    CountsState,
+    Grade,
+    Interval,
+    Item,
+    Key,
+    Outcome,
+    Profile,
+    TaskCounts,
+    TaskNumbers,
+)
 from gradestack.exact import count_into
+from gradestack_plugins.statistics.matrix_intervals import MatrixIntervals, pair_name, pair_of
 
 Matrix = dict[str, dict[str, int]]
 """Gold label -> predicted label -> number."""
 
 _COUNTED = ("converted", "dropped", "missing")
+_CELLS = TaskCounts()
 
 
 class SetState(TypedDict):
-    """One prediction set: its matrix and its counts by outcome."""
+    """One prediction set: the cells of its matrix by task, and its counts by outcome."""
 
-    matrix: Matrix
-    unlabelled: dict[str, int]
-    """Gold label -> predictions without a label."""
+    cells: CountsState
     counts: dict[str, int]
 
 
@@ -35,14 +47,35 @@ class ClassificationState(TypedDict):
     sets: dict[str, SetState]
 
 
+@attrs.frozen
+class _Counted:
+    """A matrix over every label seen, and what it was counted from."""
+
+    matrix: Matrix
+    unlabelled: Mapping[str, int]
+    """Gold label -> predictions without a label."""
+    tasks: Mapping[TaskNumbers, int]
+
+    @classmethod
+    def of(cls, tasks: Mapping[TaskNumbers, int]) -> _Counted:
+        """Return the sum of tasks."""
+        matrix: Matrix = {}
+        unlabelled: dict[str, int] = {}
+        for numbers, times in tasks.items():
+            for name, number in numbers:
+                gold, predicted = pair_of(name)
+                row, label = (unlabelled, gold) if predicted is None else (matrix.setdefault(gold, {}), predicted)
+                matrix.setdefault(gold, {})
+                row[label] = row.get(label, 0) + int(number) * times
+        return cls(matrix, unlabelled, tasks)
+
+
 def _new_set() -> SetState:
-    return {"matrix": {}, "unlabelled": {}, "counts": {}}
+    return {"cells": _CELLS.start(), "counts": {}}
 
 
 def _merge_set(left: SetState, right: SetState) -> None:
-    for gold, row in right["matrix"].items():
-        count_into(left["matrix"].setdefault(gold, {}), row)
-    count_into(left["unlabelled"], right["unlabelled"])
+    _CELLS.merge(left["cells"], right["cells"])
     count_into(left["counts"], right["counts"])
 
 
@@ -114,14 +147,18 @@ class Classification(Aggregator[ClassificationState]):
     ``n_unknown_gold``. A class that is itself called ``invalid`` (in the label set given, or among the gold labels) is
     a class like any other, and the column is then ``(invalid)``.
 
+    Every figure has its interval, which leaves out one task at a time; of several models ``models`` has those of each.
+
     Differences between the profiles, for empty denominators only: ``documented`` gives null and names the reason under
     ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
     """
 
-    version = "2"
+    version = "3"
     memory = "per_key"
 
     profile: Profile = "documented"
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
     labels: tuple[str, ...] | None = None
     """Label set in display order; default: as declared by the grades, else the labels seen."""
     exclude: tuple[str, ...] | None = None
@@ -133,6 +170,8 @@ class Classification(Aggregator[ClassificationState]):
     ``sets``), ``pool`` counts every item instead of the grade, ``declared`` follows ``metadata.label_set.items``."""
 
     def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
         if self.labels is not None and len(set(self.labels)) < max(1, len(self.labels)):
             raise ValueError("labels must name at least one label, and each only once")
         if self.labels is not None and (unknown := sorted(set(self.exclude or ()) - set(self.labels))):
@@ -151,12 +190,12 @@ class Classification(Aggregator[ClassificationState]):
             mode = str(declared.get("items", "ignore")) if mode == "declared" else mode  # type: ignore[assignment]
         if mode == "pool" and grade.items:
             for item in grade.items:
-                self._count(state["main"], item)
+                self._count(state["main"], key, item)
             return state
-        self._count(state["main"], grade)
+        self._count(state["main"], key, grade)
         if mode == "sets":
             for item in grade.items:
-                self._count(state["sets"].setdefault(item.id, _new_set()), item)
+                self._count(state["sets"].setdefault(item.id, _new_set()), key, item)
         return state
 
     @override
@@ -169,9 +208,22 @@ class Classification(Aggregator[ClassificationState]):
 
     @override
     def finish(self, state: ClassificationState) -> Mapping[str, JSON]:
-        result = self._metrics(state, state["main"])
-        if state["sets"]:
-            result["sets"] = {name: self._metrics(state, counted) for name, counted in state["sets"].items()}
+        every, models = _CELLS.tasks(state["main"]["cells"])
+        main, sets = (
+            _Counted.of(every),
+            {name: _Counted.of(_CELLS.tasks(held["cells"])[0]) for name, held in state["sets"].items()},
+        )
+        labels = self._label_set(state, (main, *sets.values()))
+        result = self._metrics(state, labels, main, state["main"]["counts"])
+        if sets:
+            result["sets"] = {
+                name: self._metrics(state, labels, counted, state["sets"][name]["counts"])
+                for name, counted in sets.items()
+            }
+        if len(models) > 1:
+            result["models"] = {
+                model: self._metrics(state, labels, _Counted.of(tasks), None) for model, tasks in models.items()
+            }
         return result
 
     @staticmethod
@@ -182,7 +234,7 @@ class Classification(Aggregator[ClassificationState]):
             if isinstance(more, list | tuple) and list(more) != state[name]:
                 state[name] = _united(state[name], more)
 
-    def _count(self, state: SetState, graded: Grade | Item) -> None:
+    def _count(self, state: SetState, key: Key, graded: Grade | Item) -> None:
         counts = state["counts"]
         outcome = str(graded.outcome)
         counts[outcome] = counts.get(outcome, 0) + 1
@@ -194,46 +246,48 @@ class Classification(Aggregator[ClassificationState]):
         if graded.gold is None:
             counts["no_gold"] = counts.get("no_gold", 0) + 1
             return
-        row = state["matrix"].setdefault(graded.gold, {})
-        if graded.label is None:
-            row, label = state["unlabelled"], graded.gold
-        else:
-            label = graded.label
-        row[label] = row.get(label, 0) + 1
+        _CELLS.add(state["cells"], key, {pair_name(graded.gold, graded.label): 1})
 
-    def _label_set(self, state: ClassificationState) -> tuple[str, ...]:
+    def _label_set(self, state: ClassificationState, sets: Sequence[_Counted]) -> tuple[str, ...]:
         if self.labels is not None:
             return self.labels
         if state["labels"]:
             return tuple(state["labels"])
         gold: set[str] = set()
         predicted: set[str] = set()
-        for counted in (state["main"], *state["sets"].values()):
-            gold.update(counted["matrix"])
-            predicted.update(*counted["matrix"].values())
+        for counted in sets:
+            gold.update(counted.matrix)
+            predicted.update(*counted.matrix.values())
         return tuple(sorted(gold | (predicted - {self.invalid})))
 
-    def _matrix(self, counted: SetState, labels: tuple[str, ...]) -> tuple[Matrix, int]:
+    def _matrix(self, counted: _Counted, labels: tuple[str, ...]) -> tuple[Matrix, int]:
         """Return the matrix over the label set (all cells present) and the number of predictions outside it."""
         matrix: Matrix = {gold: dict.fromkeys(labels, 0) for gold in labels}
         outside = dict.fromkeys(labels, 0)
         for gold in labels:
-            for predicted, number in counted["matrix"].get(gold, {}).items():
+            for predicted, number in counted.matrix.get(gold, {}).items():
                 if predicted in matrix:
                     matrix[gold][predicted] = number
                 else:
                     outside[gold] += number
-            outside[gold] += counted["unlabelled"].get(gold, 0)
+            outside[gold] += counted.unlabelled.get(gold, 0)
         column = f"({self.invalid})" if self.invalid in matrix else self.invalid
         if any(outside.values()) or self.profile == "documented":
             for gold, row in matrix.items():
                 row[column] = outside[gold]
         return matrix, sum(outside.values())
 
-    def _metrics(self, state: ClassificationState, counted: SetState) -> dict[str, JSON]:
-        labels = self._label_set(state)
+    def _metrics(
+        self,
+        state: ClassificationState,
+        labels: tuple[str, ...],
+        counted: _Counted,
+        counts: Mapping[str, int] | None,
+    ) -> dict[str, JSON]:
+        """Return the figures of a matrix, and with ``counts`` what became of the samples."""
         exclude = tuple(state["exclude"]) if self.exclude is None else self.exclude
         matrix, outside = self._matrix(counted, labels)
+        sure = MatrixIntervals(counted.tasks, labels, self.confidence)
         n = sum(sum(row.values()) for row in matrix.values())
         correct = sum(matrix[label][label] for label in labels)
         undefined: dict[str, str] = {}
@@ -241,38 +295,46 @@ class Classification(Aggregator[ClassificationState]):
         result: dict[str, JSON] = {
             "n": n,
             "n_correct": correct,
-            "accuracy": self._value("accuracy", correct / n if n else None, "nothing was graded", undefined),
-            "macro_f1": self._value("macro_f1", macro([s.f1 for s in scores.values()]), "no labels", undefined),
+            **self._value("accuracy", correct / n if n else None, "nothing was graded", undefined, sure.accuracy()),
         }
+        kept = {"macro_f1": (labels, "no labels")}
         if exclude:
-            name = "macro_f1_no_" + "_".join(exclude)
-            kept = [score.f1 for label, score in scores.items() if label not in exclude]
-            result[name] = self._value(name, macro(kept), "every label is excluded", undefined)
-        result["per_class"] = {label: self._class(label, score, undefined) for label, score in scores.items()}
+            others = tuple(label for label in labels if label not in exclude)
+            kept["macro_f1_no_" + "_".join(exclude)] = (others, "every label is excluded")
+        for name, (some, why) in kept.items():
+            value = macro([scores[label].f1 for label in some])
+            result |= self._value(name, value, why, undefined, sure.macro_f1(some))
+        result["per_class"] = {
+            label: self._class(label, score, undefined, sure.of_class(label)) for label, score in scores.items()
+        }
         result["confusion_matrix"] = matrix
         result["labels"] = list(labels)
-        result |= self._states(counted, matrix, outside)
+        if counts is not None:
+            result |= self._states(counted, counts, matrix, outside)
         if self.profile == "documented":
             result["undefined"] = undefined
         return result
 
-    def _class(self, label: str, score: ClassScores, undefined: dict[str, str]) -> dict[str, JSON]:
-        place = f"per_class.{label}"
-        return {
-            "precision": self._value(f"{place}.precision", score.precision, "never predicted", undefined),
-            "recall": self._value(f"{place}.recall", score.recall, "not in the gold labels", undefined),
-            "f1": self._value(f"{place}.f1", score.f1, "neither in the gold labels nor predicted", undefined),
-            "support": score.support,
-            "predicted": score.predicted,
-        }
+    def _class(
+        self, label: str, score: ClassScores, undefined: dict[str, str], sure: Mapping[str, Interval]
+    ) -> dict[str, JSON]:
+        place, found = f"per_class.{label}", dict[str, JSON]()
+        for name, value, why in (
+            ("precision", score.precision, "never predicted"),
+            ("recall", score.recall, "not in the gold labels"),
+            ("f1", score.f1, "neither in the gold labels nor predicted"),
+        ):
+            known = self._value(f"{place}.{name}", value, why, undefined, sure[name])
+            found |= {key.removeprefix(f"{place}."): each for key, each in known.items()}
+        return {**found, "support": score.support, "predicted": score.predicted}
 
     @staticmethod
-    def _states(counted: SetState, matrix: Matrix, outside: int) -> dict[str, JSON]:
-        counts = counted["counts"]
+    def _states(counted: _Counted, counts: Mapping[str, int], matrix: Matrix, outside: int) -> dict[str, JSON]:
         converted = counts.get("counted_converted", 0)
-        unlabelled = counted["unlabelled"]
         unknown = sum(
-            sum(row.values()) + unlabelled.get(gold, 0) for gold, row in counted["matrix"].items() if gold not in matrix
+            sum(row.values()) + counted.unlabelled.get(gold, 0)
+            for gold, row in counted.matrix.items()
+            if gold not in matrix
         )
         return {
             "n_invalid": outside + converted + counts.get("counted_dropped", 0),
@@ -284,10 +346,14 @@ class Classification(Aggregator[ClassificationState]):
             "n_unknown_gold": unknown,
         }
 
-    def _value(self, place: str, value: float | None, reason: str, undefined: dict[str, str]) -> float | None:
+    def _value(
+        self, place: str, value: float | None, reason: str, undefined: dict[str, str], sure: Interval
+    ) -> dict[str, JSON]:
+        """Return a figure and its interval; of an undefined one null (upstream: 0.0) and why there is no interval."""
+        beside = f"{place}_interval"
         if value is not None:
-            return value
+            return {place: value, beside: {**sure}}
         if self.profile == "upstream":
-            return 0.0
+            return {place: 0.0, beside: {"reason": reason}}
         undefined[place] = reason
-        return None
+        return {place: None, beside: {"reason": reason}}

@@ -61,6 +61,8 @@ class Mean(Aggregator[MeanState]):
     """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
     confidence: float = 0.95
     """Of the interval, between 0 and 1."""
+    share: bool = True
+    """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
 
     def __attrs_post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -97,7 +99,7 @@ class Mean(Aggregator[MeanState]):
     @override
     def finish(self, state: MeanState) -> dict[str, JSON]:
         every, models = counted_cells(state["cells"])
-        share = not state["outside"]
+        share = self.share and not state["outside"]
         found = {"total": state["total"], **self._figures(every, share=share)}
         if len(models) > 1:
             found["models"] = {model: self._figures(cells, share=share) for model, cells in models.items()}

@@ -101,6 +101,8 @@ class PartialStatistics(Aggregator[PartialState]):
 
     confidence: float = 0.95
     """Of the intervals, between 0 and 1."""
+    share: bool = True
+    """Whether scores are bound to [0, 1]; default: as the grader says."""
 
     @override
     def start(self) -> PartialState:
@@ -216,7 +218,7 @@ class PartialStatistics(Aggregator[PartialState]):
         rewards = {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
         options: dict[str, Any] = {
             "confidence": self.confidence,
-            "unbounded": AVERAGES if state["outside"] else (),
+            "unbounded": AVERAGES if state["outside"] or not self.share else (),
         }
         binary = {
             "threshold": SUCCESS_ABOVE,
@@ -243,6 +245,7 @@ class PartialStatistics(Aggregator[PartialState]):
             "argument_precision": exact_mean(state["similarity_sum"], state["similarities"]),
             "interpretation": {"bands": described(state["bands"])},
             **_CREDITS.ratios(cells, AVERAGES | _CALLS, **options),
+            **_CREDITS.model_ratios(cells, AVERAGES | _CALLS, **options),
         }
         return explained(figures, UNDEFINED)
 

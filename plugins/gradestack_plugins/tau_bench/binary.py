@@ -91,6 +91,7 @@ class Binary(Aggregator[BinaryState]):
     Attributes:
         threshold: Scores above it are successes.
         confidence: Of the intervals, between 0 and 1.
+        share: Whether scores are bound to [0, 1]; default: as the grader says.
     """
 
     version: ClassVar[str] = "3"
@@ -98,6 +99,7 @@ class Binary(Aggregator[BinaryState]):
 
     threshold: float = SUCCESS_ABOVE
     confidence: float = 0.95
+    share: bool = True
 
     def __attrs_post_init__(self) -> None:
         """Check the threshold.
@@ -137,6 +139,10 @@ class Binary(Aggregator[BinaryState]):
     @override
     def finish(self, state: BinaryState) -> dict[str, Any]:
         graded, applicable, total = base_counts(state["counts"])
+        options: dict[str, Any] = {
+            "confidence": self.confidence,
+            "unbounded": AVERAGES if state["outside"] or not self.share else (),
+        }
         figures = {
             "threshold": self.threshold,
             "successes": state["successes"],
@@ -146,11 +152,7 @@ class Binary(Aggregator[BinaryState]):
             "success_rate_over_total": rate(state["successes"], applicable),
             "average": exact_mean(state["sum"], graded),
             "average_over_total": exact_mean(state["sum"], applicable),
-            **_OUTCOMES.ratios(
-                state["cells"],
-                _RATES | AVERAGES,
-                confidence=self.confidence,
-                unbounded=AVERAGES if state["outside"] else (),
-            ),
+            **_OUTCOMES.ratios(state["cells"], _RATES | AVERAGES, **options),
+            **_OUTCOMES.model_ratios(state["cells"], _RATES | AVERAGES, **options),
         }
         return explained(figures, UNDEFINED)

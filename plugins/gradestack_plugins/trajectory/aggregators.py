@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import ClassVar, TypedDict
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Memory
+from gradestack import (
+    JSON,
+    Aggregator,
+    CountsState,
+    Grade,
+    Key,
+    Memory,
+    TaskCounts,
+    TaskNumbers,
+    counts_interval,
+)
 from gradestack.exact import Partials, add_exact, count_into, exact_mean, exact_value, merge_exact
+
+_CELLS = TaskCounts()
+
+
+def _check(confidence: float) -> None:
+    """Refuse a confidence that is none.
+
+    Raises:
+        ValueError: It does not lie between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
 
 
 class OutcomesState(TypedDict):
@@ -17,11 +41,13 @@ class OutcomesState(TypedDict):
     runs: int
     counts: dict[str, int]
     tools: dict[str, dict[str, int]]
+    cells: CountsState
 
 
-def _with_rate(counts: dict[str, int]) -> dict[str, JSON]:
-    executed = counts.get("ok", 0) + counts.get("error", 0)
-    return {**counts, "executed": executed, "success_rate": counts.get("ok", 0) / executed if executed else None}
+@lru_cache(maxsize=4096)
+def _named(outcome: str, tool: str) -> str:
+    """Return the name of a task's number of calls; of every tool for ""."""
+    return f"{outcome} {tool}"
 
 
 @attrs.frozen(kw_only=True)
@@ -29,23 +55,34 @@ class ToolOutcomes(Aggregator[OutcomesState]):
     """Calls by outcome, over all runs and by tool.
 
     Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
-    (ok + error), over calls, not over runs; None where no call was executed.
+    (ok + error), over calls, not over runs; None where no call was executed. Its interval leaves out one task at a
+    time.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "per_key"
+
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
+
+    def __attrs_post_init__(self) -> None:
+        _check(self.confidence)
 
     @override
     def start(self) -> OutcomesState:
-        return {"runs": 0, "counts": {}, "tools": {}}
+        return {"runs": 0, "counts": {}, "tools": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: OutcomesState, key: Key, grade: Grade) -> OutcomesState:
-        if grade.score is not None:
-            state["runs"] += 1
-            count_into(state["counts"], grade.counts)
-            for item in grade.items:
-                count_into(state["tools"].setdefault(item.id, {}), item.counts)
+        if grade.score is None:
+            return state
+        state["runs"] += 1
+        count_into(state["counts"], grade.counts)
+        executed = {_named(name, ""): grade.counts.get(name, 0) for name in ("ok", "error")}
+        for item in grade.items:
+            count_into(state["tools"].setdefault(item.id, {}), item.counts)
+            count_into(executed, {_named(name, item.id): item.counts.get(name, 0) for name in ("ok", "error")})
+        _CELLS.add(state["cells"], key, {name: number for name, number in executed.items() if number})
         return state
 
     @override
@@ -54,12 +91,25 @@ class ToolOutcomes(Aggregator[OutcomesState]):
         count_into(left["counts"], right["counts"])
         for name, counts in right["tools"].items():
             count_into(left["tools"].setdefault(name, {}), counts)
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
     def finish(self, state: OutcomesState) -> dict[str, JSON]:
-        tools: dict[str, JSON] = {name: _with_rate(state["tools"][name]) for name in sorted(state["tools"])}
-        return {"runs": state["runs"], **_with_rate(state["counts"]), "tools": tools}
+        tasks, _ = _CELLS.tasks(state["cells"])
+        tools: dict[str, JSON] = {
+            name: self._with_rate(state["tools"][name], tasks, name) for name in sorted(state["tools"])
+        }
+        return {"runs": state["runs"], **self._with_rate(state["counts"], tasks, ""), "tools": tools}
+
+    def _with_rate(self, counts: dict[str, int], tasks: Mapping[TaskNumbers, int], tool: str) -> dict[str, JSON]:
+        executed = counts.get("ok", 0) + counts.get("error", 0)
+        ok, error = _named("ok", tool), _named("error", tool)
+        sure: JSON = {"reason": "no call was executed"}
+        if executed:
+            sure = {**counts_interval(tasks, ok, (ok, error), confidence=self.confidence)}
+        rate = counts.get("ok", 0) / executed if executed else None
+        return {**counts, "executed": executed, "success_rate": rate, "success_rate_interval": sure}
 
 
 class SeriesState(TypedDict):
@@ -76,24 +126,35 @@ class TotalsState(TypedDict):
 
     runs: int
     figures: dict[str, SeriesState]
+    cells: CountsState
 
 
 @attrs.frozen(kw_only=True)
 class UsageTotals(Aggregator[TotalsState]):
-    """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``."""
+    """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
 
-    version: ClassVar[str] = "1"
-    memory: ClassVar[Memory] = "constant"
+    The interval of the mean, which is no share, is the mean -+ t se, clustered by task.
+    """
+
+    version: ClassVar[str] = "2"
+    memory: ClassVar[Memory] = "per_key"
+
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
+
+    def __attrs_post_init__(self) -> None:
+        _check(self.confidence)
 
     @override
     def start(self) -> TotalsState:
-        return {"runs": 0, "figures": {}}
+        return {"runs": 0, "figures": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: TotalsState, key: Key, grade: Grade) -> TotalsState:
         if grade.score is None:
             return state
         state["runs"] += 1
+        cell: dict[str, int | float | list[float]] = {}
         for name, value in grade.parts.items():
             if value is None:
                 continue
@@ -104,6 +165,8 @@ class UsageTotals(Aggregator[TotalsState]):
             held["n"] += 1
             add_exact(held["sum"], number)
             held["min"], held["max"] = min(held["min"], number), max(held["max"], number)
+            cell |= {f"n {name}": 1, f"sum {name}": number}
+        _CELLS.add(state["cells"], key, cell)
         return state
 
     @override
@@ -117,16 +180,20 @@ class UsageTotals(Aggregator[TotalsState]):
             held["n"] += more["n"]
             merge_exact(held["sum"], more["sum"])
             held["min"], held["max"] = min(held["min"], more["min"]), max(held["max"], more["max"])
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
     def finish(self, state: TotalsState) -> dict[str, JSON]:
         found: dict[str, JSON] = {"runs": state["runs"]}
+        tasks, _ = _CELLS.tasks(state["cells"])
         for name in sorted(state["figures"]):
             held = state["figures"][name]
+            sure = counts_interval(tasks, f"sum {name}", (f"n {name}",), confidence=self.confidence, share=False)
             found[name] = {
                 "total": exact_value(held["sum"]),
                 "mean": exact_mean(held["sum"], held["n"]),
+                "mean_interval": {**sure},
                 "min": held["min"],
                 "max": held["max"],
                 "n": held["n"],

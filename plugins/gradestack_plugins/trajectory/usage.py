@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -49,6 +50,7 @@ class RunUsage(Grader):
     version: ClassVar[str] = "2"
     needs: ClassVar[frozenset[str]] = frozenset({"turns", "calls", "usage", "model", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
 
     score: Figure = "steps"
     prices: Path | None = None

@@ -8,7 +8,7 @@ from typing import TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Item, Key, Outcome
+from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Outcome, TaskCells
 from gradestack.exact import count_into
 
 RATES = ("tool", "answer", "parameter")
@@ -16,14 +16,29 @@ RATES = ("tool", "answer", "parameter")
 Counts = dict[str, int]
 
 
+_CELLS = TaskCells("of_answer", "answer", "of_tool", "tool", "of_parameter", "parameter")
+_RATIOS = {f"{rate}_hallucination_rate": (rate, f"of_{rate}") for rate in RATES}
+
+
+class SetState(TypedDict):
+    """One prediction set."""
+
+    counts: Counts
+    cells: CellsState
+
+
 class HallucinationState(TypedDict):
     """JSON state of :class:`Hallucination`."""
 
-    main: Counts
-    sets: dict[str, Counts]
+    main: SetState
+    sets: dict[str, SetState]
 
 
-def _tally(counts: Counts, graded: Grade | Item, no_tools: int | None) -> None:
+def _new_set() -> SetState:
+    return {"counts": {}, "cells": _CELLS.start()}
+
+
+def _tally(state: SetState, key: Key, graded: Grade | Item, no_tools: int | None) -> None:
     """Add one graded label to numerators (``tool``) and denominators (``of_tool``)."""
     gold, label = graded.gold, graded.label
     if graded.outcome is not Outcome.GRADED or gold is None:
@@ -34,7 +49,8 @@ def _tally(counts: Counts, graded: Grade | Item, no_tools: int | None) -> None:
         found |= {"of_parameter": 1, "parameter": int(called)}
     if gold == "cannot_answer":
         found |= {"tools_unknown": 1} if no_tools is None else {"of_tool": no_tools, "tool": int(no_tools and called)}
-    count_into(counts, found)
+    count_into(state["counts"], found)
+    _CELLS.add(state["cells"], key, [found.get(name, 0) for name in _CELLS.names])
 
 
 @attrs.frozen(kw_only=True)
@@ -48,38 +64,67 @@ class Hallucination(Aggregator[HallucinationState]):
 
     Whether there were no tools comes from the grade (``counts.no_tools``); graded rows with gold ``cannot_answer`` of
     which that is unknown stand outside the first rate and are counted in ``n_tools_unknown``. Labelled items of a grade
-    are prediction sets of their own when it declares them so, as for the classification aggregator.
+    are prediction sets of their own when it declares them so, as for the classification aggregator. Of several models
+    ``models`` has the rates of each; what stands beside it is over all of them, clustered by task.
     """
 
     memory = "per_key"
 
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
+
     @override
     def start(self) -> HallucinationState:
-        return {"main": {}, "sets": {}}
+        return {"main": _new_set(), "sets": {}}
 
     @override
     def add(self, state: HallucinationState, key: Key, grade: Grade) -> HallucinationState:
         no_tools = grade.counts.get("no_tools")
-        _tally(state["main"], grade, no_tools)
+        _tally(state["main"], key, grade, no_tools)
         declared = grade.metadata.get("label_set")
         if isinstance(declared, Mapping) and declared.get("items") == "sets":
             for item in grade.items:
-                _tally(state["sets"].setdefault(item.id, {}), item, no_tools)
+                _tally(state["sets"].setdefault(item.id, _new_set()), key, item, no_tools)
         return state
 
     @override
     def merge(self, left: HallucinationState, right: HallucinationState) -> HallucinationState:
-        count_into(left["main"], right["main"])
-        for name, counts in right["sets"].items():
-            count_into(left["sets"].setdefault(name, {}), counts)
+        _merge_set(left["main"], right["main"])
+        for name, counted in right["sets"].items():
+            _merge_set(left["sets"].setdefault(name, _new_set()), counted)
         return left
 
     @override
     def finish(self, state: HallucinationState) -> Mapping[str, JSON]:
-        result = _rates(state["main"])
+        result = self._rates(state["main"])
         if state["sets"]:
-            result["sets"] = {name: _rates(counts) for name, counts in state["sets"].items()}
+            result["sets"] = {name: self._rates(counted) for name, counted in state["sets"].items()}
+        return result | _CELLS.model_ratios(state["main"]["cells"], _RATIOS, confidence=self.confidence)
+
+    def _rates(self, state: SetState) -> dict[str, JSON]:
+        counts, undefined, result = state["counts"], dict[str, str](), dict[str, JSON]()
+        sure = _CELLS.ratios(state["cells"], _RATIOS, confidence=self.confidence)
+        for rate in RATES:
+            hits, cases = counts.get(rate, 0), counts.get(f"of_{rate}", 0)
+            name = f"{rate}_hallucination"
+            result[f"{name}_rate"] = hits / cases if cases else None
+            result[f"{name}_rate_interval"] = sure[f"{name}_rate_interval"] if cases else {"reason": _WHY[rate]}
+            result[f"{name}_numerator"] = hits
+            result[f"{name}_denominator"] = cases
+            if not cases:
+                undefined[f"{name}_rate"] = _WHY[rate]
+        result["n_tools_unknown"] = counts.get("tools_unknown", 0)
+        result["undefined"] = undefined
         return result
+
+
+def _merge_set(left: SetState, right: SetState) -> None:
+    count_into(left["counts"], right["counts"])
+    _CELLS.merge(left["cells"], right["cells"])
 
 
 _WHY = {
@@ -87,22 +132,6 @@ _WHY = {
     "answer": "nothing was graded",
     "parameter": "no graded row has gold request_for_info",
 }
-
-
-def _rates(counts: Counts) -> dict[str, JSON]:
-    result: dict[str, JSON] = {}
-    undefined: dict[str, str] = {}
-    for rate in RATES:
-        hits, cases = counts.get(rate, 0), counts.get(f"of_{rate}", 0)
-        name = f"{rate}_hallucination"
-        result[f"{name}_rate"] = hits / cases if cases else None
-        result[f"{name}_numerator"] = hits
-        result[f"{name}_denominator"] = cases
-        if not cases:
-            undefined[f"{name}_rate"] = _WHY[rate]
-    result["n_tools_unknown"] = counts.get("tools_unknown", 0)
-    result["undefined"] = undefined
-    return result
 
 
 _COUNTERS = (

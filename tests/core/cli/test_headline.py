@@ -46,6 +46,9 @@ LETTA = [
 ]
 
 
+SURE = {"low": 0.25, "high": 0.75, "confidence": 0.95, "method": "logit_t"}
+
+
 def shown(*figures, header=None, **changes):
     headline = {"letta": False, "figures": list(figures)}
     report = Report(path=None, header=header or {}, summary=SUMMARY | {"headline": headline} | changes)
@@ -79,7 +82,15 @@ def test_success_says_its_rule_and_of_how_many():
             {"value": 0.5, "interval": {"low": 0.25, "high": 0.75}},
             "Plan: 0.500 (interval of unknown confidence 0.250 to 0.750)",
         ),
-        ({"value": 0.5, "interval": {"reason": "one task"}}, "Plan: 0.500"),
+        ({"value": 0.5, "interval": {"reason": "one task"}}, "Plan: 0.500 (no interval: one task)"),
+        (
+            {"value": 0.5, "interval": SURE | {"n": 200, "clusters": 50}},
+            "Plan: 0.500 (95% interval 0.250 to 0.750; logit t, 50 tasks x 4)",
+        ),
+        (
+            {"value": 0.5, "interval": SURE | {"n": 63, "clusters": 50}},
+            "Plan: 0.500 (95% interval 0.250 to 0.750; logit t, 50 tasks, n = 63)",
+        ),
         ({"value": {"1": 0.5, "2": None}}, "Plan: 1: 0.500, 2: n/a"),
         (
             {"value": {"1": 0.5, "2": 0.25}, "interval": {"2": {"low": 0.0, "high": 0.5, "confidence": 0.9}}},

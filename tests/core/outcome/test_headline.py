@@ -10,6 +10,7 @@ METRICS = {
     "mean": {"mean": 0.5, "ci95": [0.25, 0.75]},
     "one": {"mean": None, "ci95": None},
     "pass_hat_k": {"pass_hat_k": {"1": 0.5, "2": 0.25}, "trials": 2},
+    "at": {"at": {"1": 0.5, "2": 0.25}, "at_interval": {"1": {"low": 0.25, "high": 0.75}, "2": {"reason": "one task"}}},
     "why": {"beside": None, "beside_reason": "no case", "below": {"x": None}, "undefined": {"below.x": "nothing"}},
     "broken": {"error": "ValueError: no"},
     "words": {"words": "text", "flag": True, "empty": {}, "list": [1]},
@@ -35,6 +36,13 @@ def test_a_figure_comes_with_its_interval():
     assert entry("count", "rate") == {"value": 0.5, "interval": interval}
     assert entry("mean") == entry("mean", "mean") == {"value": 0.5, "interval": interval | {"confidence": 0.95}}
     assert entry("one", "mean") == {"value": None, "reason": "not defined"}
+
+
+def test_a_figure_inside_a_map_has_its_interval_of_the_map_beside_it():
+    """Named alone it is that one's, or why there is none; of the whole map all are given."""
+    assert entry("at", "1") == {"value": 0.5, "interval": {"low": 0.25, "high": 0.75}}
+    assert entry("at", "at.2") == {"value": 0.25, "interval": {"reason": "one task"}}
+    assert entry("at")["interval"].keys() == {"1", "2"}
 
 
 def test_keys_may_have_dots_and_what_is_named_twice_need_not_be():

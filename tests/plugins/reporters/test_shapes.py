@@ -239,3 +239,11 @@ def test_figures_per_label_become_rows():
     assert [item.label for item in figures.items] == ["Entropy", "Only yes"]
     assert (table.title, table.columns) == ("By label", ("yes", "no"))
     assert [(name, [cell.text for cell in cells]) for name, cells in table.rows] == [("Entropy", ["0.250", "n/a"])]
+
+
+def test_figures_by_class_stay_one_table_with_their_intervals():
+    """What stands beside a figure as its interval is shown in its cell."""
+    sure = {"low": 0.25, "high": 0.75, "confidence": 0.95}
+    row = {"recall": 0.5, "recall_interval": sure, "support": 3}
+    (table,) = blocks_of({"per_class": {"a": row, "b": row}})
+    assert [cells[0].text for _, cells in table.rows] == ["0.500 [0.250 – 0.750]"] * 2

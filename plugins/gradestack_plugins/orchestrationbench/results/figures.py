@@ -35,8 +35,8 @@ FC_PARTS = ("function_name_accuracy", "arguments_key_score", "arguments_value_sc
 AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
 
 
-def file_figures(file: str, state: FileState, profile: Profile) -> Figures:
-    """Return every figure of one file.
+def file_figures(file: str, state: FileState, profile: Profile, *, exact: bool = False) -> Figures:
+    """Return every figure of one file; with ``exact`` nothing is rounded.
 
     Name, key and value: mean over trials, rounded to 4 digits; ``documented`` leaves out trials without a graded pair.
     Plans are pooled over trials. In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
@@ -61,18 +61,22 @@ def file_figures(file: str, state: FileState, profile: Profile) -> Figures:
         ("arguments_value_score_not_count_rejection", state["value"]),
         ("arguments_value_score_upper_bound", state["value_upper_bound"]),
     ):
-        figures[name] = _trial_mean([] if broken else part, state["trials"], profile)
+        figures[name] = _trial_mean([] if broken else part, state["trials"], profile, exact=exact)
     return figures | _plan_figures(state, profile)
 
 
-def _trial_mean(values: Sequence[float | None], trials: int, profile: Profile) -> float | None:
+def _trial_mean(values: Sequence[float | None], trials: int, profile: Profile, *, exact: bool) -> float | None:
     total = 0.0
     defined = [value for value in values if value is not None]
     for value in defined:
         total += value
     if profile == "upstream":
-        return round(total / trials, 4) if defined and trials else 0.0
-    return round(total / len(defined), 4) if defined else None
+        return _short(total / trials, exact=exact) if defined and trials else 0.0
+    return _short(total / len(defined), exact=exact) if defined else None
+
+
+def _short(value: float, *, exact: bool) -> float:
+    return value if exact else round(value, 4)
 
 
 def _plan_figures(state: FileState, profile: Profile) -> Figures:
@@ -109,7 +113,20 @@ def overall(files: Iterable[Figures], profile: Profile) -> Figures:
     for name in ("rejection_type_mismatch", "failed_generation"):
         totals[name] = carried * sum(figures[name] for figures in sound)
     totals["successful_files"] = len(sound)
-    return totals | _rates(totals, profile) | _keys(totals, profile)
+    return totals | composed(totals, profile)
+
+
+def composed(totals: Mapping[str, JSON], profile: Profile, *, exact: bool = False, absent: Number = None) -> Figures:
+    """Return the figures that are composed of sums and means.
+
+    Args:
+        totals: Sums of counts, means over files.
+        profile: Which definition is followed.
+        exact: Round nothing.
+        absent: What an F1 of a class that does not occur counts as in the composites of ``documented``.
+    """
+    rates = _rates(totals, profile, exact=exact)
+    return rates | _keys(totals, rates, exact=exact, absent=absent)
 
 
 def _mean(values: Iterable[Number], profile: Profile) -> float | None:
@@ -139,7 +156,7 @@ def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:
     }
 
 
-def _rates(totals: Mapping[str, JSON], profile: Profile) -> Figures:
+def _rates(totals: Mapping[str, JSON], profile: Profile, *, exact: bool) -> Figures:
     undefined: Number = 0 if profile == "upstream" else None
     reject = [
         totals[f"{cell}_reject"] for cell in ("true_positive", "false_positive", "false_negative", "true_negative")
@@ -157,36 +174,39 @@ def _rates(totals: Mapping[str, JSON], profile: Profile) -> Figures:
             "underaction_rate": totals["false_positive_reject"] / errors if errors else undefined,
             "type_mismatch_rate": mismatch / errors if errors else undefined,
         },
-        "rejection_type_accuracy": round((rejected - mismatch) / rejected, 4) if rejected else zero,
-        "overall_function_call_failed_rate": round((cases - successful) / cases, 4) if cases else zero,
+        "rejection_type_accuracy": _short((rejected - mismatch) / rejected, exact=exact) if rejected else zero,
+        "overall_function_call_failed_rate": _short((cases - successful) / cases, exact=exact) if cases else zero,
     }
 
 
-def _keys(totals: Mapping[str, JSON], profile: Profile) -> Figures:
+def _keys(totals: Mapping[str, JSON], rates: Figures, *, exact: bool, absent: Number) -> Figures:
     """Return the four key metrics, each rounded to 4 digits, and the upper bounds beside them."""
-    rates = _rates(totals, profile)
+
+    def composite(parts: Sequence[Number]) -> float | None:
+        return _composite(parts, exact=exact)
+
     name, key, value = (totals[part] for part in FC_PARTS)
-    decisions = [rates[f"{view}_decision_performance"]["f1"] for view in ("reject", "fc")]
-    decision, call = _composite(decisions), _composite([name, key, value])
-    plan = _composite([totals["workflow_evaluation_with_failure"]])
+    found = [rates[f"{view}_decision_performance"]["f1"] for view in ("reject", "fc")]
+    decision = composite([absent if each is None else each for each in found])
+    call, plan = composite([name, key, value]), composite([totals["workflow_evaluation_with_failure"]])
     return {
-        "average": _composite([decision, call, plan]),
+        "average": composite([decision, call, plan]),
         "call_rejection_accuracy": decision,
         "fc": call,
         "plan": plan,
-        "fc_upper_bound": _composite([name, key, totals["arguments_value_score_upper_bound"]]),
-        "plan_upper_bound": _composite([totals["workflow_evaluation_upper_bound"]]),
+        "fc_upper_bound": composite([name, key, totals["arguments_value_score_upper_bound"]]),
+        "plan_upper_bound": composite([totals["workflow_evaluation_upper_bound"]]),
     }
 
 
-def _composite(parts: Sequence[Number]) -> float | None:
+def _composite(parts: Sequence[Number], *, exact: bool) -> float | None:
     """Return the mean of the parts, added from left to right and rounded to 4 digits; None when one is undefined."""
     total: float = 0
     for part in parts:
         if part is None:
             return None
         total += part
-    return round(total / len(parts), 4)
+    return _short(total / len(parts), exact=exact)
 
 
 def decision_matrix(totals: Mapping[str, JSON]) -> dict[str, dict[str, int]]:

@@ -1,0 +1,286 @@
+"""Intervals of the families' figures, against the definition: every task left out once, then logit t or Wilson."""
+
+import math
+import random
+import statistics
+
+import pytest
+
+from gradestack import Grade, Grader, Item, figures, grade, skipped, t_quantile
+
+CONFIDENCE = 0.95
+
+
+def expected(figure, tasks, share=True):
+    """Return both ends for a figure of lists of samples by task, None for one task."""
+    count, whole = len(tasks), figure(tasks)
+    if count < 2:
+        return None
+    pseudo = [
+        count * whole - (count - 1) * figure({name: each for name, each in tasks.items() if name != left})
+        for left in tasks
+    ]
+    stderr, q = statistics.stdev(pseudo) / math.sqrt(count), t_quantile((1 + CONFIDENCE) / 2, count - 1)
+    if not share:
+        return whole - q * stderr, whole + q * stderr
+    if 0 < whole < 1 and stderr > 1e-12:
+        centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
+        return 1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))
+    middle, half = whole + q * q / (2 * count), q * math.sqrt(whole * (1 - whole) / count + q * q / (4 * count**2))
+    return tuple(min(1.0, max(0.0, (middle + side * half) / (1 + q * q / count))) for side in (-1, 1))
+
+
+def same(found, figure, tasks, share=True):
+    ends = expected(figure, tasks, share)
+    if ends is None:
+        assert found == {"reason": "one task"}
+    else:
+        assert (found["low"], found["high"]) == pytest.approx(ends, abs=1e-9)
+        assert (found["clusters"], found["confidence"]) == (len(tasks), CONFIDENCE)
+
+
+def by_task(rows, wanted=lambda grade: True):
+    """Return the grades of every task that has a wanted one."""
+    found = {}
+    for task, _, _, each in rows:
+        found.setdefault(task, []).append(each)
+    return {task: grades for task, grades in found.items() if any(map(wanted, grades))}
+
+
+def every(tasks):
+    return [each for grades in tasks.values() for each in grades]
+
+
+def labelled(gold, label, **more):
+    return Grade(score=float(gold == label), gold=gold, label=label, **more)
+
+
+def labelled_rows(seed, tasks=14, models=(None,)):
+    """Rows of one to four runs a task, one class of which occurs in a single task."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    rows = []
+    for number in range(tasks):
+        gold = "rare" if number == 0 else "abc"[rng.randrange(3)]
+        for model in models:
+            for run in range(rng.randrange(1, 5)):
+                label = gold if rng.random() < 0.6 else "abc"[rng.randrange(3)]
+                rows.append((f"t{number}", run, model, labelled(gold, label)))
+    return rows
+
+
+def f1(tasks, label):
+    grades = every(tasks)
+    hits = sum(each.gold == each.label == label for each in grades)
+    occurs = sum((each.gold == label) + (each.label == label) for each in grades)
+    return 2 * hits / occurs if occurs else 0.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_accuracy_and_f1_of_a_confusion_matrix(seed):
+    """Accuracy and macro-F1 are of every task; figures of a class of those in which it occurs, as the figure asks."""
+    rows = labelled_rows(seed)
+    found, tasks, labels = figures({"classification": {}}, rows)["classification"], by_task(rows), "abc"
+    names = [*labels, "rare"]
+    same(found["accuracy_interval"], lambda held: statistics.fmean(g.gold == g.label for g in every(held)), tasks)
+    same(found["macro_f1_interval"], lambda held: statistics.fmean(f1(held, name) for name in names), tasks)
+    assert found["macro_f1_interval"]["n"] == len(rows)
+    for label in names:
+        fields = found["per_class"][label]
+        either = by_task(rows, lambda each, label=label: label in (each.gold, each.label))
+        same(fields["f1_interval"], lambda held, label=label: f1(held, label), either)
+        if fields["predicted"]:
+            hits = lambda held, label=label: statistics.fmean(  # noqa: E731
+                each.gold == label for each in every(held) if each.label == label
+            )
+            same(fields["precision_interval"], hits, by_task(rows, lambda each, label=label: each.label == label))
+
+
+def test_several_models_are_one_cluster_a_task_and_each_has_its_own():
+    """Pooled: what a task brings under two models is left out together; within a model it is that model's alone."""
+    rows = labelled_rows(7, models=("m", "n"))
+    found = figures({"classification": {"exclude": ["a"]}}, rows)["classification"]
+    accuracy = lambda held: statistics.fmean(g.gold == g.label for g in every(held))  # noqa: E731
+    same(found["accuracy_interval"], accuracy, by_task(rows))
+    for model in "mn":
+        own = [row for row in rows if row[2] == model]
+        same(found["models"][model]["accuracy_interval"], accuracy, by_task(own))
+        assert found["models"][model]["accuracy"] == accuracy(by_task(own))
+        assert "macro_f1_no_a_interval" in found["models"][model]
+
+
+def test_what_is_undefined_says_why_in_place_of_an_interval():
+    """A class that was never predicted, and nothing at all."""
+    found = figures({"classification": {"labels": ["a", "b"]}}, [("t", 0, None, labelled("a", "a"))])["classification"]
+    assert found["per_class"]["b"]["precision_interval"] == {"reason": "never predicted"}
+    assert found["accuracy_interval"] == {"reason": "one task"}
+    nothing = figures({"classification": {}, "hallucination": {}, "deepfabric": {}}, [])
+    assert nothing["classification"]["macro_f1_interval"] == {"reason": "no labels"}
+    assert nothing["hallucination"]["answer_hallucination_rate_interval"] == {"reason": "nothing was graded"}
+    assert nothing["deepfabric"]["overall_score_interval"] == {"reason": "there is no sample to divide by"}
+
+
+def test_hallucination_rates_are_of_the_tasks_in_their_divisor():
+    """A rate over questions for information leaves out nothing else."""
+    rng = random.Random(3)  # noqa: S311 - test data
+    rows = []
+    for number in range(30):
+        gold = ("request_for_info", "cannot_answer", "direct")[number % 3]
+        label = rng.choice(["tool_call", "direct", gold])
+        rows.append((f"t{number}", None, None, labelled(gold, label, counts={"no_tools": 1})))
+    found = figures({"hallucination": {}}, rows)["hallucination"]
+    asked = by_task(rows, lambda each: each.gold == "request_for_info")
+    rate = lambda held: statistics.fmean(each.label == "tool_call" for each in every(held))  # noqa: E731
+    same(found["parameter_hallucination_rate_interval"], rate, asked)
+    answered = lambda held: statistics.fmean(g.label == "direct" != g.gold for g in every(held))  # noqa: E731
+    same(found["answer_hallucination_rate_interval"], answered, by_task(rows))
+
+
+def deepfabric_rows():
+    rng = random.Random(5)  # noqa: S311 - test data
+    rows = []
+    for number in range(40):
+        right = rng.random() < 0.7
+        made = Grade(score=0.4 * right, counts={"tool_selection": int(right)}, parts={"response_quality": 0.25})
+        rows.append((f"t{number % 25}", number // 25, None, made))
+    return rows
+
+
+def test_deepfabrics_figures_have_intervals():
+    """Rates and the overall score, over all samples and over those that were processed."""
+    rows = deepfabric_rows()
+    found, tasks = figures({"deepfabric": {}}, rows)["deepfabric"], by_task(rows)
+    selected = lambda held: statistics.fmean(each.counts["tool_selection"] for each in every(held))  # noqa: E731
+    same(found["tool_selection_accuracy_interval"], selected, tasks)
+    same(found["tool_selection_accuracy_attempted_interval"], selected, tasks)
+    same(found["overall_score_interval"], lambda held: statistics.fmean(g.score for g in every(held)), tasks)
+    same(found["response_quality_interval"], lambda _: 0.25, tasks)
+
+
+def test_stability_leaves_out_one_item_and_entropy_is_in_bits():
+    """Means over items; the entropy, which is no share, has plain t."""
+    rng = random.Random(8)  # noqa: S311 - test data
+    rows = [
+        (f"t{task}", run, None, labelled("a", "a" if rng.random() < 0.7 else "b"))
+        for task in range(12)
+        for run in "123"
+    ]
+    found = figures({"stability": {"labels": ["a", "b"]}}, rows)["stability"]
+    tasks = by_task(rows)
+    stable = lambda held: statistics.fmean(len({g.label for g in each}) == 1 for each in held.values())  # noqa: E731
+    same(found["stability_at_k_interval"], stable, tasks)
+    assert found["stability_at_k_interval"]["n"] == 36
+
+    def entropy(held):
+        shares = [[sum(g.label == name for g in each) / 3 for name in "ab"] for each in held.values()]
+        return statistics.fmean(-sum(p * math.log2(p) for p in each if p) for each in shares)
+
+    same(found["mean_entropy_interval"], entropy, tasks, share=False)
+    assert found["mean_entropy_interval"]["method"] == "t"
+    assert found["mean_flip_rate_gold_b_interval"] == {"reason": "no task"}
+
+
+def test_stability_over_all_items_of_a_dataset_counts_those_without_runs():
+    """With the divisor ``items`` an item without a label is a task whose share is 0."""
+    rows = [
+        (f"t{task}", run, None, labelled("a", "a" if task % 3 else "ab"[run])) for task in range(6) for run in (0, 1)
+    ]
+    rows += [(f"u{task}", 0, None, skipped("no_label", "nothing")) for task in range(3)]
+    found = figures({"stability": {"labels": ["a", "b"], "divisor": "items"}}, rows)["stability"]
+    assert found["stability_at_k"] == pytest.approx(4 / 9)
+    values = {f"t{task}": float(task % 3 > 0) for task in range(6)} | {f"u{task}": 0.0 for task in range(3)}
+    same(found["stability_at_k_interval"], lambda held: statistics.fmean(held.values()), values)
+
+
+def orchestration_rows(tasks=9):
+    rng = random.Random(2)  # noqa: S311 - test data
+    rows = []
+    for task in range(tasks):
+        for run in range(2):
+            tp, fp, fn, tn = (rng.randrange(3) for _ in range(4))
+            counts = {
+                **{f"{cell}_reject": n for cell, n in zip(_CELLS, (tp, fp, fn, tn), strict=True)},
+                **{f"{cell}_fc": n for cell, n in zip(_CELLS, (tn, fn, fp, tp), strict=True)},
+                "plans": 1,
+                "plans_parsed": 1,
+            }
+            parts = {name: rng.randrange(1, 100) / 99 for name in ("name", "key", "value")}
+            made = Grade(score=1.0, counts=counts, parts=parts, metadata={"plan_scores": [rng.random()]})
+            rows.append((f"t{task}", run, None, made))
+    return rows
+
+
+_CELLS = ("true_positive", "false_positive", "false_negative", "true_negative")
+
+
+def test_orchestrationbenchs_key_metrics_leave_out_a_scenario_before_anything_is_rounded():
+    """The matrix is the sum without its cells, means are over the files left, and the average is of these."""
+    rows = orchestration_rows()
+    found, tasks = figures({"orchestrationbench": {}}, rows)["orchestrationbench"], by_task(rows)
+
+    def score(held, view):
+        tp, fp, fn, _ = (sum(g.counts[f"{cell}_{view}"] for g in every(held)) for cell in _CELLS)
+        return 2 * tp / (2 * tp + fp + fn)
+
+    decision = lambda held: (score(held, "reject") + score(held, "fc")) / 2  # noqa: E731
+    call = lambda held: statistics.fmean(  # noqa: E731
+        statistics.fmean(g.parts[name] for g in grades) for grades in held.values() for name in ("name", "key", "value")
+    )
+    plan = lambda held: statistics.fmean(  # noqa: E731
+        statistics.fmean(g.metadata["plan_scores"][0] for g in grades) for grades in held.values()
+    )
+    same(found["call_rejection_accuracy_interval"], decision, tasks)
+    same(found["fc_interval"], call, tasks)
+    same(found["plan_interval"], plan, tasks)
+    same(found["average_interval"], lambda held: (decision(held) + call(held) + plan(held)) / 3, tasks)
+    assert found["fc_interval"]["n"] == len(rows)
+
+
+def test_orchestrationbenchs_figures_of_several_models_are_not_pooled():
+    """Each has its own interval; beside the undefined whole stands why there is none."""
+    rows = [(task, run, model, each) for task, run, _, each in orchestration_rows(4) for model in "mn"]
+    found = figures({"orchestrationbench": {}}, rows)["orchestrationbench"]
+    assert found["average_interval"] == {"reason": "several models, each has its own under `models`"}
+    assert found["models"]["m"]["average_interval"]["clusters"] == 4
+
+
+def test_tool_calls_and_what_runs_took():
+    """The share of calls that went well, by tool too; the mean of tokens, which is no share."""
+    rows = []
+    for number in range(8):
+        item = Item(id="look", counts={"ok": number % 3, "error": 1})
+        made = Grade(score=1.0, counts={"ok": number % 3, "error": 1}, items=(item,), parts={"steps": float(number)})
+        rows.append((f"t{number}", 0, None, made))
+    found, tasks = figures({"tool_outcomes": {}, "usage_totals": {}}, rows), by_task(rows)
+
+    def rate(held):
+        ok = sum(each.counts["ok"] for each in every(held))
+        return ok / (ok + len(every(held)))
+
+    same(found["tool_outcomes"]["success_rate_interval"], rate, tasks)
+    assert (
+        found["tool_outcomes"]["tools"]["look"]["success_rate_interval"]
+        == (found["tool_outcomes"]["success_rate_interval"])
+    )
+    mean = lambda held: statistics.fmean(each.parts["steps"] for each in every(held))  # noqa: E731
+    same(found["usage_totals"]["steps"]["mean_interval"], mean, tasks, share=False)
+
+
+class Seconds(Grader):
+    """A grader whose scores happen to lie within [0, 1] here, and need not."""
+
+    needs = frozenset({"label"})
+    bounds = (0.0, math.inf)
+    aggregators = ("mean", "binary")
+
+    def grade(self, sample):
+        return Grade(score=float(sample.label))
+
+
+def test_bounds_of_a_grader_decide_that_an_average_is_no_share():
+    """Its interval is mean -+ t se, though no score is beyond 1."""
+    samples = [{"id": str(number), "predicted": str(number / 10)} for number in range(4)]
+    with grade(samples, graders={"seconds": Seconds()}) as report:
+        found = report.aggregates["seconds"]
+    assert found["mean"]["mean_interval"]["method"] == "t"
+    assert found["binary"]["average_interval"]["method"] == "t"
+    assert found["binary"]["success_rate_interval"]["method"] == "wilson"

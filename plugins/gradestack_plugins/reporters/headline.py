@@ -8,9 +8,7 @@ from typing import Any
 import attrs
 
 from gradestack.jsonio import as_count, as_list, as_map, as_text
-from gradestack_plugins.reporters.blocks import Figure
-from gradestack_plugins.reporters.estimates import interval_text
-from gradestack_plugins.reporters.text import brief, number, percent
+from gradestack_plugins.reporters.text import brief, percent
 
 _WORDS = {
     "lost": "not passed",
@@ -33,8 +31,15 @@ class Success:
     share: str
     rule: str
     """What decided."""
+    grader: str
+    """Key of the outcome grader."""
     models: Mapping[str, tuple[int, int]]
     """Model -> samples that are a success, and that are not."""
+
+    @property
+    def many(self) -> bool:
+        """Whether several models were run, whose successes are not counted together."""
+        return len(self.models) > 1
 
 
 def success_of(summary: Mapping[str, Any]) -> Success | None:
@@ -50,6 +55,7 @@ def success_of(summary: Mapping[str, Any]) -> Success | None:
         of=of,
         share=percent(passed, of) if of else "",
         rule=brief(as_text(outcome.get("rule")), 200),
+        grader=as_text(outcome.get("grader")),
         models={
             as_text(each.get("model_name")): (as_count(each.get("passed")), as_count(each.get("failed")))
             for each in models
@@ -62,27 +68,3 @@ def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
     own = as_map(as_map(summary.get("outcome")).get("words"))
     passed, failed = (brief(as_text(own.get(name)), _LONGEST_WORD) for name in ("passed", "failed"))
     return {**_WORDS, "passed": passed or _WORDS["passed"], "lost": failed or _WORDS["lost"]}
-
-
-def figures_of(summary: Mapping[str, Any]) -> tuple[Figure, ...]:
-    """Return the figures of a summary's headline, those of several models one after the other."""
-    found = []
-    for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
-        label, models = brief(as_text(entry.get("label")), 80), as_map(entry.get("models"))
-        if models:
-            found += [
-                _figure(f"{label}, {brief(name, 80) or '(no name)'}", as_map(each)) for name, each in models.items()
-            ]
-        else:
-            found.append(_figure(label, entry))
-    return tuple(found)
-
-
-def _figure(label: str, entry: Mapping[str, Any]) -> Figure:
-    value = entry.get("value")
-    if isinstance(value, Mapping):
-        shown = ", ".join(f"{key}: {number(each)}" for key, each in value.items())
-        return Figure(label, brief(shown, 200), plain=True)
-    if value is None:
-        return Figure(label, number(None), note=brief(as_text(entry.get("reason")), 200), defined=False)
-    return Figure(label, number(value), interval=interval_text({"interval": entry.get("interval")}))

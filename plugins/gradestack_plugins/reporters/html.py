@@ -90,6 +90,7 @@ class HtmlReporter(Reporter):
         shown = [Entry.of(index.entries[position]) for position in drilldowns.shown]
         return {
             "view": view,
+            "failures": any(grader.lost for grader in view.graders),
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
@@ -124,7 +125,10 @@ def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "", *, w
     about = f"task {task.id}, run {run}" if run else f"task {task.id}"
     told = f", {words[found]}" if found in {"passed", "lost"} else ""
     label = escape(clean(f"{about}: {score}{told}"))
-    look, text = f'class="cell {shade_of(entry)}"', f"✓ {score}" if found == "passed" else score
+    look, text = (
+        f'class="cell {found if found in {"passed", "lost"} else shade_of(entry)}"',
+        f"✓ {score}" if found == "passed" else score,
+    )
     if entry.position in shown:
         link = f'href="#s{entry.position + 1}" aria-label="{label}"'
         return Markup(f'<a {look} {link} title="{label}">{text}</a>')  # noqa: S704 - the label is escaped

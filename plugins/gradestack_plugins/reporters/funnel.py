@@ -9,7 +9,7 @@ from gradestack_plugins.reporters.index import name_of
 from gradestack_plugins.reporters.text import number
 
 _MOST = 7
-_NUMBERS = ("never", "once", "twice")
+_NUMBERS = ("never right", "right once", "right twice")
 
 
 @attrs.frozen
@@ -88,8 +88,8 @@ def _worst(tools: list[ToolLine]) -> tuple[str, str]:
     if not losing:
         return "", ""
     tool = max(losing, key=lambda each: (each.expected - each.right) ** 2 / each.expected)
-    right = _NUMBERS[tool.right] if tool.right < len(_NUMBERS) else f"{number(tool.right)} times"
+    right = _NUMBERS[tool.right] if tool.right < len(_NUMBERS) else f"right {number(tool.right)} times"
     made = tool.right + tool.wrong
     if made == tool.expected:
-        return tool.name, f"is always called and is right {right} of {number(tool.expected)} times."
-    return tool.name, f"is made {number(made)} of {number(tool.expected)} times and is right {right}."
+        return tool.name, f"is made all {number(tool.expected)} times and is {right}."
+    return tool.name, f"is made {number(made)} of {number(tool.expected)} times and is {right}."

@@ -20,8 +20,8 @@ from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
 from gradestack_plugins.reporters.headline import words_of
-from gradestack_plugins.reporters.index import Entry, index_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.overview import overview
+from gradestack_plugins.reporters.index import Entry, shade_of, shown_as, verdict, worst
+from gradestack_plugins.reporters.page import page_of
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
@@ -67,7 +67,7 @@ class HtmlReporter(Reporter):
             out: An existing directory.
         """
         env = environment()
-        index = index_of(report)
+        index = page_of(report).index
         words = words_of(report.summary)
         env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
         env.globals["sample_words"] = words
@@ -86,7 +86,7 @@ class HtmlReporter(Reporter):
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
-        view = overview(report, index)
+        view = page_of(report).view
         shown = [Entry.of(index.entries[position]) for position in drilldowns.shown]
         return {
             "view": view,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact
+from gradestack.rows.grades import Grade, Reason, odd_grade
+from gradestack.rows.tallies import CallTally, ScoreMean
 
 MOST_REASONS = 2000
 """Reasons counted one by one."""
@@ -74,30 +76,29 @@ class ScoreBins(Struct):
             self.counts[bisect_right(self.edges, score) - 1] += 1
 
 
-class _Reason(Struct, gc=False):
-    code: str | None = None
-    subject: str | None = None
+class Spread(Struct):
+    """Scores of one grader where the outcome is one and the same.
 
+    Attributes:
+        bins: Their distribution.
+        scores: Their mean.
+    """
 
-class _Item(Struct, gc=False):
-    reasons: list[_Reason] = []
+    bins: ScoreBins = msgspec.field(default_factory=ScoreBins)
+    scores: ScoreMean = msgspec.field(default_factory=ScoreMean)
 
-
-class _Grade(Struct, gc=False):
-    score: float | None = None
-    state: str | None = None
-    fault: dict[str, Any] | None = None
-    reasons: list[_Reason] = []
-    items: list[_Item] = []
-
-    @property
-    def outcome(self) -> str:
-        """Its state; a grade without one is graded when it has a score."""
-        return self.state or ("skipped" if self.score is None else "graded")
+    def add(self, score: float) -> None:
+        """Count one score."""
+        self.bins.add(score)
+        self.scores.add(score)
 
 
 class _Task(Struct, frozen=True, gc=False):
     id: str | int | None = None
+
+
+class _Expected(Struct, gc=False):
+    calls: list[Raw] | None = None
 
 
 _NOTHING = Raw(b"{}")
@@ -109,14 +110,15 @@ class _Row(Struct, gc=False):
     model_name: str | None = None
     state: str | None = None
     passed: bool | None = None
+    expected: _Expected | None = None
     grade: Raw = _NOTHING
     grades: dict[str, Raw] = {}
 
 
 _row = msgspec.json.Decoder(_Row).decode
-_grade = msgspec.json.Decoder(_Grade).decode
+_grade = msgspec.json.Decoder(Grade).decode
 
-Grades = list[tuple[str, _Grade, bool]]
+Grades = list[tuple[str, Grade, bool]]
 """Key and grade of each grader, and whether it is the main grade."""
 
 
@@ -141,6 +143,9 @@ class RowIndex:
             and type. At most 2,000 are told apart.
         other_reasons: How often a reason was given that is not among these.
         main: Grader key -> in how many samples its grade is the main grade, the row's own.
+        by_outcome: (grader key, whether the sample is a success) -> its scores there.
+        calls: What became of expected calls, by tool and argument.
+        quiet: Positions of the samples that expect no call at all.
     """
 
     def __init__(self, outcome: str | None = None) -> None:
@@ -150,6 +155,9 @@ class RowIndex:
         self.reasons: Counter[tuple[str, str, str]] = Counter()
         self.other_reasons = 0
         self.main: Counter[str] = Counter()
+        self.by_outcome: defaultdict[tuple[str, bool], Spread] = defaultdict(Spread)
+        self.calls = CallTally()
+        self.quiet = array("q")
         self._places = array("q")
         self._names = _Names()
 
@@ -185,17 +193,20 @@ class RowIndex:
         """Return where the row of a position begins, in bytes."""
         return self._places[position]
 
-    def _add(self, row: _Row, grades: Grades, head: _Grade) -> None:
+    def _add(self, row: _Row, grades: Grades, head: Grade) -> None:
         state = row.state or head.outcome
         score = head.score if state == head.outcome == "graded" else None
-        for key, grade, _ in grades:
-            if key == self._outcome:
-                state = grade.outcome
+        state = next((grade.outcome for key, grade, _ in grades if key == self._outcome), state)
         passed = row.passed if state == "graded" else None
         names, entries = self._names, self.entries
         id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
         entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
+        if row.expected is not None and row.expected.calls == []:
+            self.quiet.append(len(entries) - 1)
+        answered = False
         for key, grade, same in grades:
+            if grade.items and not answered:
+                answered = self.calls.add(key, grade.items)
             if same:
                 self.main[key] += 1
             if grade.score is not None and grade.outcome == "graded":
@@ -203,6 +214,8 @@ class RowIndex:
                 if bins is None:
                     bins = self.scores[key] = ScoreBins()
                 bins.add(grade.score)
+                if passed is not None:
+                    self.by_outcome[key, passed].add(grade.score)
             reasons = grade.reasons
             for item in grade.items:
                 if item.reasons:
@@ -210,7 +223,7 @@ class RowIndex:
             if reasons or grade.fault:
                 self._count(key, reasons, grade.fault)
 
-    def _count(self, key: str, reasons: list[_Reason], fault: Mapping[str, Any] | None) -> None:
+    def _count(self, key: str, reasons: list[Reason], fault: Mapping[str, Any] | None) -> None:
         found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}
         if fault:
             found[key, as_text(fault.get("code")) or "fault", as_text(fault.get("type")) or ""] = None
@@ -222,7 +235,7 @@ class RowIndex:
                 self.other_reasons += 1
 
 
-def _usual(line: bytes) -> tuple[_Row, Grades, _Grade]:
+def _usual(line: bytes) -> tuple[_Row, Grades, Grade]:
     """Return what the index needs of a row as it is written today.
 
     Raises:
@@ -242,7 +255,7 @@ def _usual(line: bytes) -> tuple[_Row, Grades, _Grade]:
     return row, grades, _grade(top) if head is None else head
 
 
-def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, _Grade]:
+def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
     """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
     passed, state = row.get("passed"), row.get("state")
     found = _Row(
@@ -251,25 +264,11 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, _Grade]:
         model_name=_as_name(row.get("model_name")),
         state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
+        expected=_Expected([]) if as_map(row.get("expected")).get("calls") == [] else None,
     )
     head = row.get("grade")
-    grades = [(key, _odd_grade(as_map(each)), each == head) for key, each in as_map(row.get("grades")).items()]
-    return found, grades, _odd_grade(as_map(head))
-
-
-def _odd_grade(grade: Mapping[str, Any]) -> _Grade:
-    return _Grade(
-        as_number(grade.get("score")),
-        as_text(grade.get("state")),
-        dict(as_map(grade.get("fault"))),
-        _odd_reasons(grade),
-        [_Item(_odd_reasons(as_map(item))) for item in as_list(grade.get("items"))],
-    )
-
-
-def _odd_reasons(of: Mapping[str, Any]) -> list[_Reason]:
-    found = map(as_map, as_list(of.get("reasons")))
-    return [_Reason(as_text(each.get("code")), as_text(each.get("subject"))) for each in found]
+    grades = [(key, odd_grade(as_map(each)), each == head) for key, each in as_map(row.get("grades")).items()]
+    return found, grades, odd_grade(as_map(head))
 
 
 def _as_name(value: Any) -> str | None:

@@ -111,6 +111,15 @@ def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any])
         raise
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a text into a file; a failure leaves none."""
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+
+
 def check_limits(options: Any) -> None:
     """Refuse negative limits among a reporter's options.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradestack.jsonio import as_map, is_number
-from gradestack_plugins.reporters.estimates import ERRORS, INTERVALS
+from gradestack_plugins.reporters.estimates import ERRORS, INTERVALS, amount, figure, interval
 from gradestack_plugins.reporters.text import title
 
 
@@ -71,3 +71,16 @@ def by_label(metrics: Mapping[str, Any], labels: Sequence[str]) -> tuple[dict[st
         for stem, keys in rows.items()
     }
     return rest, table
+
+
+def uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[float | None, float | None, str, str]:
+    """Return interval, ``± standard error`` and the interval's text of the aggregate that estimates this average."""
+    if average is None:
+        return None, None, "", ""
+    for name in sorted(aggregates):
+        fields = with_errors(as_map(aggregates[name]))
+        for value in (fields, *(fields[key] for key in sorted(fields))):
+            estimate, found = amount(value) if isinstance(value, Mapping) else None, figure("", value)
+            if estimate is not None and abs(estimate - average) <= 1e-9 and found and (found.spread or found.interval):
+                return (*interval(as_map(value)), found.spread, found.interval)
+    return None, None, "", ""

@@ -8,9 +8,7 @@ from typing import Any
 import attrs
 
 from gradestack.jsonio import as_count, as_list, as_map, as_text
-from gradestack_plugins.reporters.blocks import Figure
-from gradestack_plugins.reporters.estimates import interval_text, short_interval
-from gradestack_plugins.reporters.text import brief, number, percent
+from gradestack_plugins.reporters.text import brief, percent
 
 _WORDS = {
     "lost": "not passed",
@@ -21,8 +19,6 @@ _WORDS = {
     "passed": "passed",
 }
 _LONGEST_WORD = 40
-_MOST_OF_A_MAP = 8
-"""Figures of a map that are shown; of more, the first and the last are."""
 
 
 @attrs.frozen
@@ -35,8 +31,15 @@ class Success:
     share: str
     rule: str
     """What decided."""
+    grader: str
+    """Key of the outcome grader."""
     models: Mapping[str, tuple[int, int]]
     """Model -> samples that are a success, and that are not."""
+
+    @property
+    def many(self) -> bool:
+        """Whether several models were run, whose successes are not counted together."""
+        return len(self.models) > 1
 
 
 def success_of(summary: Mapping[str, Any]) -> Success | None:
@@ -52,6 +55,7 @@ def success_of(summary: Mapping[str, Any]) -> Success | None:
         of=of,
         share=percent(passed, of) if of else "",
         rule=brief(as_text(outcome.get("rule")), 200),
+        grader=as_text(outcome.get("grader")),
         models={
             as_text(each.get("model_name")): (as_count(each.get("passed")), as_count(each.get("failed")))
             for each in models
@@ -64,34 +68,3 @@ def words_of(summary: Mapping[str, Any]) -> dict[str, str]:
     own = as_map(as_map(summary.get("outcome")).get("words"))
     passed, failed = (brief(as_text(own.get(name)), _LONGEST_WORD) for name in ("passed", "failed"))
     return {**_WORDS, "passed": passed or _WORDS["passed"], "lost": failed or _WORDS["lost"]}
-
-
-def figures_of(summary: Mapping[str, Any]) -> tuple[Figure, ...]:
-    """Return the figures of a summary's headline, those of several models one after the other."""
-    found = []
-    for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
-        label, models = brief(as_text(entry.get("label")), 80), as_map(entry.get("models"))
-        if models:
-            found += [
-                _figure(f"{label}, {brief(name, 80) or '(no name)'}", as_map(each)) for name, each in models.items()
-            ]
-        else:
-            found.append(_figure(label, entry))
-    return tuple(found)
-
-
-def _figure(label: str, entry: Mapping[str, Any]) -> Figure:
-    value = entry.get("value")
-    if isinstance(value, Mapping):
-        intervals = as_map(entry.get("interval"))
-        shown = [f"{key}: {number(each)} {_ends(intervals.get(key))}".rstrip() for key, each in value.items()]
-        if len(shown) > _MOST_OF_A_MAP:
-            shown = [shown[0], "…", shown[-1]]
-        return Figure(label, brief(", ".join(shown), 400), plain=True)
-    if value is None:
-        return Figure(label, number(None), note=brief(as_text(entry.get("reason")), 200), defined=False)
-    return Figure(label, number(value), interval=interval_text({"interval": entry.get("interval")}))
-
-
-def _ends(interval: Any) -> str:
-    return short_interval({"interval": as_map(interval)})

@@ -20,8 +20,8 @@ from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
 from gradestack_plugins.reporters.headline import words_of
-from gradestack_plugins.reporters.index import Entry, index_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.overview import overview
+from gradestack_plugins.reporters.index import Entry, shade_of, shown_as, verdict, worst
+from gradestack_plugins.reporters.page import page_of
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
@@ -67,7 +67,7 @@ class HtmlReporter(Reporter):
             out: An existing directory.
         """
         env = environment()
-        index = index_of(report)
+        index = page_of(report).index
         words = words_of(report.summary)
         env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
         env.globals["sample_words"] = words
@@ -86,10 +86,11 @@ class HtmlReporter(Reporter):
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
-        view = overview(report, index)
+        view = page_of(report).view
         shown = [Entry.of(index.entries[position]) for position in drilldowns.shown]
         return {
             "view": view,
+            "failures": any(grader.lost for grader in view.graders),
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
@@ -124,7 +125,10 @@ def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "", *, w
     about = f"task {task.id}, run {run}" if run else f"task {task.id}"
     told = f", {words[found]}" if found in {"passed", "lost"} else ""
     label = escape(clean(f"{about}: {score}{told}"))
-    look, text = f'class="cell {shade_of(entry)}"', f"✓ {score}" if found == "passed" else score
+    look, text = (
+        f'class="cell {found if found in {"passed", "lost"} else shade_of(entry)}"',
+        f"✓ {score}" if found == "passed" else score,
+    )
     if entry.position in shown:
         link = f'href="#s{entry.position + 1}" aria-label="{label}"'
         return Markup(f'<a {look} {link} title="{label}">{text}</a>')  # noqa: S704 - the label is escaped

@@ -12,20 +12,26 @@ from typing_extensions import override
 from gradestack import Report, Reporter, RowEntry
 from gradestack_plugins.reporters.comparison import markdown_page
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import check_limits, environment, write_stream
-from gradestack_plugins.reporters.index import Entry, index_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.overview import STATES, State, overview
+from gradestack_plugins.reporters.environment import check_limits, environment, write_whole
+from gradestack_plugins.reporters.folds import Fold, folded
+from gradestack_plugins.reporters.index import Entry, shown_as, verdict, worst
+from gradestack_plugins.reporters.overview import STATES, GraderView, Overview, State
+from gradestack_plugins.reporters.page import page_of
 from gradestack_plugins.reporters.prose import code, prose
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
 
 PAGE = "report.md"
 _BAR = 24
+_ROWS = "results.jsonl"
+_FIRST_LINES, _MOST_REASONS = 30, 5
+_SHARES = (0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
+"""Of the room behind the first lines: graders, tasks, samples, warnings, unread records, this run."""
 
 
 @attrs.frozen(kw_only=True)
 class MarkdownReporter(Reporter):
-    """Writes ``report.md``: verdict, figures, task table and the worst samples, for pull requests and job summaries.
+    """Writes ``report.md``: some thirty lines for a pull request or job summary, the rest folded below.
 
     Everything that comes from the data is shown as code or escaped, so that it cannot become a heading, a table cell, a
     link, a mention or HTML. Conversations are not repeated here: they are in report.html and results.jsonl.
@@ -37,6 +43,8 @@ class MarkdownReporter(Reporter):
     """Lines of the task table."""
     max_text: int = 300
     """Characters shown of one value."""
+    max_characters: int = 60_000
+    """Characters of the page; comments on pull requests hold some 65,000. What is left out is counted."""
 
     def __attrs_post_init__(self) -> None:
         """Refuse negative limits.
@@ -55,10 +63,10 @@ class MarkdownReporter(Reporter):
             out: An existing directory.
         """
         env = environment()
-        env.filters.update(md=prose, code=code, bar=bar, counts=counts, result=result)
-        index = index_of(report)
+        env.filters.update(md=prose, around=around, code=code, bar=bar, counts=counts, result=result)
+        page = page_of(report)
+        index, view = page.index, page.view
         lost = [entry for entry in index.entries if _lost(entry)]
-        view = overview(report, index)
         context = {
             "view": view,
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
@@ -68,8 +76,42 @@ class MarkdownReporter(Reporter):
             "lost": len(lost),
         }
         path = out / PAGE
-        write_stream(env.get_template(PAGE), path, context)
+        write_whole(path, self._text(env.get_template(PAGE).make_module(context), context))
         return (path,)
+
+    def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
+        """Return the page: what a pull request wants to know first, then folded sections within the limit."""
+        view, tasks, samples = context["view"], context["tasks"], context["samples"]
+        head = _few_lines(f"{parts.head().strip()}\n", parts, view)
+        graders = [piece for grader in view.graders for piece in _pieces(parts, grader)]
+        warned = [f"- {prose(warning)}" for warning in view.warnings]
+        folds = [
+            Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
+            Fold(
+                "Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks.rows), "\n", "tasks", "results.jsonl"
+            ),
+            Fold(
+                "Samples that lost points",
+                parts.sample_intro().strip(),
+                _lines(parts.sample_part, samples),
+                "\n\n",
+                "samples",
+                _ROWS,
+            ),
+            Fold("Warnings", parts.warning_intro().strip(), warned, "\n", "warnings", "summary.json"),
+            Fold(
+                "Unread records",
+                parts.problem_intro().strip(),
+                _lines(parts.problem_line, view.bad),
+                "\n",
+                "records",
+                "summary.json",
+            ),
+            Fold("This run", parts.run_intro().strip(), [], "", "", ""),
+        ]
+        shown = [(fold, share) for fold, share in zip(folds, _SHARES, strict=True) if fold.intro]
+        room = self.max_characters - len(head) - 1
+        return f"{head}\n{folded([fold for fold, _ in shown], [share for _, share in shown], room)}"
 
     @override
     def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
@@ -81,6 +123,29 @@ class MarkdownReporter(Reporter):
         rows = report.rows_at((entry.position for entry in entries), trajectories=False) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
             yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
+
+
+def around(text: str) -> str:
+    """Return a part of a sentence as prose, with the spaces at its ends."""
+    return f"{' ' * text[:1].isspace()}{prose(text)}{' ' * text[-1:].isspace()}"
+
+
+def _few_lines(head: str, parts: Any, view: Overview) -> str:
+    """Return the first lines with as many reasons for lost points as fit among them."""
+    most = min(_MOST_REASONS, _FIRST_LINES - head.count("\n") - 4)
+    lost = view.head.lost[: max(0, most)] if view.head is not None else ()
+    return f"{head}\n{parts.reason_table(lost).strip()}\n" if lost else head
+
+
+def _lines(macro: Any, things: Iterable[Any]) -> list[str]:
+    return [macro(thing).strip() for thing in things]
+
+
+def _pieces(parts: Any, grader: GraderView) -> Iterator[str]:
+    """Yield the parts of a grader's figures that can be left out one by one."""
+    yield parts.grader_part(grader).strip()
+    for name, blocks in grader.aggregates:
+        yield parts.aggregate_part(grader, name, blocks).strip()
 
 
 def _lost(entry: RowEntry) -> bool:

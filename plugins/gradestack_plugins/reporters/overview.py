@@ -8,15 +8,16 @@ from typing import Any
 import attrs
 
 from gradestack import Report, RowIndex
-from gradestack.exact import visible
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters import charts
-from gradestack_plugins.reporters.blocks import Block, Figure, Figures, Histogram, Table
-from gradestack_plugins.reporters.estimates import amount, figure, interval
-from gradestack_plugins.reporters.grouping import with_errors
-from gradestack_plugins.reporters.headline import Success, figures_of, success_of, words_of
+from gradestack_plugins.reporters.blocks import Block, Figures, Histogram, Table
+from gradestack_plugins.reporters.estimates import figure
+from gradestack_plugins.reporters.gates import Gate, gate_of, share_of
+from gradestack_plugins.reporters.grouping import uncertainty
+from gradestack_plugins.reporters.headline import Success, success_of, words_of
 from gradestack_plugins.reporters.index import Lost, lost
 from gradestack_plugins.reporters.jsonview import Line, lines
+from gradestack_plugins.reporters.lead import Lead, lead_of
 from gradestack_plugins.reporters.shapes import blocks_of, pull
 from gradestack_plugins.reporters.text import brief, natural, number, percent, title
 
@@ -24,22 +25,6 @@ STATES = ("graded", "skipped", "failed", "missing")
 MOST_PROBLEMS = 200
 SCORES = "Distribution of scores"
 _MOST_LOST = 12
-
-
-@attrs.frozen
-class Gate:
-    """One gate line."""
-
-    text: str
-    outcome: str
-    """``passed``, ``failed`` or ``no_data``."""
-    passed: bool
-    actual: str
-    note: str
-    """What the actual value leaves out, or why there is none."""
-    at: float | None
-    """Actual value in percent of the scale, None off the scale."""
-    threshold: float | None
 
 
 @attrs.frozen
@@ -111,8 +96,10 @@ class Overview:
     """How many samples are a success; None where the run has no outcome."""
     words: Mapping[str, str]
     """What may become of a sample -> the word for it."""
-    headline: tuple[Figure, ...]
-    """The figures the run is summed up by."""
+    stack: str
+    """Name of the stack, "" without one."""
+    profile: str
+    lead: Lead
     graders: tuple[GraderView, ...]
     models: tuple[Model, ...]
     bad_count: int
@@ -152,10 +139,12 @@ def overview(report: Report, index: RowIndex) -> Overview:
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
         attempted=as_count(metrics.get("total_attempted")),
-        gates=tuple(_gate(as_map(gate)) for gate in as_list(summary.get("gates"))),
+        gates=tuple(gate_of(as_map(gate), metrics) for gate in as_list(summary.get("gates"))),
         success=success,
         words=words_of(summary),
-        headline=figures_of(summary),
+        stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
+        profile=brief(as_text(header.get("profile")), 60),
+        lead=lead_of(summary, index, success, main_key(summary, index) or ""),
         graders=_graders(summary, index),
         models=_models(metrics, success),
         bad_count=as_count(bad.get("count")),
@@ -182,55 +171,6 @@ def main_key(summary: Mapping[str, Any], index: RowIndex) -> str | None:
     return max(keys, key=lambda key: index.main[key], default=None)
 
 
-def _gate(gate: Mapping[str, Any]) -> Gate:
-    scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
-    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
-    passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
-    return Gate(
-        text=brief(gate.get("text") or "gate", 200),
-        outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
-        passed=passed,
-        actual=_actual(gate),
-        note=_note(gate),
-        at=None if of_samples else _percent_of(actual, scale),
-        threshold=None if of_samples else _percent_of(value, scale),
-    )
-
-
-_PERCENT = ("accuracy", "pass_rate")
-
-
-def _actual(gate: Mapping[str, Any]) -> str:
-    """Return the figure a gate compared with enough digits to see its verdict, or those of its conditions."""
-    parts = [_actual(as_map(part)) for part in as_list(gate.get("conditions"))]
-    if parts:
-        return brief(f" {as_text(gate.get('operator'))} ".join(parts), 200)
-    actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
-    if actual is None or value is None or isinstance(gate.get("actual"), int):
-        return number(gate.get("actual"))
-    if gate.get("metric") == "failed_share":
-        actual, value = 100 * actual, 100 * value
-    elif gate.get("metric") not in _PERCENT:
-        return visible(actual, value, 3)
-    return f"{visible(actual, value, 1)}%"
-
-
-def _note(gate: Mapping[str, Any]) -> str:
-    counted, of = gate.get("counted"), gate.get("of")
-    if gate.get("reason"):
-        return brief(as_text(gate["reason"]), 300)
-    if gate.get("kind") == "max_failed":
-        lost = as_count(gate.get("failed")) + as_count(gate.get("missing"))
-        return brief(f"{lost} of {as_count(of)} for {as_text(gate.get('grader'))}", 200)
-    if isinstance(counted, int) and isinstance(of, int) and counted < of:
-        return f"{of - counted} of {of} failed or missing"
-    return "nothing was graded" if gate.get("outcome") == "no_data" else ""
-
-
-def _percent_of(value: float | None, scale: float = 1.0) -> float | None:
-    return round(100 * value / scale, 2) if value is not None and 0 <= value <= scale else None
-
-
 def _graders(summary: Mapping[str, Any], index: RowIndex) -> tuple[GraderView, ...]:
     metrics = as_map(summary.get("metrics"))
     by_metric, head = as_map(metrics.get("by_metric")), main_key(summary, index)
@@ -249,7 +189,7 @@ def _grader(
     histogram = _hoist(shown, SCORES, lambda block: isinstance(block, Histogram) and block.scores)
     bands = _hoist(shown, "Interpretation", lambda block: isinstance(block, Table) and block.bands)
     average = figures.get("avg_score_attempted")
-    low, high, spread, told = _uncertainty(aggregates, as_number(average))
+    low, high, spread, told = uncertainty(aggregates, as_number(average))
     scores = index.scores.get(key)
     if histogram is None and scores is not None and scores.fractional:
         histogram = charts.distribution(SCORES, scores)
@@ -260,9 +200,9 @@ def _grader(
         total=number(figures.get("avg_score_total")),
         spread=spread,
         interval=told,
-        low=_percent_of(low),
-        high=_percent_of(high),
-        at=_percent_of(as_number(average)),
+        low=share_of(low),
+        high=share_of(high),
+        at=share_of(as_number(average)),
         states=_states(as_map(as_map(metrics.get("states")).get(key))),
         scores=histogram,
         bands=bands,
@@ -287,19 +227,6 @@ def _hoist(shown: dict[str, tuple[Block, ...]], heading: str, wanted: Callable[[
             shown[name] = rest
             return attrs.evolve(found, title=heading)
     return None
-
-
-def _uncertainty(aggregates: Mapping[str, Any], average: float | None) -> tuple[float | None, float | None, str, str]:
-    """Return interval, ``± standard error`` and the interval's text of the aggregate that estimates this average."""
-    if average is None:
-        return None, None, "", ""
-    for name in sorted(aggregates):
-        fields = with_errors(as_map(aggregates[name]))
-        for value in (fields, *(fields[key] for key in sorted(fields))):
-            estimate, found = amount(value) if isinstance(value, Mapping) else None, figure("", value)
-            if estimate is not None and abs(estimate - average) <= 1e-9 and found and (found.spread or found.interval):
-                return (*interval(as_map(value)), found.spread, found.interval)
-    return None, None, "", ""
 
 
 def _states(counts: Mapping[str, Any]) -> tuple[State, ...]:

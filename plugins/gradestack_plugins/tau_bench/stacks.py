@@ -18,6 +18,7 @@ def tau_bench() -> dict[str, Any]:
             "figures": {
                 "Average reward": "reward.mean",
                 "pass^k": "reward.pass_hat_k",
+                "pass@k": "reward.pass_at_k",
                 "Partial credit": "partial.mean",
             },
             "passed": "solved",

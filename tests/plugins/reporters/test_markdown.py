@@ -4,6 +4,7 @@ import attrs
 import pytest
 from markdown_it import MarkdownIt
 
+from gradestack_plugins.reporters.folds import Fold, folded
 from gradestack_plugins.reporters.markdown import MarkdownReporter, bar, code, prose
 
 HOSTILE = (
@@ -26,7 +27,8 @@ def test_the_page_shows_a_whole_run(fake, markdown):
     assert "n/a (no call was expected)" in page
     assert "| `runs/rail.json, line 812` | `not an object but a list` |" in page
     html = rendered(page)
-    assert html.count("<h2>") == 6
+    folds = ["Graders", "Tasks", "Samples that lost points", "Warnings", "Unread records", "This run"]
+    assert re.findall("<summary>(.*)</summary>", html) == folds
     assert "| ---" not in html  # every table was understood as one
 
 
@@ -58,7 +60,7 @@ def test_hostile_texts_stay_texts(fake, markdown):
     summary["metrics"] = {**summary["metrics"], "aggregates": aggregates}
     page = markdown(attrs.evolve(report, summary={**summary, "suite": HOSTILE}))
     html = rendered(page)
-    assert not re.search(r"<(script|a|img|strong>bold|em|s|del|!--)", html)
+    assert not re.search(r"<((script|a|img|em|s|del)\b|strong>bold|!--)", html)
     assert html.count("<h1>") == 1
     assert "\x1b" not in page
     assert "\u202e" not in page
@@ -163,7 +165,47 @@ def test_an_empty_run_is_a_page(fake, markdown):
     assert "This run has no samples." in markdown(fake.make_report([]))
 
 
-@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text"])
+def test_the_first_lines_are_the_comment(fake, markdown):
+    """Verdict, sentence, gates, figures and the most frequent reasons stand in thirty lines, the rest is folded."""
+    page = markdown(fake.make_report(fake.realistic_rows(tasks=6), threshold=0.9))
+    first, _, rest = page.partition("<details>")
+    assert len(first.splitlines()) <= 30
+    for part in ("✗ FAILED", "| `partial >= 0.9` |", "| Figure | Value | Interval |", "| Where points were lost |"):
+        assert part in first
+    assert rest.count("<details>") + 1 == rest.count("</details>") == 6
+    assert not re.search("^#+ ", re.sub("(?s)<details>.*?</details>", "", page.partition("\n")[2]), re.MULTILINE)
+
+
+@pytest.mark.parametrize("most", [60_000, 20_000, 9_000])
+def test_the_page_stays_a_comment(fake, markdown, most):
+    """Whatever a run holds, the page has no more characters than allowed, and counts what it leaves out."""
+    rows = fake.realistic_rows(tasks=120, trials=4, models=("north-1",))
+    for row in rows:
+        row["sample"]["id"] += " x" * 150
+    report = fake.make_report(rows)
+    summary = {**report.summary, "warnings": [f"warning {number} {'y ' * 400}" for number in range(200)]}
+    page = markdown(attrs.evolve(report, summary=summary), max_characters=most, max_samples=500)
+    assert most / 3 < len(page) <= most
+    html = rendered(page)
+    assert html.count("<details>") == html.count("</details>") > 0
+    told = [int(number) for number in re.findall(r"^(\d+) more (?:tasks|samples|warnings) are in ", page, re.MULTILINE)]
+    tasks, lost = page.count("\n| `journey-"), page.count("\n### `journey-")
+    assert tasks == 100 or 100 - tasks in told
+    assert any(count + lost >= 100 for count in told)
+
+
+def test_room_left_by_one_section_goes_to_the_next():
+    """A short section takes what it needs; what does not fit a section's room is counted."""
+    short = Fold("One", "a", ["b"], "\n", "lines", "x")
+    long = Fold("Two", "a", ["b" * 100] * 10, "\n", "lines", "y")
+    text = folded([short, long], [0.5, 0.5], 1000)
+    assert text.count("b" * 100) == 7
+    assert "3 more lines are in y." in text
+    assert len(text) <= 1000
+    assert folded([Fold("Big", "a" * 900, [], "", "", "")], [1.0], 1000) == "Big: in report.html.\n"
+
+
+@pytest.mark.parametrize("option", ["max_samples", "max_tasks", "max_text", "max_characters"])
 def test_negative_limits_are_refused(option):
     """A negative limit is an error that names the option."""
     with pytest.raises(ValueError, match=f"{option} must not be negative, got -1"):

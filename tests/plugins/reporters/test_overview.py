@@ -1,8 +1,9 @@
 import attrs
 import pytest
 
-from gradestack_plugins.reporters.headline import figures_of
+from gradestack_plugins.reporters.estimate_rows import rows_of
 from gradestack_plugins.reporters.overview import main_key, overview
+from gradestack_plugins.reporters.reliability import Reliability
 
 
 def of(fake, rows, change=None, **options):
@@ -145,14 +146,17 @@ def test_a_run_that_failed_whole_did_not_pass(fake):
 
 
 def test_figures_of_a_headline_show_their_intervals():
-    """With method and tasks, or why there is none; those of a map each with its ends."""
+    """Its ends, or why there is none; those of a map each with its own."""
     sure = {"low": 0.25, "high": 0.75, "confidence": 0.9, "method": "logit_t", "n": 8, "clusters": 4}
     entries = [
         {"label": "a", "value": 0.5, "interval": sure},
         {"label": "b", "value": 0.5, "interval": {"reason": "one task"}},
         {"label": "c", "value": {"1": 0.5, "2": 0.25}, "interval": {"1": sure}},
     ]
-    alone, none, row = figures_of({"headline": {"figures": entries}})
-    assert alone.interval == "90% interval 0.250 – 0.750; logit t, 4 tasks × 2"
-    assert none.interval == "no interval: one task"
-    assert row.value == "1: 0.500 [0.250 – 0.750], 2: 0.250"
+    rows = rows_of({"headline": {"figures": entries}}, None, {}, Reliability(tasks=4, trials=2, passes={}))
+    assert [(row.title, row.interval, row.note) for row in rows] == [
+        ("a", "0.250 – 0.750", ""),
+        ("b", "", "no interval: one task"),
+        ("c 1", "0.250 – 0.750", ""),
+        ("c 2", "", ""),
+    ]

@@ -1,0 +1,89 @@
+"""Grades as an index of rows reads them: a few keys of each, whatever else a row holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
+
+
+class Reason(Struct, gc=False):
+    """What an index reads of a reason."""
+
+    code: str | None = None
+    subject: str | None = None
+    pointer: str | None = None
+
+
+class Answer(Struct, frozen=True, gc=False):
+    """What an index reads of an item's metadata: the call that answers an expected one, UNSET where it names none."""
+
+    call: Any = msgspec.UNSET
+
+    @property
+    def known(self) -> bool:
+        """Whether it says which call answers, or that none does."""
+        return self.call is None or type(self.call) is int
+
+
+class Item(Struct, gc=False):
+    """What an index reads of an item."""
+
+    reasons: list[Reason] = []
+    score: float | None = None
+    label: str | None = None
+    gold: str | None = None
+    outcome: str | None = None
+    metadata: Answer = Answer()
+
+
+class Grade(Struct, gc=False):
+    """What an index reads of a grade."""
+
+    score: float | None = None
+    state: str | None = None
+    fault: dict[str, Any] | None = None
+    reasons: list[Reason] = []
+    items: list[Item] = []
+
+    @property
+    def outcome(self) -> str:
+        """Its state; a grade without one is graded when it has a score."""
+        return self.state or ("skipped" if self.score is None else "graded")
+
+
+def odd_grade(grade: Mapping[str, Any]) -> Grade:
+    """Return a grade of any form: what is not of the type it should have is as if it were not there."""
+    return Grade(
+        as_number(grade.get("score")),
+        as_text(grade.get("state")),
+        dict(as_map(grade.get("fault"))),
+        odd_reasons(grade),
+        [odd_item(item) for item in as_list(grade.get("items"))],
+    )
+
+
+def odd_item(item: Any) -> Item:
+    """Return an item of any form: what is not of the type it should have is as if it were not there."""
+    held = as_map(item)
+    metadata = as_map(held.get("metadata"))
+    return Item(
+        odd_reasons(held),
+        as_number(held.get("score")),
+        as_text(held.get("label")),
+        as_text(held.get("gold")),
+        as_text(held.get("outcome")) or None,
+        Answer(metadata.get("call", msgspec.UNSET)),
+    )
+
+
+def odd_reasons(of: Any) -> list[Reason]:
+    """Return the reasons of a grade or item of any form."""
+    found = map(as_map, as_list(as_map(of).get("reasons")))
+    return [
+        Reason(as_text(each.get("code")), as_text(each.get("subject")), as_text(each.get("pointer"))) for each in found
+    ]

@@ -1,0 +1,93 @@
+"""Counts over all rows that pages show: what became of expected calls, and how scores go with the outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from gradestack.rows.grades import Item
+
+MOST_NAMES = 2000
+"""Tools, and arguments, told apart."""
+_LONGEST_NAME = 240
+
+
+class CallCounts(Struct):
+    """What became of the expected calls of one tool.
+
+    Attributes:
+        expected: Expected calls that were graded.
+        called: Of these, calls that some call made answers.
+        right: Of these, calls with full score.
+    """
+
+    expected: int = 0
+    called: int = 0
+    right: int = 0
+
+
+class ScoreMean(Struct):
+    """A mean of scores as it grows."""
+
+    count: int = 0
+    total: float = 0.0
+
+    def add(self, score: float) -> None:
+        """Count one score."""
+        self.count += 1
+        self.total += score
+
+    @property
+    def mean(self) -> float | None:
+        """The mean; None over nothing."""
+        return self.total / self.count if self.count else None
+
+
+class CallTally:
+    """What became of the expected calls of all samples, by tool and argument.
+
+    Attributes:
+        grader: Key of the grader that said which call answers which; "" when none did.
+        tools: Tool -> its counts.
+        arguments: (tool, argument) -> samples in which it was wrong, missing or too much.
+    """
+
+    def __init__(self) -> None:
+        self.grader = ""
+        self.tools: dict[str, CallCounts] = {}
+        self.arguments: Counter[tuple[str, str]] = Counter()
+
+    def add(self, key: str, items: Iterable[Item]) -> bool:
+        """Count the items of one grade; False where they are not about expected calls."""
+        known = [item for item in items if item.metadata.known and item.score is not None]
+        if not known or self.grader not in ("", key):
+            return False
+        self.grader = key
+        wrong: dict[tuple[str, str], None] = {}
+        for item in known:
+            tool = (item.gold or item.label or "")[:_LONGEST_NAME]
+            if tool and item.outcome in (None, "graded") and self._count(tool, item) and item.metadata.call is not None:
+                wrong.update(dict.fromkeys((tool, argument(each.pointer)) for each in item.reasons if each.pointer))
+        for place in wrong:
+            if place in self.arguments or len(self.arguments) < MOST_NAMES:
+                self.arguments[place] += 1
+        return True
+
+    def _count(self, tool: str, item: Item) -> bool:
+        """Count one expected call; False where there are too many tools to tell it apart."""
+        counts = self.tools.get(tool)
+        if counts is None:
+            if len(self.tools) >= MOST_NAMES:
+                return False
+            counts = self.tools[tool] = CallCounts()
+        counts.expected += 1
+        counts.called += item.metadata.call is not None
+        counts.right += item.score is not None and item.score >= 1
+        return True
+
+
+def argument(pointer: str) -> str:
+    """Return the argument a JSON pointer leads into: its first part."""
+    return pointer.removeprefix("/").partition("/")[0].replace("~1", "/").replace("~0", "~")[:_LONGEST_NAME]

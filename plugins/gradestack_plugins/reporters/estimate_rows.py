@@ -1,0 +1,182 @@
+"""The figures a run is summed up by, as rows with their intervals on one axis from 0 to 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from gradestack.jsonio import as_list, as_map, as_number, as_text
+from gradestack_plugins.reporters.estimates import interval
+from gradestack_plugins.reporters.headline import Success
+from gradestack_plugins.reporters.reliability import Reliability
+from gradestack_plugins.reporters.text import UNDEFINED, brief, capital, number
+
+_NUMBERED = re.compile(r"(.*[\^@])k", re.IGNORECASE)
+_EQUAL = 1e-9
+_MOST_ROWS, _MOST_ENTRIES, _LONGEST_PATH = 16, 6, 20
+
+
+@attrs.frozen
+class EstimateRow:
+    """One figure with its interval.
+
+    Attributes:
+        title: Its name.
+        code: What it is called in the summary, where its name is a sentence; "" otherwise.
+        note: What it counts, why it has no value, or why it has no interval.
+        value: Its value; "n/a" without one.
+        unit: ``%`` for shares of samples or tasks, else "".
+        interval: The ends of its interval, "" without one.
+        at: Its place in percent of the axis; None off the axis, like both ends.
+        low: The lower end.
+        high: The upper end.
+    """
+
+    title: str
+    code: str
+    note: str
+    value: str
+    unit: str = ""
+    interval: str = ""
+    at: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def rows_of(
+    summary: Mapping[str, Any], success: Success | None, words: Mapping[str, str], reliable: Reliability
+) -> tuple[EstimateRow, ...]:
+    """Return the rows of a summary: the share of successes, then the figures of the headline.
+
+    A figure of the headline that is that share is not said twice.
+    """
+    rows = list(_figures(summary, success, words, reliable))
+    share = success.passed / success.of if success is not None and success.of else None
+    if success is not None and not success.many and not any(row.title == capital(words["passed"]) for row in rows):
+        known = _known(summary, share)
+        rows.insert(0, _row(capital(words["passed"]), {"value": share, "interval": known}, _of(success, reliable), "%"))
+    return tuple(rows[:_MOST_ROWS])
+
+
+def scale_of(value: float | None) -> float | None:
+    """Return a value as percent of the axis, None off the axis."""
+    return round(100 * value, 2) if value is not None and 0 <= value <= 1 else None
+
+
+def confidence_of(summary: Mapping[str, Any]) -> str:
+    """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
+    found = [held for entry in _entries(summary) for held in _intervals(entry)]
+    sure = {level for held in found if (level := as_number(held.get("confidence"))) is not None}
+    if len(sure) != 1:
+        return ""
+    (level,) = sure
+    clustered = all(as_number(held.get("clusters")) is not None for held in found)
+    return f"Intervals are {100 * level:.6g}%{', clustered by task' if clustered else ''}."
+
+
+def _entries(summary: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    return map(as_map, as_list(as_map(summary.get("headline")).get("figures")))
+
+
+def _intervals(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for each in (entry, *map(as_map, as_map(entry.get("models")).values())):
+        held = as_map(each.get("interval"))
+        yield from [held] if "low" in held else [found for found in map(as_map, held.values()) if "low" in found]
+
+
+def _figures(
+    summary: Mapping[str, Any], success: Success | None, words: Mapping[str, str], reliable: Reliability
+) -> Iterator[EstimateRow]:
+    said: set[str] = set()
+    for entry in _entries(summary):
+        models = as_map(entry.get("models"))
+        for model, each in models.items() if models else [("", entry)]:
+            for row in _entry(entry, as_map(each), success, words, reliable):
+                named = attrs.evolve(row, code=brief(model, 40) or "(no name)") if models else row
+                if success is None or f"{named.title}{named.code}" not in said:
+                    yield named
+                said.add(f"{named.title}{named.code}")
+
+
+def _entry(
+    entry: Mapping[str, Any],
+    held: Mapping[str, Any],
+    success: Success | None,
+    words: Mapping[str, str],
+    reliable: Reliability,
+) -> Iterator[EstimateRow]:
+    label, value = brief(as_text(entry.get("label")), 80), held.get("value")
+    path = _path(as_text(entry.get("figure")))
+    if not isinstance(value, Mapping):
+        if success is not None and held is entry and _is_share(entry, value, success):
+            yield _row(capital(words["passed"]), held, _of(success, reliable), "%", path)
+        else:
+            yield _row(label, held, code=path)
+        return
+    numbered = _NUMBERED.fullmatch(label)
+    intervals = as_map(held.get("interval"))
+    if numbered is None or not all(key.isdecimal() for key in value):
+        for key in list(value)[:_MOST_ENTRIES]:
+            yield _row(f"{label} {brief(key, 40)}", {"value": value[key], "interval": intervals.get(key)})
+        return
+    last = max(value, key=int)
+    name = f"{numbered[1]}{last}"
+    row = _row(name, {"value": value[last], "interval": intervals.get(last)}, unit="%")
+    tasks = reliable.counted(numbered[1][-1], int(last), as_number(value[last]))
+    said = {"^": "every time", "@": "at least once"}[numbered[1][-1]]
+    yield attrs.evolve(row, title=f"{capital(words['passed'])} {said}", code=name, note=tasks) if tasks else row
+
+
+def _path(path: str) -> str:
+    """Return the path of a figure, of a long one its last part."""
+    return brief(path if len(path) <= _LONGEST_PATH else path.rpartition(".")[2], 60)
+
+
+def _is_share(entry: Mapping[str, Any], value: Any, success: Success) -> bool:
+    held = as_number(value)
+    own = as_text(entry.get("figure")).startswith(f"{success.grader}.")
+    return own and held is not None and success.of > 0 and abs(held - success.passed / success.of) < _EQUAL
+
+
+def _known(summary: Mapping[str, Any], share: float | None) -> Any:
+    """Return the interval the outcome grader's own figures give its share of successes, None where there is none."""
+    grader = as_text(as_map(summary.get("outcome")).get("grader"))
+    held = as_map(as_map(as_map(summary.get("metrics")).get("aggregates")).get(grader))
+    for metrics in map(as_map, held.values()):
+        for name in ("mean", "accuracy", "success_rate"):
+            value = as_number(metrics.get(name))
+            if share is not None and value is not None and abs(value - share) < _EQUAL:
+                return metrics.get(f"{name}_interval")
+    return None
+
+
+def _of(success: Success, reliable: Reliability) -> str:
+    return f"{number(success.passed)} of {number(success.of)} {reliable.noun}"
+
+
+def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", code: str = "") -> EstimateRow:
+    value = as_number(held.get("value"))
+    if value is None:
+        return EstimateRow(title, code, brief(as_text(held.get("reason")), 160) or note, UNDEFINED)
+    low, high = interval({"interval": held.get("interval")})
+    ends = "" if low is None or high is None else f"{_short(low, unit)} – {_short(high, unit)}{unit}"
+    why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
+    unsure = f"no interval: {why}" if why else ""
+    return EstimateRow(
+        title,
+        code,
+        "; ".join(filter(None, (note, unsure))),
+        _short(value, unit),
+        unit,
+        ends,
+        scale_of(value),
+        scale_of(low),
+        scale_of(high),
+    )
+
+
+def _short(value: float, unit: str) -> str:
+    return f"{100 * value:.1f}" if unit else number(value)

@@ -1,0 +1,38 @@
+"""The model of a run's pages, made once and shared by all that show it."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from gradestack import Report, RowIndex
+from gradestack_plugins.reporters.index import index_of
+from gradestack_plugins.reporters.overview import Overview, overview
+
+
+@attrs.frozen
+class Page:
+    """What pages show of a run beside single samples.
+
+    Attributes:
+        index: The index of its rows.
+        view: Everything made of summary, header and index.
+    """
+
+    index: RowIndex
+    view: Overview
+
+
+_known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()
+
+
+def page_of(report: Report) -> Page:
+    """Return the model of a report's pages; the same one for every reporter of a run."""
+    index = index_of(report)
+    known = _known.get(index)
+    if known is not None and known[0].summary is report.summary and known[0].header is report.header:
+        return known[1]
+    page = Page(index, overview(report, index))
+    _known[index] = (report, page)
+    return page

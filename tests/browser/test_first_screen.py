@@ -1,0 +1,72 @@
+"""What a reader sees first, in a real browser: the published tau-bench file, graded and opened without scrolling."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import gradestack
+
+VISIBLE = """[...document.querySelectorAll("header, main > *")].flatMap(part => {
+  if (part.getBoundingClientRect().top >= innerHeight) { return []; }
+  return [...part.querySelectorAll("*")].filter(one => {
+    const box = one.getBoundingClientRect();
+    return box.height && box.top < innerHeight && box.bottom > 0 && box.right > 0;
+  }).flatMap(one => [...one.childNodes].filter(node => node.nodeType === 3).map(node => node.nodeValue.trim()));
+}).filter(Boolean).join(" ")"""
+RANGE = re.compile(r"\b0(\.\d)?–(0\.\d|1)\b")
+"""A bin of a histogram, which is no figure."""
+FIGURE = re.compile(r"(?<![\d.])\d+\.\d+(?![\d.])")
+
+
+@pytest.fixture(scope="module")
+def tau(tmp_path_factory):
+    """Return the page of the tau-bench airline file with four trials a task."""
+    data = os.environ.get("GRADESTACK_REFERENCE_DATA")
+    if not data:
+        pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
+    out = tmp_path_factory.mktemp("tau") / "run"
+    gradestack.grade_files(Path(data) / "tau-bench" / "gpt-4o-airline.json", output=out)
+    return out
+
+
+@pytest.fixture
+def opened(tab, tau):
+    tab.emulate(width=1440, height=900)
+    tab.open("about:blank")
+    tab.open((tau / "report.html").as_uri())
+    return tab
+
+
+def test_the_first_screen_has_the_figures(opened):
+    """The figures the world quotes with their intervals, what they hide, and each of them once."""
+    text = opened.run(VISIBLE)
+    for figure in ("42.0", "32.0", "52.7", "20.0", "10.9", "33.9", "0.596", "26"):
+        assert figure in text
+    assert "Partial credit does not tell solved from not solved runs here:" in text
+    figures = FIGURE.findall(RANGE.sub("", text))
+    assert sorted(figures) == sorted(set(figures))
+    assert opened.messages() == []
+
+
+def test_a_task_solved_four_times_is_solved_everywhere(opened, tau):
+    """Task 18 scores nothing for partial credit and is solved in all trials: in map, table, list and Markdown."""
+    kinds = "[...document.querySelectorAll('.trial')].filter(one => one.parentNode.textContent.startsWith('task 18,'))"
+    assert opened.run(f"{kinds}.map(one => one.getAttribute('class'))") == ["trial passed"] * 4
+    row = "[...document.querySelectorAll('#tasks tbody tr')].find(one => one.querySelector('th').textContent === '18')"
+    assert opened.run(f"{row}.textContent").split("4/4") == ["18✓ 0.000✓ 0.000✓ 0.000✓ 0.0000.000", ""]
+    samples = "[...document.querySelectorAll('details.sample')]"
+    badges = f"{samples}.filter(one => one.querySelector('.who').textContent.startsWith('18 '))"
+    assert opened.run(f"{badges}.map(one => one.querySelector('.badge').textContent)") == ["Solved"] * 4
+    markdown = (tau / "report.md").read_text(encoding="utf-8")
+    assert "| `18` | ✓ 0.000 | ✓ 0.000 | ✓ 0.000 | ✓ 0.000 | 0.000 | 4/4 |" in markdown
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_map_has_every_trial_and_fits(opened, width):
+    """Two hundred cells at any width, one of them a tab stop."""
+    opened.emulate(width=width)
+    assert opened.run("document.documentElement.scrollWidth") <= width
+    assert opened.run("document.querySelectorAll('.taskmap .trial').length") == 200
+    assert opened.run("document.querySelectorAll('.taskmap a:not([tabindex])').length") == 1

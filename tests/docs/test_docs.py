@@ -36,6 +36,7 @@ from gradestack.cli.commands import cli
 from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
+from tests.docs.conftest import environment_of
 
 CONTRACTS = {kind: getattr(gradestack, kind.capitalize()) for kind in KINDS if kind != "stack"}
 ROOT = Path(__file__).parents[2]
@@ -93,14 +94,6 @@ def stage(tmp_path):
     return tmp_path
 
 
-def _environment():
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "GRADESTACK"))}
-    paths = [str(ROOT / part) for part in ("core", "plugins", "templates")]
-    clean["PYTHONPATH"] = os.pathsep.join(paths)
-    clean["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), clean.get("PATH", "")])
-    return {**clean, "GRADESTACK_PLUGINS": "", "COLUMNS": "100", "NO_COLOR": "1"}
-
-
 def _tidy(text):
     """Return a text without trailing spaces, and without blank lines, which carry no meaning."""
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
@@ -111,7 +104,7 @@ def _matches(expected, printed):
     return re.fullmatch(pattern, _tidy(printed), re.DOTALL) is not None
 
 
-def _run_console(block, place):
+def _run_console(block, place, warm):
     commands, outputs = [], []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -124,7 +117,7 @@ def _run_console(block, place):
             outputs[-1].append(line)
     script = "exec 2>&1\n" + "".join(f"{each}\n_code=$?; echo; echo '{MARK}'; (exit $_code)\n" for each in commands)
     done = subprocess.run(
-        ["bash", "-c", script], check=False, cwd=place, env=_environment(), capture_output=True, text=True
+        ["bash", "-c", script], check=False, cwd=place, env=environment_of(warm), capture_output=True, text=True
     )
     printed = done.stdout.split(MARK)[:-1]
     assert len(printed) == len(commands), done.stdout
@@ -137,7 +130,7 @@ def _run_python(block, place):
     expected = [line.partition("# =>")[2].strip() for line in block.text.splitlines() if "# =>" in line]
     script = place / "example.py"
     script.write_text(block.text, encoding="utf-8")
-    environment = {**_environment(), "PYTHONPATH": os.pathsep.join([str(place), _environment()["PYTHONPATH"]])}
+    environment = {**environment_of(), "PYTHONPATH": os.pathsep.join([str(place), environment_of()["PYTHONPATH"]])}
     done = subprocess.run(
         [sys.executable, script.name],
         check=False,
@@ -159,14 +152,14 @@ def _check_suite(block, place, registry):
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(_checked, _blocks(page)))], ids=_page_id)
-def test_examples_do_what_their_page_says(page, stage, registry):
+def test_examples_do_what_their_page_says(page, stage, registry, warm):
     """Every command prints what stands below it, every script runs, every suite is valid."""
     for block in _blocks(page):
         if block.file:
             (stage / block.file).parent.mkdir(parents=True, exist_ok=True)
             (stage / block.file).write_text(block.text, encoding="utf-8")
         if block.language == "console":
-            _run_console(block, stage)
+            _run_console(block, stage, warm)
         elif (block.language, block.word) == ("python", "run"):
             _run_python(block, stage)
         elif block.language == "yaml" and block.text.startswith("# suite\n"):
@@ -197,11 +190,11 @@ def test_blocks_are_of_their_language(page):
             readers[block.language](block.text)
 
 
-def test_a_wrong_output_is_noticed(stage):
+def test_a_wrong_output_is_noticed(stage, warm):
     """The console check tells a page that says something else from one that is right."""
-    _run_console(Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"), stage)
+    _run_console(Block("console", "", "$ echo one && false\none\n$ echo $?\n1\n"), stage, warm)
     with pytest.raises(AssertionError, match="the page says"):
-        _run_console(Block("console", "", "$ echo one\ntwo\n"), stage)
+        _run_console(Block("console", "", "$ echo one\ntwo\n"), stage, warm)
 
 
 # The command line

@@ -1,0 +1,39 @@
+"""What the documentation's examples are run with."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import until
+from tests.docs.warm import install
+
+ROOT = Path(__file__).parents[2]
+
+
+def environment_of(*first):
+    """Return the environment of examples: nothing of the tests' own, programs of the directories given first."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("COV_", "GRADESTACK"))}
+    paths = [str(ROOT / part) for part in ("core", "plugins", "templates")]
+    clean["PYTHONPATH"] = os.pathsep.join(paths)
+    clean["PATH"] = os.pathsep.join([*map(str, first), str(Path(sys.executable).parent), clean.get("PATH", "")])
+    return {**clean, "GRADESTACK_PLUGINS": "", "COLUMNS": "100", "NO_COLOR": "1"}
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory):
+    """Commands of the examples are run by one process that has everything loaded."""
+    place = tmp_path_factory.mktemp("warm")
+    if not hasattr(os, "fork"):
+        yield place
+        return
+    address, environment = place / "socket", environment_of()
+    install(place, address, environment)
+    command = [sys.executable, str(Path(__file__).with_name("warm.py")), str(address)]
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    until(address.exists)
+    yield place
+    server.kill()
+    server.wait()

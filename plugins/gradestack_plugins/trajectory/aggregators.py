@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, TypedDict
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Memory
+from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells
 from gradestack.exact import Partials, add_exact, count_into, exact_mean, exact_value, merge_exact
+
+_CELLS = TaskCells("runs", "ok", "executed")
 
 
 class OutcomesState(TypedDict):
@@ -17,10 +20,15 @@ class OutcomesState(TypedDict):
     runs: int
     counts: dict[str, int]
     tools: dict[str, dict[str, int]]
+    cells: CellsState
+
+
+def _executed(counts: Mapping[str, int]) -> int:
+    return counts.get("ok", 0) + counts.get("error", 0)
 
 
 def _with_rate(counts: dict[str, int]) -> dict[str, JSON]:
-    executed = counts.get("ok", 0) + counts.get("error", 0)
+    executed = _executed(counts)
     return {**counts, "executed": executed, "success_rate": counts.get("ok", 0) / executed if executed else None}
 
 
@@ -29,15 +37,21 @@ class ToolOutcomes(Aggregator[OutcomesState]):
     """Calls by outcome, over all runs and by tool.
 
     Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
-    (ok + error), over calls, not over runs; None where no call was executed.
+    (ok + error), over calls, not over runs; None where no call was executed. Its interval leaves out one task at
+    a time.
+
+    Attributes:
+        confidence: Of the interval, between 0 and 1.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "per_key"
+
+    confidence: float = 0.95
 
     @override
     def start(self) -> OutcomesState:
-        return {"runs": 0, "counts": {}, "tools": {}}
+        return {"runs": 0, "counts": {}, "tools": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: OutcomesState, key: Key, grade: Grade) -> OutcomesState:
@@ -46,6 +60,7 @@ class ToolOutcomes(Aggregator[OutcomesState]):
             count_into(state["counts"], grade.counts)
             for item in grade.items:
                 count_into(state["tools"].setdefault(item.id, {}), item.counts)
+            _CELLS.add(state["cells"], key, [1, grade.counts.get("ok", 0), _executed(grade.counts)])
         return state
 
     @override
@@ -54,12 +69,17 @@ class ToolOutcomes(Aggregator[OutcomesState]):
         count_into(left["counts"], right["counts"])
         for name, counts in right["tools"].items():
             count_into(left["tools"].setdefault(name, {}), counts)
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
     def finish(self, state: OutcomesState) -> dict[str, JSON]:
         tools: dict[str, JSON] = {name: _with_rate(state["tools"][name]) for name in sorted(state["tools"])}
-        return {"runs": state["runs"], **_with_rate(state["counts"]), "tools": tools}
+        ratios = {"success_rate": ("ok", "executed")}
+        found = _with_rate(state["counts"]) | _CELLS.ratios(state["cells"], ratios, confidence=self.confidence)
+        if found["success_rate"] is None:
+            found["success_rate_reason"] = "no call was executed"
+        return {"runs": state["runs"], **found, "tools": tools}
 
 
 class SeriesState(TypedDict):

@@ -346,7 +346,9 @@ def grade(
     options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
     reader = MemoryReader(samples=as_samples(samples, registry, columns))
     if graders is None:
-        graders = stack_for(registry, "trajectory")["graders"]
+        stack = stack_for(registry, "trajectory")
+        graders = stack["graders"]
+        data |= {key: stack[key] for key in ("outcome", "headline")}
     suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))
     if output is None and not reports:
         return grade_suite(suite, options)

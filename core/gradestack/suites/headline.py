@@ -101,7 +101,7 @@ def _default(stacks: Iterable[_Declared], graders: Mapping[str, Stage]) -> Succe
 def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any]:
     """Return a stack with its headline structured; one that was not asked for and is broken declares nothing."""
     try:
-        fragment = stack_for(resolver.registry, name)
+        fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)
         return {**fragment, "headline": structure(fragment.get("headline") or {}, HeadlineSpec)}
     except GradestackError:  # of a stack that was asked for, this is said where it is laid under the suite
         return {}

@@ -1,13 +1,14 @@
 """What depends on the recording itself, decided once before grading: stacks made for it, graders that look at it.
 
-A stack's function may take the inputs. A grader may have a method ``for_recording(key, reader, inputs, samples)`` that
-returns the grader to use, and a reader one, ``remarks(inputs)``, that returns what people should know of its inputs.
+A stack's function may take the inputs, and as ``provides`` the fields their reader fills. A grader may have a method
+``for_recording(key, reader, inputs, samples)`` that returns the grader to use, and a reader one, ``remarks(inputs)``,
+that returns what people should know of its inputs.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, groupby, islice
 from typing import Any
 
@@ -27,8 +28,10 @@ FIRST = 1000
 """Records of each input that are looked at."""
 
 
-def stack_for(registry: Registry, name: str, inputs: Inputs | None = None) -> Mapping[str, Any]:
-    """Return the suite mapping of a named stack, made for the inputs where its function takes them.
+def stack_for(
+    registry: Registry, name: str, inputs: Inputs | None = None, provides: Collection[str] | None = None
+) -> Mapping[str, Any]:
+    """Return the suite mapping of a named stack, made for the inputs and their reader where its function takes them.
 
     Raises:
         ConfigError: No such stack.
@@ -36,7 +39,10 @@ def stack_for(registry: Registry, name: str, inputs: Inputs | None = None) -> Ma
     """
     make = registry.load("stack", name)
     try:
-        fragment = make(inputs) if inputs is not None and inspect.signature(make).parameters else make()
+        takes = inspect.signature(make).parameters
+        named = {} if provides is None or "provides" not in takes else {"provides": provides}
+        positional = () if inputs is None or not takes.keys() - {"provides"} else (inputs,)
+        fragment = make(*positional, **named)
     except Exception as error:
         msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
         raise PluginError(msg) from error

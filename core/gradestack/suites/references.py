@@ -47,6 +47,8 @@ class Resolver:
         self.profile: Profile = "documented"
         self.code: dict[Path, None] = {}
         """Files of the user's own that are in use, in the order they were met."""
+        self.stacks: dict[str, Mapping[str, Any]] = {}
+        """Stacks that were laid under the suite, as they were made for its inputs."""
         self._local: dict[tuple[Kind, str], tuple[Path, Mapping[str, str]]] = {}
         self._cause: Exception | None = None
 

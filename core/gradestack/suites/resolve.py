@@ -310,7 +310,9 @@ def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> 
     if isinstance(data.get("stack"), str):
         inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
         try:
-            stack = stack_for(registry, data["stack"], inputs)
+            named = isinstance(reader, str) and reader in registry.names("reader")
+            provides = registry.load("reader", str(reader)).provides if named else None
+            stack = resolver.stacks[data["stack"]] = stack_for(registry, data["stack"], inputs, provides)
             _merge_stack(data, stack)
             resolver.warnings += stack.get("warnings", ())
         except ConfigError as error:

@@ -2,231 +2,20 @@
 
 from __future__ import annotations
 
-import abc
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import (
-    Aggregator,
-    CellsState,
-    ExactCell,
-    Grade,
-    Key,
-    Memory,
-    Outcome,
-    TaskCells,
-    counted_cells,
-    interval,
-    jackknife,
-    rounded_cells,
-)
-from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
-
-MOST_K = 100
-"""Highest k given when ``max_k`` is unset; more trials than that would take long and say little."""
-
-_CELLS = TaskCells("records", "successes", "unnamed")
-"""Of a task: records, successes, records without a trial identifier."""
-
-
-class TrialsState(TypedDict):
-    """JSON state: trials by model, and what became of each task."""
-
-    runs: dict[str, dict[str, int]]
-    """Model -> distinct trial identifiers, as JSON text (a set; the values mean nothing)."""
-    cells: CellsState
-
-
-@attrs.frozen
-class Task:
-    """What is known of one task of one model."""
-
-    records: int
-    successes: int
-    trials: int
-    """Distinct trials of the whole input (of this model)."""
-
-
-@attrs.frozen(kw_only=True)
-class Trials(Aggregator[TrialsState]):
-    """Groups grades by model and task and counts trials and successes; base of the two figures.
-
-    A record is a success when its grade has ``passed`` set true, or, where a grader gives no verdict, when its score is
-    within ``tolerance`` of 1. Failed grades are trials that failed. Skipped ones are left out as if they were not in
-    the input. A missing one (a task of the dataset without a record) is a task without trials.
-
-    Records without a trial identifier count as trials of their own: the first such record of a task is its trial 1, the
-    second its trial 2, and so on.
-
-    Attributes:
-        tolerance: How far from 1 a successful score may be.
-        max_k: Highest k given; when unset, all that the trials allow up to 100.
-        confidence: Of the intervals, between 0 and 1.
-    """
-
-    version: ClassVar[str] = "2"
-    figure: ClassVar[str]
-    """Name of the figure."""
-    memory: ClassVar[Memory] = "per_key"
-
-    tolerance: float = 1e-6
-    max_k: int | None = None
-    confidence: float = 0.95
-
-    def __attrs_post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            ValueError: A negative tolerance or a ``max_k`` below 1.
-        """
-        check_tolerance(self.tolerance)
-        if self.max_k is not None and self.max_k < 1:
-            raise ValueError(f"max_k must be at least 1, got {self.max_k}")
-
-    @override
-    def start(self) -> TrialsState:
-        return {"runs": {}, "cells": _CELLS.start()}
-
-    @override
-    def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
-        if grade.outcome is Outcome.SKIPPED:
-            return state
-        cell: list[int | float | list[float]] = [0, 0, 0]
-        if grade.outcome is not Outcome.MISSING:
-            cell = [1, int(self._succeeded(grade)), int(key.run is None)]
-            if key.run is not None:
-                state["runs"].setdefault(key.model or "", {})[_text(key.run)] = 1
-        _CELLS.add(state["cells"], key, cell)
-        return state
-
-    def _succeeded(self, grade: Grade) -> bool:
-        if grade.outcome is not Outcome.GRADED or grade.score is None:
-            return False
-        return grade.passed if grade.passed is not None else is_success(grade.score, self.tolerance)
-
-    @override
-    def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
-        for model, runs in right["runs"].items():
-            left["runs"].setdefault(model, {}).update(runs)
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: TrialsState) -> dict[str, Any]:
-        found = self._finished(state)
-        if len(state["cells"]) > 1:
-            found["models"] = {
-                model: self._finished({"runs": {model: state["runs"].get(model, {})}, "cells": {model: tasks}})
-                for model, tasks in state["cells"].items()
-            }
-        return found
-
-    def _finished(self, state: TrialsState) -> dict[str, Any]:
-        """Return the figures over all models of a state, clustered by task."""
-        tasks: Counter[Task] = Counter()
-        trials = {}
-        for model, cells in counted_cells(state["cells"])[1].items():
-            most = trials[model] = max([len(state["runs"].get(model, ())), *(_whole(cell)[2] for cell in cells)])
-            for cell, times in cells.items():
-                records, successes, _ = _whole(cell)
-                tasks[Task(records, successes, most)] += times
-        ks = range(1, min(self._highest(tasks), MOST_K if self.max_k is None else self.max_k) + 1)
-        found: dict[str, Any] = {self.figure: {str(k): self._mean(tasks, k) for k in ks}}
-        if ks:
-            alike, _ = counted_cells(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
-            found[f"{self.figure}_interval"] = self._intervals(alike, ks)
-        else:
-            found = {self.figure: None, f"{self.figure}_reason": "no task has a trial"}
-        return {**found, **self._more(tasks, ks), **_overview(tasks)}
-
-    def _mean(self, tasks: Counter[Task], k: int) -> float | None:
-        """Return the mean share over the tasks that have one, rounded once; None when it is beyond any float."""
-        total, number = Fraction(0), 0
-        for task, times in tasks.items():
-            share = self._share(task, k)
-            if share is not None:
-                total, number = total + share * times, number + times
-        return _float(total / number)
-
-    def _shares(self, cell: ExactCell, trials: int, ks: range) -> ExactCell:
-        """Return of one task its records, and for each k whether it has a share, and which."""
-        records, successes, _ = _whole(cell)
-        found = [float(records)]
-        for k in ks:
-            share = self._share(Task(records, successes, trials), k)
-            value = None if share is None else _float(share)
-            found += (0.0, 0.0) if value is None else (1.0, value)
-        return tuple(found)
-
-    def _intervals(self, cells: Counter[ExactCell], ks: range) -> dict[str, Any]:
-        found = {}
-        for place, k in enumerate(ks):
-            alike: Counter[tuple[float, ...]] = Counter()
-            for cell, times in rounded_cells(cells).items():
-                tasks, value = cell[1 + 2 * place : 3 + 2 * place]
-                if tasks:
-                    alike[cell[0], tasks, value] += times
-            n = sum(int(records) * times for (records, *_), times in alike.items())
-            estimate = jackknife(_mean_share, alike, 3)["mean"]
-            found[str(k)] = interval(estimate, n, confidence=self.confidence)
-        return found
-
-    @abc.abstractmethod
-    def _share(self, task: Task, k: int) -> Fraction | None:
-        """Return a task's share of the figure; None where it has none."""
-
-    @abc.abstractmethod
-    def _highest(self, tasks: Iterable[Task]) -> int:
-        """Return the highest k there is a figure for; 0 without any."""
-
-    @abc.abstractmethod
-    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
-        """Return what else is known of the tasks."""
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _text(name: int | str | None) -> str:
-    return json.dumps(name)
-
-
-def _whole(cell: ExactCell) -> tuple[int, int, int]:
-    records, successes, unnamed = (int(each) for each in cell if not isinstance(each, tuple))
-    return records, successes, unnamed
-
-
-def _mean_share(_records: float, tasks: float, shares: float) -> dict[str, float | None]:
-    return {"mean": shares / tasks if tasks else None}
-
-
-def _float(value: Fraction) -> float | None:
-    """Return a fraction, rounded; None when it is beyond any float.
-
-    Thousands of records of one trial, which pass^k counts as successes of few trials, make such figures.
-    """
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
-def _overview(tasks: Counter[Task]) -> dict[str, Any]:
-    by_successes: Counter[int] = Counter()
-    for task, times in tasks.items():
-        by_successes[task.successes] += times
-    return {
-        "tasks": tasks.total(),
-        "records": sum(task.records * times for task, times in tasks.items()),
-        "successes": sum(task.successes * times for task, times in tasks.items()),
-        "tasks_by_successes": {str(successes): by_successes[successes] for successes in sorted(by_successes)},
-    }
+from gradestack import ExactCell, Grade, Key, Outcome, counted_cells
+from gradestack.exact import count_into
+from gradestack_plugins.tau_bench import reliability_presets as presets
+from gradestack_plugins.tau_bench.reward import is_success
+from gradestack_plugins.tau_bench.trials import MOST_K, Task, Trials, TrialsState, counted, run_text
 
 
 @attrs.frozen(kw_only=True)
@@ -242,16 +31,130 @@ class PassHatK(Trials):
     - ``trials: task`` (tau2-bench): n is the number of records of that task, k runs to the smallest n. Tasks without
       any record are left out and counted in ``tasks_without_trials``.
 
+    Presets are what other benchmarks compute. ``tau2/pass``: by task, a success is a score within 1e-6 of 1.
+    ``vitabench/pass``: by task, a success is a score of exactly 1; also ``pass_at_k`` and ``average_at_k``, the mean
+    score, over the tasks with at least k records. ``mcpmark/pass``: for k = the number of runs, ``pass_hat_k`` the
+    share of tasks that succeed in all and ``pass_at_k`` in any; ``pass_at_1`` the mean share of tasks that succeed in a
+    run, with ``pass_at_1_std``; a task that a run lacks failed there.
+
     Attributes:
         trials: What n is.
+        preset: What another benchmark computes.
     """
 
     figure = "pass_hat_k"
 
     trials: Literal["file", "task"] | None = None
+    preset: str | None = attrs.field(default=None, converter=presets.with_version)
+
+    def __attrs_post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            ValueError: One is out of range, or contradicts the preset.
+        """
+        super().__attrs_post_init__()
+        if self.preset is None:
+            return
+        given = {"trials": self.trials is not None, "tolerance": self.tolerance != 1e-6}
+        given["max_k"] = self._is("mcpmark") and self.max_k is not None
+        if names := [name for name, contradicts in given.items() if contradicts]:
+            raise ValueError(f"the preset {self.preset} leaves no choice for {', '.join(names)}; leave out either")
+
+    def _is(self, name: str) -> bool:
+        return self.preset is not None and self.preset.startswith(f"{name}/")
+
+    @override
+    def start(self) -> TrialsState:
+        state = super().start()
+        return state if self.preset is None else {**state, "successes": {}, "rewards": presets.REWARDS.start()}
+
+    @override
+    def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
+        super().add(state, key, grade)
+        if self.preset is not None and grade.outcome in {Outcome.GRADED, Outcome.FAILED}:
+            runs, run = state["successes"].setdefault(key.model or "", {}), run_text(key.run)
+            runs[run] = runs.get(run, 0) + self._succeeded(grade)
+            presets.REWARDS.add(state["rewards"], key, [1, float(grade.score or 0.0)])
+        return state
+
+    @override
+    def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
+        super().merge(left, right)
+        if self.preset is not None:
+            for model, runs in right["successes"].items():
+                count_into(left["successes"].setdefault(model, {}), runs)
+            presets.REWARDS.merge(left["rewards"], right["rewards"])
+        return left
+
+    @override
+    def _succeeded(self, grade: Grade) -> bool:
+        if self._is("tau2") or self._is("vitabench"):
+            score = grade.score if grade.outcome is Outcome.GRADED else None
+            return score is not None and (is_success(score, 1e-6) if self._is("tau2") else score == 1.0)
+        return super()._succeeded(grade)
+
+    @override
+    def _of_model(self, state: TrialsState, model: str) -> TrialsState:
+        own = super()._of_model(state, model)
+        if self.preset is not None:
+            own["successes"] = {model: state["successes"].get(model, {})}
+            own["rewards"] = {name: cells for name, cells in state["rewards"].items() if name == model}
+        return own
+
+    @override
+    def _finished(self, state: TrialsState) -> dict[str, Any]:
+        found = super()._finished(state)
+        if self.preset is None:
+            return found
+        found["preset"] = self.preset
+        if self._is("vitabench"):
+            at = PassAtK(tolerance=0.0, max_k=self.max_k, confidence=self.confidence)._finished(state)  # noqa: SLF001
+            found |= {name: value for name, value in at.items() if name.startswith("pass_at_k")}
+            found |= self._averages(state)
+        if self._is("mcpmark"):
+            found.pop("pass_hat_k_interval", None)
+            found |= self._mcpmark(state)
+        return found
+
+    def _averages(self, state: TrialsState) -> dict[str, Any]:
+        """Return VitaBench's average@k with its intervals."""
+        tasks = presets.task_means(state["rewards"])
+        ks = range(1, min(max((n for n, _ in tasks), default=0), self.max_k or MOST_K) + 1)
+        if not ks:
+            return {"average_at_k": None, "average_at_k_reason": "no task has a trial"}
+        alike: Counter[ExactCell] = Counter()
+        for (n, mean), times in tasks.items():
+            alike[float(n), *[each for k in ks for each in ((1.0, float(mean)) if n >= k else (0.0, 0.0))]] += times
+        averages = {str(k): presets.average(tasks, k) for k in ks}
+        return {"average_at_k": averages, "average_at_k_interval": self._intervals(alike, ks)}
+
+    def _mcpmark(self, state: TrialsState) -> dict[str, Any]:
+        """Return the figures of one model with their intervals; several have each their own runs."""
+        if len(state["cells"]) > 1:
+            return presets.undefined("several models, each with runs of its own")
+        runs = next(iter(state["successes"].values()), {})
+        tasks = [
+            (*counted(cell)[:2], times)
+            for cells in counted_cells(state["cells"])[1].values()
+            for cell, times in cells.items()
+        ]
+        found = presets.mcpmark(tasks, runs)
+        for name, share in presets.mcpmark_shares(len(runs)).items():
+            if found[name] is not None:
+                alike: Counter[ExactCell] = Counter()
+                for records, successes, times in tasks:
+                    alike[float(records), 1.0, share(records, successes)] += times
+                estimated = self._intervals(alike, range(1, 2))["1"]
+                whole = name == "pass_at_1"
+                found[f"{name}_interval"] = estimated if whole else {str(len(runs)): estimated}
+        return found
 
     def _trials(self, task: Task) -> int:
-        return task.records if self.trials == "task" else task.trials
+        return task.records if self._by_task() else task.trials
+
+    def _by_task(self) -> bool:
+        return self.trials == "task" or self._is("tau2") or self._is("vitabench")
 
     @override
     def _share(self, task: Task, k: int) -> Fraction | None:
@@ -265,7 +168,7 @@ class PassHatK(Trials):
     @override
     def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
         return {
-            "rule": self.trials or "file",
+            "rule": "task" if self._by_task() else "file",
             "trials": self._highest(tasks),
             "tasks_without_trials": sum(times for task, times in tasks.items() if not self._trials(task)),
         }

@@ -100,7 +100,10 @@ class ToolOutcomes(Aggregator[OutcomesState]):
         tools: dict[str, JSON] = {
             name: self._with_rate(state["tools"][name], tasks, name) for name in sorted(state["tools"])
         }
-        return {"runs": state["runs"], **self._with_rate(state["counts"], tasks, ""), "tools": tools}
+        found = self._with_rate(state["counts"], tasks, "")
+        if found["success_rate"] is None:
+            found["success_rate_reason"] = "no call was executed"
+        return {"runs": state["runs"], **found, "tools": tools}
 
     def _with_rate(self, counts: dict[str, int], tasks: Mapping[TaskNumbers, int], tool: str) -> dict[str, JSON]:
         executed = counts.get("ok", 0) + counts.get("error", 0)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final, Literal
+
+import msgspec
 
 from gradestack import Grade, Sample, ToolCall, skipped
 from gradestack.jsonio import dumps
@@ -11,6 +14,7 @@ from gradestack.jsonio import dumps
 State = Literal["ok", "error", "denied", "not_run", "unknown"]
 STATES: Final[tuple[State, ...]] = ("ok", "error", "denied", "not_run", "unknown")
 Count = Literal["attempted", "executed"]
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 ASSISTANT: Final = "assistant"
 """Whose calls are judged unless somebody else is named: tools and policies are the agent's."""
 
@@ -50,14 +54,21 @@ def identity_of(call: ToolCall) -> str | None:
     The order of keys does not matter, nor whether a whole number is written 1 or 1.0; true is not 1.
     """
     try:
-        return dumps([call.name, call.raw_arguments if call.arguments is None else _plain(call.arguments)])
+        told = [call.name, call.raw_arguments if call.arguments is None else _plain(call.arguments)]
+        try:
+            return _encode(told).decode()
+        except (TypeError, ValueError):  # a lone surrogate, which the fast encoder does not write
+            return dumps(told)
     except (RecursionError, TypeError, ValueError):
         return None
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else value
+    kind = type(value)
+    if kind is str or kind is int:
+        return value
+    if kind is float:
+        return int(value) if value.is_integer() else value if isfinite(value) else repr(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -8,6 +8,7 @@ from typing import Any, Final, NoReturn
 
 import attrs
 import jsonschema_rs
+import msgspec
 
 from gradestack import JSON
 from gradestack.jsonio import JsonProblem, dumps, loads
@@ -39,6 +40,7 @@ _SCHEMAS: Final = ("items", "additionalProperties", "not", "contains", "property
 _MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
 _LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems"))
+_encode: Final = msgspec.json.Encoder().encode
 _SHOWN: Final = 200
 
 
@@ -73,7 +75,10 @@ def violations(
         mapped: Words such as ``dict`` and ``OBJECT`` are understood.
     """
     try:
-        text = dumps(schema)
+        try:
+            text = _encode(schema)
+        except (TypeError, ValueError):  # what the fast encoder does not write, such as a lone surrogate
+            text = dumps(schema).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
         return Unusable("it is no JSON, or nested too deeply", wrong=True)
     validator = _validator(text, strict_integers=strict_integers, mapped=mapped)
@@ -135,7 +140,7 @@ class _StrictType:
 
 
 @lru_cache(maxsize=1024)
-def _validator(text: str, *, strict_integers: bool, mapped: bool) -> Any:
+def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> Any:
     try:
         schema = loads(text)
     except JsonProblem as problem:

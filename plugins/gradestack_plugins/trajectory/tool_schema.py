@@ -88,14 +88,18 @@ class ToolSchema(Grader):
         tools: dict[str, list[ToolSpec]] = {}
         for tool in sample.tools:
             tools.setdefault(tool.name, []).append(tool)
-        by_tool: dict[str, Counter[str]] = {}
+        by_tool: dict[str, dict[str, int]] = {}
         reasons: list[Reason] = []
         for call in calls:
             found = list(self._reasons(call, tools.get(call.name, ())))
-            counts = by_tool.setdefault(call.name, Counter(dict.fromkeys(_COUNTS, 0)))
+            counts = by_tool.get(call.name)
+            if counts is None:
+                counts = by_tool[call.name] = dict.fromkeys(_COUNTS, 0)
+            kind = _kind(found)
             counts["calls"] += 1
-            counts[_kind(found)] += 1
-            counts.update(f"violation:{each.code}" for each in found if _kind([each]) == "violating")
+            counts[kind] += 1
+            if kind == "violating":
+                count_into(counts, Counter(f"violation:{each.code}" for each in found))
             reasons += found[:_MOST_REASONS]
         items = tuple(_item(name, counts) for name, counts in by_tool.items())
         total: dict[str, int] = {}
@@ -153,11 +157,11 @@ def _kind(reasons: Sequence[Reason]) -> str:
     return known.get(reasons[0].code, "violating") if reasons else "valid"
 
 
-def _item(name: str, counts: Counter[str]) -> Item:
+def _item(name: str, counts: dict[str, int]) -> Item:
     checked = counts["calls"] - counts["unchecked"]
     if not checked:
-        return Item(id=name, outcome=Outcome.SKIPPED, counts=dict(counts))
-    return Item(id=name, score=counts["valid"] / checked, counts=dict(counts))
+        return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
+    return Item(id=name, score=counts["valid"] / checked, counts=counts)
 
 
 def _mcp_bench(

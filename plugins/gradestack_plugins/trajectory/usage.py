@@ -11,6 +11,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import LARGEST_SCORE, Grade, Grader, Reason, Sample, skipped
+from gradestack_plugins.trajectory.calls import judged
 from gradestack_plugins.trajectory.prices import Price, read_prices
 
 Figure = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
@@ -32,11 +33,11 @@ _BY_TURN: Final = ("steps", "calls", "input_tokens", "output_tokens", "seconds")
 class RunUsage(Grader):
     """What a run took: a figure, not a verdict, so that more is neither better nor worse.
 
-    ``parts`` has ``steps`` (answers of the model in the conversation), ``turns`` (of the user), ``calls``, and what was
-    recorded of ``requests``, ``input_tokens`` (cached ones included), ``cached_input_tokens``, ``cache_write_tokens``,
-    ``output_tokens`` (reasoning included), ``reasoning_tokens``, ``cost_usd``, ``seconds`` and ``first_token_seconds``;
-    ``NAME_per_turn`` of steps, calls, tokens and seconds, which is the mean over the turns; and ``step_ratio``, calls
-    made / calls expected, optional ones left out, where any are expected.
+    ``parts`` has ``steps`` (answers of the model in the conversation), ``turns`` (of the user), ``calls`` that were
+    made and ``executed_calls``, and what was recorded of ``requests``, ``input_tokens`` (cached ones included),
+    ``cached_input_tokens``, ``cache_write_tokens``, ``output_tokens`` (reasoning included), ``reasoning_tokens``,
+    ``cost_usd``, ``seconds`` and ``first_token_seconds``; ``NAME_per_turn`` of steps, calls, tokens and seconds, which
+    is the mean over the turns; and ``step_ratio``, calls made / calls expected, optional ones left out, where any are.
 
     What was not recorded is None, never 0, and nothing is estimated. With ``prices`` the cost is worked out from the
     recorded tokens, whatever cost was recorded; no price is known without. Both profiles are the same.
@@ -73,6 +74,7 @@ class RunUsage(Grader):
             "steps": steps or None,
             "turns": len(turns) if steps else None,
             "calls": None if calls is None else len(calls),
+            "executed_calls": _executed(sample),
         }
         parts |= {name: None if usage is None else _sound(getattr(usage, name)) for name in _RECORDED}
         reasons: tuple[Reason, ...] = ()
@@ -92,6 +94,12 @@ class RunUsage(Grader):
             told = skipped("usage_not_recorded", f"the recording does not say how many {self.score} the run took")
             return Grade(outcome=told.outcome, reasons=(*told.reasons, *reasons), rationale=told.rationale)
         return Grade(score=float(found), parts=parts, reasons=reasons)
+
+
+def _executed(sample: Sample) -> int | None:
+    """Return how many calls were executed; None where that is not known of each."""
+    found = judged(sample, "executed", None)
+    return None if isinstance(found, Grade) else len(found)
 
 
 def _ratio(sample: Sample) -> float | None:

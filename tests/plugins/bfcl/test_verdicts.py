@@ -51,3 +51,29 @@ def test_results_without_scores_get_partial_credit(bfcl, tmp_path):
     report = gradestack.grade_files([path], output=tmp_path / "out")
     assert list(report.aggregates) == ["partial"]
     assert report.summary["metrics"]["avg_score_attempted"] == 1.0
+
+
+def test_the_headline_is_of_what_could_be_graded(bfcl, tmp_path):
+    """Verdicts where there are scores, else partial credit, else what needs no reference."""
+    bfcl.questions(bfcl.question(), bfcl.question("parallel_1"))
+    bfcl.results(bfcl.result([{"find.trains": "{}"}]), bfcl.result("x", "parallel_1"))
+
+    def said(name):
+        report = gradestack.grade_files([bfcl.root], output=tmp_path / name)
+        labels = [each["label"] for each in report.summary["headline"]["figures"]]
+        return report.summary["outcome"]["words"]["passed"], list(report.aggregates), labels
+
+    free = ["Calls that keep their schema", "Successful calls", "Runs in a loop"]
+    assert said("free") == ("without invalid calls", ["repeats", "tool_schema", "tool_success", "usage"], free)
+    bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
+    partial = ["Partial credit", "Tool selection accuracy", "Argument precision"]
+    assert said("partial") == ("all calls right", ["partial"], partial)
+    bfcl.scores(bfcl.header(2, 2))
+    assert said("scored") == ("valid", ["valid"], ["Accuracy"])
+
+
+def test_results_of_irrelevance_have_a_reference(bfcl, tmp_path):
+    """Calling nothing is right, without any possible answers."""
+    path = bfcl.results(bfcl.result("no", "irrelevance_0"), category="irrelevance")
+    report = gradestack.grade_files([path], output=tmp_path / "out")
+    assert list(report.aggregates) == ["partial"]

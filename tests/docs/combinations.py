@@ -1,0 +1,77 @@
+"""The tables of docs/combinations.md, made of what readers and graders declare.
+
+Run as a script it writes them into the page.
+"""
+
+from pathlib import Path
+
+PAGE = Path(__file__).parents[2] / "docs/combinations.md"
+BEGIN, END = "<!-- made by tests/docs/combinations.py -->\n", "<!-- end -->\n"
+FIELDS = ["calls", "tools", "turns", "text", "label", "plan", "expected", "recorded", "state", "usage", "model", "run"]
+"""Of a sample, those that graders are about."""
+ALWAYS = {"id", "status", "error", "native"}
+"""What is always there, and what a family keeps for its own grader."""
+
+
+def _table(head, rows):
+    lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def _named(fields):
+    return ", ".join(f"`{field}`" for field in sorted(fields))
+
+
+def classes(registry, kind):
+    """Return the components of a kind by name."""
+    return {name: registry.load(kind, name) for name in sorted(registry.names(kind))}
+
+
+def reads(grader):
+    """Return what a grader reads beside what it cannot do without; of one that may read anything, nothing."""
+    found = set(grader.needs) - grader.requires - ALWAYS
+    return set() if len(found) > len(FIELDS) else found
+
+
+def tables(registry):
+    """Return the three tables as Markdown."""
+    readers, graders = classes(registry, "reader"), classes(registry, "grader")
+    provided = [
+        [f"`{name}`", *("yes" if field in reader.provides else "" for field in FIELDS)]
+        for name, reader in readers.items()
+    ]
+    needed = [[f"`{name}`", _named(grader.requires), _named(reads(grader))] for name, grader in graders.items()]
+    pairs = [
+        [f"`{name}`", *(_named(grader.requires - reader.provides) or "yes" for reader in readers.values())]
+        for name, grader in graders.items()
+        if grader.requires
+    ]
+    return "\n".join(
+        [
+            "What each reader provides:\n",
+            _table(["reader", *(f"`{field}`" for field in FIELDS)], provided),
+            "What each grader cannot do without, and what it also reads where it is there:\n",
+            _table(["grader", "needs", "also reads"], needed),
+            "Graders that need something, by reader: `yes`, or what is missing. All others take every reader.\n",
+            _table(["grader", *(f"`{name}`" for name in readers)], pairs),
+        ]
+    )
+
+
+def parts(text):
+    """Return what stands before, within and behind the marks of a page."""
+    before, _, rest = text.partition(BEGIN)
+    within, _, after = rest.partition(END)
+    return before, within.strip("\n") + "\n", after
+
+
+def main():
+    """Write the tables into the page."""
+    from gradestack import discover
+
+    before, _, after = parts(PAGE.read_text(encoding="utf-8"))
+    PAGE.write_text(f"{before}{BEGIN}\n{tables(discover(limit=''))}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

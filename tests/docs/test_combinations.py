@@ -1,0 +1,139 @@
+"""What goes with what: the page's tables, and every reader with every grader."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import gradestack
+from gradestack import ConfigError, discover
+
+sys.path.insert(0, str(Path(__file__).parent))
+import combinations
+
+sys.path.pop(0)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OPTIONS = {
+    "python_function": {"file": "count.py", "name": "count"},
+    "tool": {"function": "exact_match"},
+    "tool_policy": {"deny": ["x"]},
+}
+DATASETS = {name: EXAMPLES / name / "dataset.jsonl" for name in ("deepfabric", "stability", "when2call")}
+"""Without which these formats have no sample."""
+NO_MODEL = {"model_judge", "rubric"}
+"""They ask a model, and refuse on every reader."""
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+TALK = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "c", "content": "7"},
+    {"role": "assistant", "content": "seven"},
+]
+BLOCKS = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"x": 1}}]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "7"}]},
+]
+ACTIONS = {"actions": [{"name": "f", "arguments": {"x": 1}}]}
+SIMULATION = {"id": "s", "task_id": "t", "trial": 0, "reward_info": {"reward": 1.0}, "messages": TALK[:1]}
+STEP = {"workflow_id": "w", "step_id": 1, "agent": "user", "agent_type": "user", "data": {"content": "hi"}}
+SCENARIO = {"metadata": {}, "steps": [STEP]}
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return discover(limit="")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A small recording of each format that has no example: reader -> path."""
+    written = {
+        "openai": ("log.jsonl", {"messages": TALK, "tools": [TOOL]}),
+        "anthropic": ("claude.jsonl", {"messages": BLOCKS}),
+        "records": ("rows.jsonl", {"id": "a", "messages": TALK, "state": {"x": 1}}),
+        "tau2": (
+            "tau2.json",
+            {"info": {}, "tasks": [{"id": "t", "evaluation_criteria": ACTIONS}], "simulations": [SIMULATION]},
+        ),
+        "bfcl": ("result/m/BFCL_v4_multiple_result.json", {"id": "multiple_0", "result": [{"f": '{"x": 1}'}]}),
+        "orchestrationbench_scenario": ("1.yaml", SCENARIO),
+    }
+    found = {
+        "tau_bench": EXAMPLES / "airline/results.json",
+        "deepfabric": EXAMPLES / "deepfabric/replies.jsonl",
+        "jsonl": EXAMPLES / "quickstart/runs.jsonl",
+        "letta": EXAMPLES / "letta/recorded",
+        "letta_dataset": EXAMPLES / "letta/dataset.jsonl",
+        "orchestrationbench": EXAMPLES / "orchestration/results",
+        "stability": EXAMPLES / "stability/runs.jsonl",
+        "when2call": EXAMPLES / "when2call/judge_decisions.jsonl",
+    }
+    for name, (place, record) in written.items():
+        found[name] = tmp_path / place
+        found[name].parent.mkdir(parents=True, exist_ok=True)
+        found[name].write_text(json.dumps(record) + "\n")
+    (tmp_path / "count.py").write_text("def count(sample, submission):\n    return 1.0\n")
+    return found
+
+
+def test_the_page_is_up_to_date(registry):
+    """Its tables are made of what is installed; `python tests/docs/combinations.py` makes them anew."""
+    _, within, _ = combinations.parts(combinations.PAGE.read_text(encoding="utf-8"))
+    assert within == combinations.tables(registry)
+
+
+def test_every_reader_goes_with_every_grader_or_says_why_not(files, tmp_path, registry):
+    """A grader that lacks a field is refused by its name before reading; all others grade, or skip with a reason."""
+    readers, graders = (combinations.classes(registry, kind) for kind in ("reader", "grader"))
+    assert set(files) == set(readers)
+    graded = set()
+    for name, reader in readers.items():
+        lacking = {each: grader.requires - reader.provides for each, grader in graders.items()}
+        refused = {each: fields for each, fields in lacking.items() if fields}
+        if refused:
+            said = _problems(tmp_path, files[name], name, refused)
+            for grader, fields in refused.items():
+                wanted = f"{grader} needs {', '.join(sorted(fields))}; the format {name!r} provides"
+                assert any(wanted in line for line in said), (name, grader, said)
+        for grade_of, row in _rows(tmp_path, files[name], name, set(graders) - set(refused) - NO_MODEL):
+            assert row["state"] in {"graded", "skipped", "failed", "missing"}
+            if row["state"] == "graded":
+                graded.add(grade_of)
+            elif row["state"] == "skipped":
+                assert row["reasons"][0]["code"], (name, grade_of)
+            elif row["state"] == "failed":
+                assert row["fault"]["category"] != "grading", (name, grade_of, row["fault"])
+    assert {"tool_schema", "tool_policy", "repeats", "usage", "tau_partial", "recorded"} <= graded
+
+
+def _suite(folder, path, reader, graders):
+    options = {**OPTIONS, "recorded": {"metric": "quality" if reader == "letta" else "reward"}}
+    entries = {each: {"kind": each, **options.get(each, {})} for each in sorted(graders)}
+    suite = {
+        "name": "all",
+        "target": {"paths": [str(path)], "reader": {"kind": reader}},
+        "graders": entries,
+        "reports": [],
+    }
+    (folder / "suite.yaml").write_text(yaml.safe_dump(suite))
+    return folder / "suite.yaml"
+
+
+def _problems(folder, path, reader, graders):
+    with pytest.raises(ConfigError) as caught:
+        gradestack.load_suite(_suite(folder, path, reader, graders))
+    return str(caught.value).splitlines()
+
+
+def _rows(folder, path, reader, graders):
+    """Yield each grader with each of its grades, of the first samples; none where there is only a reference."""
+    suite = _suite(folder, path, reader, graders)
+    overrides = ["max_samples=3", "engine=serial"]
+    overrides += [f"dataset={DATASETS[reader]}"] if reader in DATASETS else []
+    report = gradestack.run(suite, output=folder / reader, overrides=overrides, allow_code=True)
+    for row in report.rows():
+        yield from row["grades"].items()

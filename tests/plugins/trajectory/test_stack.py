@@ -1,0 +1,72 @@
+"""The stack of what needs no reference: what it has for which format, and what it sums a run up by."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import Sample, ToolCall, ToolSpec
+from gradestack.cli import console
+from gradestack_plugins.trajectory.stacks import trajectory
+
+ALL = ["tool_success", "tool_schema", "tool_policy", "repeats", "usage"]
+FIGURES = [
+    "Successful calls",
+    "Calls that keep their schema",
+    "Runs that keep the policy",
+    "Runs in a loop",
+    "Steps a run",
+]
+SPECS = (ToolSpec(name="f", parameters={"required": ["x"]}),)
+
+
+def samples():
+    made = ToolCall(name="f", arguments={"x": 1}, status="ok")
+    failed = ToolCall(name="f", arguments={}, status="error")
+    return [Sample(id="a", calls=(made,) * 4, tools=SPECS), Sample(id="b", calls=(made, failed), tools=SPECS)]
+
+
+def test_samples_in_python_get_the_stack_with_its_headline():
+    """By hand: five of six calls succeed and keep their schema; one of two runs keeps the policy and is in no loop."""
+    report = gradestack.grade(samples())
+    assert list(report.aggregates) == sorted(ALL)
+    assert report.summary["outcome"]["grader"] == "tool_success"
+    assert report.summary["outcome"]["words"] == {"passed": "without failed calls", "failed": "with failed calls"}
+    figures = report.summary["headline"]["figures"]
+    assert [each["label"] for each in figures] == FIGURES
+    assert [each["value"] for each in figures] == [5 / 6, 5 / 6, 0.5, 0.5, None]
+    assert all("interval" in each for each in figures[:4])
+    assert "  Without failed calls: 1 of 2 (50.0%)" in console.results(report)
+
+
+@pytest.mark.parametrize(
+    ("provides", "graders", "outcome"),
+    [
+        (None, ALL, "tool_success"),
+        ({"calls", "tools"}, ALL, "tool_success"),
+        ({"calls"}, [name for name in ALL if name != "tool_schema"], "tool_success"),
+        ({"tools", "text"}, ["usage"], "none"),
+    ],
+)
+def test_graders_whose_fields_a_format_lacks_are_left_out(provides, graders, outcome):
+    """Of a format that records no tools, schemas cannot be checked."""
+    stack = trajectory(provides)
+    assert (list(stack["graders"]), stack["outcome"]) == (graders, outcome)
+
+
+def test_the_stack_works_on_a_format_without_tools(tmp_path):
+    """Results of tau-bench record calls and no tools: the rest of the stack grades them."""
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    record = {"task_id": 0, "reward": 1.0, "info": {"task": {"actions": []}}, "traj": talk, "trial": 0}
+    (tmp_path / "results.json").write_text(json.dumps([record]))
+    report = gradestack.grade_files([tmp_path / "results.json"], stack="trajectory", output=tmp_path / "out")
+    assert list(report.aggregates) == sorted(set(ALL) - {"tool_schema"})
+    assert [each["label"] for each in report.summary["headline"]["figures"]] == [FIGURES[0], *FIGURES[2:]]
+
+
+def test_the_interval_of_the_success_rate_is_clustered_by_task():
+    """Of two tasks, over the calls of both; without an executed call there is a reason."""
+    outcomes = gradestack.grade(samples(), graders=["tool_success"]).aggregates["tool_success"]["tool_outcomes"]
+    assert (outcomes["success_rate_interval"]["n"], outcomes["success_rate_interval"]["clusters"]) == (6, 2)
+    nothing = gradestack.grade([Sample(id="a", calls=())], graders=["tool_success"]).aggregates["tool_success"]
+    assert nothing["tool_outcomes"]["success_rate_reason"] == "no call was executed"

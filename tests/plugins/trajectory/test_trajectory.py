@@ -92,8 +92,17 @@ def test_totals_divide_by_the_runs_that_record_a_figure():
     for sample in samples:
         state = totals.add(state, gradestack.Key(id=sample.id), RunUsage().grade(sample))
     figures = totals.finish(state)
+    assert figures["input_tokens"].pop("mean_interval")["method"] == "t"
     assert figures["input_tokens"] == {"total": 12.0, "mean": 6.0, "min": 4.0, "max": 8.0, "n": 2}
-    assert figures["steps"] == {"total": 3.0, "mean": 1.0, "min": 1.0, "max": 1.0, "n": 3}
+    assert "mean_interval" in figures["steps"]
+    assert figures["steps"] | {"mean_interval": None} == {
+        "total": 3.0,
+        "mean": 1.0,
+        "min": 1.0,
+        "max": 1.0,
+        "n": 3,
+        "mean_interval": None,
+    }
     assert "output_tokens" not in figures
 
 

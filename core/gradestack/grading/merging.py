@@ -31,6 +31,8 @@ class Merged:
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     remarks: dict[str, list[Any]] = attrs.field(factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
+    ids: dict[str, str] = attrs.field(factory=dict)
+    """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
     duplicates: int = 0
     duplicates_listed: list[str] = attrs.field(factory=list)
     seen: set[tuple[str, str, str]] = attrs.field(factory=set)
@@ -72,6 +74,7 @@ class Merging:
         merged.bad_listed += result.bad_listed[: LISTED - len(merged.bad_listed)]
         for kind, (times, place) in result.remarks.items():
             merged.remarks.setdefault(kind, [0, place])[0] += times
+        merged.ids = {**result.ids, **merged.ids}
         merged.seen |= result.seen
         merged.interrupted |= result.interrupted
         merged.duplicates += len(result.superseded)

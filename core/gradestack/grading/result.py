@@ -28,6 +28,8 @@ class ShardResult:
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     remarks: dict[str, list[Any]] = attrs.field(factory=dict)
     """Kind of remark on records -> how many, and where the first was."""
+    ids: dict[str, str] = attrs.field(factory=dict)
+    """How ids that are whole numbers were recorded, ``number`` or ``text`` -> where the first was."""
     keys: bytearray = attrs.field(factory=bytearray)
     """Eight bytes per sample that is not missing: digests of (id, model, run), for finding duplicates."""
     superseded: list[str] = attrs.field(factory=list)

@@ -137,6 +137,9 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
         what = {"keep": "all are kept", "last": "the last is kept"}[suite.duplicates]
         found.append(f"{merged.duplicates} record(s) repeat an (id, model, run){first}; {what}")
+    if len(merged.ids) > 1:
+        number, text = merged.ids["number"], merged.ids["text"]
+        found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
     found += _remarks(merged)
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():

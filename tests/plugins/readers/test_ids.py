@@ -80,6 +80,21 @@ def test_a_number_and_its_text_are_one_task(tmp_path):
     mean = report.aggregates["exact"]["mean"]
     assert (mean["n"], mean["clusters"]) == (2, 1)
     assert report.metrics["total"] == 2
+    said = 'ids are numbers (first at data.jsonl:1) and text (first at data.jsonl:2): 1 and "1" are one task'
+    assert report.summary["warnings"].count(said) == 1
+
+
+@pytest.mark.parametrize("recorded", [(1, 2), ("1", "2"), (1, "a")])
+def test_ids_of_one_kind_are_not_worth_a_word(tmp_path, recorded):
+    """Nor are texts that are no whole numbers, beside numbers."""
+    records = [{"id": each, "expected": "a", "predicted": "a"} for each in recorded]
+    report = gradestack.grade_files(
+        write(tmp_path / "data.jsonl", records),
+        graders=["exact_match"],
+        output=tmp_path / "out",
+        overrides=["reports=[]"],
+    )
+    assert not any("one task" in text for text in report.summary.get("warnings", ()))
 
 
 def test_keys_of_rows_are_text():

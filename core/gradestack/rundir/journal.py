@@ -44,6 +44,7 @@ _FIGURES = (
     "bad",
     "bad_listed",
     "remarks",
+    "ids",
     "superseded",
     "broken",
     "timings",

@@ -162,7 +162,7 @@ def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", co
     if value is None:
         return EstimateRow(title, code, brief(as_text(held.get("reason")), 160) or note, UNDEFINED)
     low, high = interval({"interval": held.get("interval")})
-    ends = "" if low is None or high is None else f"{_short(low, unit)} – {_short(high, unit)}{unit}"
+    ends = "" if low is None or high is None else f"{_end(low, unit)} – {_end(high, unit)}{unit}"
     why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
     unsure = f"no interval: {why}" if why else ""
     return EstimateRow(
@@ -180,3 +180,8 @@ def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", co
 
 def _short(value: float, unit: str) -> str:
     return f"{100 * value:.1f}" if unit else number(value)
+
+
+def _end(value: float, unit: str) -> str:
+    """Return an end of an interval: on the axis with three decimals, however near to 0 it is."""
+    return f"{value:.3f}" if not unit and 0 <= value <= 1 else _short(value, unit)

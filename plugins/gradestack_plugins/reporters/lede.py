@@ -14,7 +14,7 @@ from gradestack_plugins.reporters.reliability import Reliability
 from gradestack_plugins.reporters.text import brief, number
 
 _NAMES = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_FEW = 20
+_FEW = 30
 """Up to so many samples are counted, more are put per hundred."""
 _STATES = ("graded", "skipped", "failed", "missing")
 

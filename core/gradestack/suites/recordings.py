@@ -8,7 +8,7 @@ that returns what people should know of its inputs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain, groupby, islice
 from typing import Any
 
@@ -28,9 +28,7 @@ FIRST = 1000
 """Records of each input that are looked at."""
 
 
-def stack_for(
-    registry: Registry, name: str, inputs: Inputs | None = None, provides: Collection[str] | None = None
-) -> Mapping[str, Any]:
+def stack_for(registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None) -> Mapping[str, Any]:
     """Return the suite mapping of a named stack, made for the inputs and their reader where its function takes them.
 
     Raises:
@@ -39,10 +37,9 @@ def stack_for(
     """
     make = registry.load("stack", name)
     try:
-        takes = inspect.signature(make).parameters
-        named = {} if provides is None or "provides" not in takes else {"provides": provides}
-        positional = () if inputs is None or not takes.keys() - {"provides"} else (inputs,)
-        fragment = make(*positional, **named)
+        takes = set(inspect.signature(make).parameters)
+        known: dict[str, Any] = {"provides": provides} if "provides" in takes else {}
+        fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
     except Exception as error:
         msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
         raise PluginError(msg) from error
@@ -118,8 +115,4 @@ def graders_for_samples(
             yield each
 
     found, _ = graders_for(resolver, graders, attrs.evolve(samples, samples=noted()), Inputs(data=()))
-    return found, attrs.evolve(samples, samples=_again(taken, rest))
-
-
-def _again(taken: Iterable[Any], rest: Iterable[Any]) -> Iterable[Any]:
-    return chain(taken, rest) if taken else rest
+    return found, attrs.evolve(samples, samples=chain(taken, rest) if taken else rest)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from gradestack import Fault, Grade, Item, Reason, ToolCall, failed
-from gradestack_plugins.trajectory.patterns import CallPattern, compiled, text_at
+from gradestack_plugins.trajectory.patterns import CallPattern, Pattern, compiled, text_at
 from gradestack_plugins.trajectory.policy_checks import Range
 
 PRESETS: Final = {
@@ -34,13 +34,12 @@ def waza_problem(patterns: Sequence[CallPattern]) -> str | None:
     return None
 
 
-def permission(allow: Sequence[CallPattern] | None, deny: Sequence[CallPattern], calls: Sequence[ToolCall]) -> Grade:
+def permission(allow: Sequence[Pattern] | None, deny: Sequence[Pattern], calls: Sequence[ToolCall]) -> Grade:
     """Return deepeval's grade: the share of calls of tools that are allowed, by name; 1 without calls."""
     if any(call.arguments is None for call in calls):
         message = "deepeval takes no call whose arguments are no object"
         return failed(Fault(category="data", code="undecodable_arguments", message=message))
-    allowed = None if allow is None else {each.tool for each in allow}
-    refused = {each.tool for each in deny}
+    allowed, refused = None if allow is None else set(map(_name, allow)), set(map(_name, deny))
     reasons = []
     for call in calls:
         if call.name in refused:
@@ -51,6 +50,10 @@ def permission(allow: Sequence[CallPattern] | None, deny: Sequence[CallPattern],
     score = right / len(calls) if calls else 1.0
     counts = {"calls": len(calls), "authorised": right}
     return Grade(score=score, passed=score >= 1.0, counts=counts, reasons=tuple(reasons))
+
+
+def _name(pattern: Pattern) -> str:
+    return pattern if isinstance(pattern, str) else pattern.tool
 
 
 def constraint(expect: Sequence[CallPattern], deny: Sequence[CallPattern], calls: Sequence[ToolCall]) -> Grade:

@@ -40,6 +40,7 @@ _SCHEMAS: Final = ("items", "additionalProperties", "not", "contains", "property
 _MAPS: Final = ("properties", "patternProperties", "$defs", "definitions")
 _LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 _FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedProperties", "items", "unevaluatedItems"))
+_NOT_FETCHED: Final = "another document is not fetched"
 _encode: Final = msgspec.json.Encoder().encode
 _SHOWN: Final = 200
 
@@ -112,7 +113,7 @@ def _encodable(value: Any) -> Any:
 
 def _refuse(uri: str) -> NoReturn:
     """Take the place of what would fetch or open a referenced schema."""
-    raise ValueError(f"{uri[:_SHOWN]} is another document, and nothing is fetched")
+    raise ValueError(f"{_NOT_FETCHED}: {uri[:_SHOWN]}")
 
 
 class _StrictType:
@@ -171,7 +172,8 @@ def _made(schema: Any, *, strict_integers: bool) -> Any:
         )
     except jsonschema_rs.ValidationError as error:
         told = f"{''.join(f'/{step}' for step in error.instance_path)} {error.message}".strip()
-        return Unusable(told[:_SHOWN], wrong=error.kind.name not in {"format", "$ref"})
+        beyond = error.kind.name == "format" or _NOT_FETCHED in error.message
+        return Unusable(told[:_SHOWN], wrong=not beyond)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         return Unusable(str(error)[:_SHOWN], wrong=False)
 

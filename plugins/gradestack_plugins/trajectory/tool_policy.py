@@ -97,8 +97,9 @@ class ToolPolicy(Grader):
         Raises:
             ValueError: A pattern is none, or rules contradict each other or the preset.
         """
-        for sequence in (self.allow or (), self.deny, self.expect, *self.forbidden_order, *self.required_order):
-            whole(sequence)
+        if self.preset is None or not self.preset.startswith("deepeval/"):
+            for sequence in (self.allow or (), self.deny, self.expect, *self.forbidden_order, *self.required_order):
+                whole(sequence)
         if any(not sequence for sequence in (*self.forbidden_order, *self.required_order)):
             raise ValueError("a sequence is empty: name at least one pattern")
         if self.preset is None or not self.preset.startswith("promptfoo/"):
@@ -130,14 +131,15 @@ class ToolPolicy(Grader):
         name = preset.partition("@")[0]
         given = {each: getattr(self, each) for each in _RULES if each not in TAKES[name] and each != "after_final"}
         given |= {"per_tool": self.per_tool or None} if "per_tool" in given else {}
+        given |= {"allow": True} if "allow" in given and self.allow is not None else {}
         refuse(preset, {**given, "after_final": not self.after_final, "fatal": self.fatal})
         if name == "promptfoo/step-count":
             number = len(self.per_tool) + (self.calls is not None)
             return None if number == 1 else f"{preset} takes calls, or one glob in per_tool"
-        patterns = whole((*(self.allow or ()), *self.deny, *self.expect))
+        patterns = (*(self.allow or ()), *self.deny, *self.expect)
         if name == "waza/tool_constraint":
-            return policy_presets.waza_problem(patterns) if patterns else f"{preset} needs expect or deny"
-        if any(each.arguments for each in patterns):
+            return policy_presets.waza_problem(whole(patterns)) if patterns else f"{preset} needs expect or deny"
+        if any(isinstance(each, CallPattern) and each.arguments for each in patterns):
             return f"{preset} looks at names alone; leave the arguments out"
         return None if patterns or self.allow is not None else f"{preset} needs allow or deny"
 
@@ -159,7 +161,7 @@ class ToolPolicy(Grader):
 
     def _by_preset(self, preset: str, calls: Sequence[ToolCall]) -> Grade:
         if preset.startswith("deepeval/"):
-            return policy_presets.permission(None if self.allow is None else whole(self.allow), whole(self.deny), calls)
+            return policy_presets.permission(self.allow, self.deny, calls)
         if preset.startswith("waza/"):
             return policy_presets.constraint(whole(self.expect), whole(self.deny), calls)
         glob, bounds = next(iter(self.per_tool.items()), (None, self.calls))

@@ -87,9 +87,9 @@ def test_pass_hat_k_divides_by_the_trials_of_each_task(tau2, tmp_path):
 
 
 def test_simulations_are_solved_by_their_reward(tau2, tmp_path):
-    """The stack's own headline: the average reward and pass^k, each of the simulations' own trials."""
+    """The stack's own headline: the average reward, pass^k of the tasks' own trials, and pass@k."""
     path = tau2.write(tau2.simulation("a", 0), tau2.simulation("a", 1, reward=0.0), tasks=[tau2.task("a")])
     report = gradestack.grade_files([path], output=tmp_path / "out")
     assert (report.summary["outcome"]["grader"], report.summary["outcome"]["words"]["passed"]) == ("reward", "solved")
     figures = {each["label"]: each["value"] for each in report.summary["headline"]["figures"]}
-    assert figures == {"Average reward": 0.5, "pass^k": {"1": 0.5, "2": 0.0}}
+    assert figures == {"Average reward": 0.5, "pass^k": {"1": 0.5, "2": 0.0}, "pass@k": {"1": 0.5, "2": 1.0}}

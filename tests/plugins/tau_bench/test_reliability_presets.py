@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+import gradestack
 from gradestack import Fault, Grade, Key, Outcome, failed, skipped, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.tau_bench.reliability import PassHatK
@@ -135,3 +136,13 @@ def test_a_preset_is_named_with_its_version_and_refuses_what_contradicts_it():
         with pytest.raises(Problems, match=said):
             structure(options, PassHatK)
     assert list(figures("tau2/pass", rows(a=[1, 1, 1]), max_k=2)["pass_hat_k"]) == ["1", "2"]
+
+
+def test_a_suite_keeps_a_preset_with_its_version(tmp_path):
+    """So that header.json names it, however it was written."""
+    (tmp_path / "runs.jsonl").write_text('{"id": "a", "run": 0, "predicted": [], "recorded": {"reward": 1}}\n')
+    metric = "{kind: pass_hat_k, of: r, preset: mcpmark/pass}"
+    suite = f"name: s\ntarget: {{paths: [runs.jsonl]}}\ngraders: {{r: tau_reward}}\nmetrics: {{mark: {metric}}}\n"
+    (tmp_path / "suite.yaml").write_text(suite)
+    found = gradestack.load_suite(tmp_path / "suite.yaml").metrics
+    assert {"preset": "mcpmark/pass@1b82b71"} in [each.stage.options for each in found]

@@ -139,6 +139,7 @@ def test_calls_may_be_counted_as_attempted_or_executed_and_by_requestor():
         ({"preset": "waza/tool_constraint"}, "needs expect or deny"),
         ({"preset": "waza/tool_constraint", "deny": ["a"], "after_final": False}, "no choice for after_final"),
         ({"preset": "waza/tool_constraint", "deny": [{"tool": "a", "arguments": {"/x": ""}}]}, "not for /x"),
+        ({"preset": "waza/tool_constraint", "deny": ["a"], "allow": []}, "no choice for allow"),
         ({"preset": "promptfoo/step-count"}, "takes calls, or one glob"),
         ({"preset": "promptfoo/step-count", "calls": {"min": 1}, "per_tool": {"a": {"min": 1}}}, "takes calls, or one"),
         ({"preset": "promptfoo/step-count", "calls": {"min": 1}, "allow": ["a"]}, "leaves no choice for allow"),
@@ -160,6 +161,7 @@ def test_deepeval_permission_is_the_share_of_allowed_calls():
         ("aab", {"allow": [".*"]}, 0.0),
         ("aab", {"allow": []}, 0.0),
         ("", {"allow": []}, 1.0),
+        ("(((", {"allow": ["("]}, 1.0),
     ):
         grade = graded(made, **preset, **options)
         assert (grade.score, grade.passed) == (score, score == 1.0), (made, options)

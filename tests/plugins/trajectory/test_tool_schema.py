@@ -245,6 +245,8 @@ def test_mcp_bench_has_zeros_where_no_tool_is_known_and_nothing_without_calls():
     }
     assert graded(**preset).reasons[0].code == "no_calls"
     assert one({"type": "dict"}, {}, **preset).score == 0.0
+    assert one({"$ref": "#/nowhere"}, {}, **preset).score == 0.0
+    assert one({"$ref": "http://x.invalid/s"}, {}, **preset).reasons[0].code == "not_expressible"
     assert one({"pattern": "(?=a)"}, {}, **preset).reasons[0].code == "not_expressible"
     assert one(BOOK, {"seat": 1}, **preset).parts["execution_success_rate"] is None
 

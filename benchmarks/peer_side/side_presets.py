@@ -52,12 +52,17 @@ def azure() -> Iterator[tuple[str, Answer]]:
     """Yield the answers of azure-ai-evaluation."""
     module = importlib.import_module("azure.ai.evaluation._evaluators._task_navigation_efficiency")
     kind = module._TaskNavigationEfficiencyEvaluator  # noqa: SLF001
-    for mode in ("exact_match", "in_order_match", "any_order_match"):
+    for mode in ("exact_match", "in_order_match", "any_order_match", "f1"):
         for suffix in ("", "/names"):
-            evaluator = kind(matching_mode=mode)
+            evaluator = kind(matching_mode="exact_match" if mode == "f1" else mode)
 
             def answer(
-                expected: list[Call], made: list[Call], _: Any, evaluator: Any = evaluator, suffix: str = suffix
+                expected: list[Call],
+                made: list[Call],
+                _: Any,
+                evaluator: Any = evaluator,
+                suffix: str = suffix,
+                mode: str = mode,
             ) -> Any:
                 names = [name for name, _ in expected]
                 truth: Any = (
@@ -68,7 +73,8 @@ def azure() -> Iterator[tuple[str, Answer]]:
                     for name, given in made
                 ]
                 found = asyncio.run(evaluator._do_eval({"response": response, "ground_truth": truth}))  # noqa: SLF001
-                return found["task_navigation_efficiency_score"]
+                name = "task_navigation_efficiency"
+                return found[f"{name}_properties"]["f1_score"] if mode == "f1" else found[f"{name}_score"]
 
             yield f"azure/{mode}{suffix}", answer
 
@@ -153,12 +159,15 @@ def mlflow() -> Iterator[tuple[str, Answer]]:
     scorers = importlib.import_module("mlflow.genai.scorers.builtin_scorers")
     calls = importlib.import_module("mlflow.genai.utils.type")
     scorer = scorers.ToolCallCorrectness(should_exact_match=True)
+    parsed = importlib.import_module("mlflow.genai.scorers.scorer_utils").parse_tool_call_expectations
     for word, method in (("ordered", scorer._evaluate_exact_ordered), ("unordered", scorer._evaluate_exact_unordered)):  # noqa: SLF001
 
         def answer(expected: list[Call], made: list[Call], _: Any, method: Any = method) -> float:
             wanted, done = (
                 [calls.FunctionCall(name=name, arguments=given) for name, given in side] for side in (expected, made)
             )
+            if parsed({"expected_tool_calls": wanted}) is None:
+                raise ValueError  # as the scorer itself does
             return float(len(wanted) == len(done) and method(done, wanted, True).value == "yes")
 
         yield f"mlflow/tool_call_correctness/{word}", answer

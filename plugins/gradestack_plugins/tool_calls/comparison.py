@@ -7,7 +7,7 @@ from typing import Any
 
 from gradestack import ABSENT, ExpectedCall, Reason, Rule, ToolCall
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, name_of, raw_of
-from gradestack_plugins.tool_calls.leaves import SCALARS, Leaves, walk
+from gradestack_plugins.tool_calls.leaves import Leaves, is_flat, walk
 from gradestack_plugins.tool_calls.rules import is_met, rules_of
 from gradestack_plugins.tool_calls.terms import Terms, pointer_to
 
@@ -191,7 +191,4 @@ def _kind(value: Any) -> str:
 
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
-    for key, value in arguments.items():
-        if type(value) not in SCALARS or type(key) is not str or "/" in key or "~" in key:
-            return [pointer for pointer, _, _ in walk(arguments)]
-    return ["/" + key for key in arguments]
+    return ["/" + key for key in arguments] if is_flat(arguments) else [each for each, _, _ in walk(arguments)]

@@ -56,10 +56,24 @@ class Leaves:
         token = TOKENS[equality]
         self.values: dict[str, Any] = {}
         self.marks: dict[str, tuple[str, Token]] = {}
-        for pointer, place, value in walk(arguments):
-            self.values[pointer] = value
-            self.marks[pointer] = (place, token(value))
+        if is_flat(arguments):
+            for key, value in arguments.items():
+                pointer = "/" + key
+                self.values[pointer] = value
+                self.marks[pointer] = (pointer, value if type(value) is str else token(value))
+        else:
+            for pointer, place, value in walk(arguments):
+                self.values[pointer] = value
+                self.marks[pointer] = (place, token(value))
         self.equals = set(self.marks.values())
+
+
+def is_flat(arguments: Mapping[str, Any]) -> bool:
+    """Return whether arguments are scalars under keys that need no escape, as most are."""
+    for key, value in arguments.items():
+        if type(value) not in SCALARS or type(key) is not str or "/" in key or "~" in key:
+            return False
+    return True
 
 
 def walk(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

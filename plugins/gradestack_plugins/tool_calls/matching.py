@@ -10,6 +10,7 @@ import attrs
 
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.comparison import ALL, NOTHING, Given, Share, Wanted, share, surely_equal
+from gradestack_plugins.tool_calls.groups import in_groups, rows_by_group
 from gradestack_plugins.tool_calls.leaves import Equality, Leaves
 from gradestack_plugins.tool_calls.terms import Mode, Terms, ToolTerms, terms_of
 
@@ -77,7 +78,8 @@ class Matching:
         place = (wanted.index, given.index)
         found = self._known.get(place)
         if found is None:
-            found = share(wanted, given, self.terms(given.name))
+            terms = self.terms(given.name)
+            found = ALL if surely_equal(wanted, given, terms) else share(wanted, given, terms)
             if not self._manner.partial:
                 found = ALL if found[0] == found[1] else NOTHING
             self._known[place] = found
@@ -114,8 +116,12 @@ class Matching:
         return [block for block in blocks.values() if block[1]]
 
     def _block(self, wanted: list[Wanted], given: list[Given]) -> list[Pair]:
+        if len(wanted) == len(given) == 1:
+            return [Pair(wanted[0], given[0], self.share(wanted[0], given[0]))]
         if self._manner.first_fit:
             return self._first_fit(wanted, given)
+        if len(wanted) * len(given) <= min(_FEW, self._manner.max_pairs):
+            return self._heaviest(wanted, given)
         settled = self._settled(wanted, given)
         left = [call for call in wanted if call.index not in settled]
         used = {made.index for made in settled.values()}
@@ -210,6 +216,8 @@ class Matching:
 
     def _ordered(self) -> list[Pair]:
         wanted, given = list(self._wanted), list(self._given)
+        if any(call.group is not None for call in wanted):
+            return self._grouped(wanted, given)
         if self._manner.first_fit:
             return self._greedy(wanted, given)
         start = 0
@@ -226,6 +234,14 @@ class Matching:
         chosen = in_order(self._weights(wanted, given))
         pairs = zip(wanted, chosen, strict=True)
         return exact + [Pair(e, given[at], self.share(e, given[at])) for e, at in pairs if at is not None]
+
+    def _grouped(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
+        groups = rows_by_group([call.group for call in wanted])
+        self._check(len(wanted) * len(given))
+        self._check(len(groups) * (len(given) + 1) ** 2)
+        chosen = in_groups(self._weights(wanted, given), groups)
+        pairs = zip(wanted, chosen, strict=True)
+        return [Pair(e, given[at], self.share(e, given[at])) for e, at in pairs if at is not None]
 
     def _equal(self, wanted: Wanted, given: Given) -> bool:
         return given.name in wanted.names and surely_equal(wanted, given, self.terms(given.name))

@@ -145,6 +145,17 @@ def test_the_heaviest_alignment_is_found():
     assert [item.metadata["call"] for item in first.items[:2]] == [1, 3]
 
 
+def test_groups():
+    """Calls of one group come in any order, groups in theirs."""
+    expected = [ExpectedCall(name=name, group=group) for name, group in (("a", 0), ("b", 0), ("c", 1), ("d", 1))]
+    expected.append(ExpectedCall(name="e"))
+    assert score(expected, ["b", "a", "d", "c", "e"], order="in_order") == (1.0, True)
+    assert score(expected, ["a", "c", "b", "d", "e"], order="in_order") == (pytest.approx(0.8), False)
+    assert score(expected, ["e", "b", "a", "d", "c"], order="in_order") == (pytest.approx(0.8), False)
+    assert score(expected, ["x", "b", "y", "a", "d", "c", "e"], order="in_order", extra="allow") == (1.0, True)
+    assert grade(wanted(*expected), done(*"badce"), order="in_order", max_pairs=60).fault.code == "too_many_calls"
+
+
 def test_extra_and_missing_calls():
     """They lower the score, make it nothing, or cost nothing."""
     assert score([F], [F, G], extra="allow") == (1.0, True)

@@ -227,28 +227,28 @@ class ToolCalls(Grader):
         return best if best is not None else skipped("no_reference", "no list of calls is expected")
 
     def _graded(self, sample: Sample, expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> Grade:
-        tools = None if sample.tools is None else frozenset(name_of(tool.name) for tool in sample.tools)
-        pairs = [(index, call) for index, call in enumerate(expected)]
+        tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
+        due, done = list(enumerate(expected)), list(enumerate(made))
         if self.requestor in {"assistant", "user"}:
-            pairs = [(index, call) for index, call in pairs if (call.requestor or "assistant") == self.requestor]
+            due = [each for each in due if (each[1].requestor or "assistant") == self.requestor]
+            done = [each for each in done if each[1].requestor == self.requestor]
         stated = (self.requestor or OWN["requestor"]) == "stated"
         rules = (self.arguments or OWN["arguments"]) == "rules"
-        wanted = [(call.turn, Wanted(index, call, rules=rules, requestor=stated)) for index, call in pairs]
-        given = [
-            (call.turn, Given(index, call))
-            for index, call in enumerate(made)
-            if self.requestor not in {"assistant", "user"} or call.requestor == self.requestor
-        ]
+        wanted = [Wanted(index, call, rules=rules, requestor=stated) for index, call in due]
+        given = [Given(index, call) for index, call in done]
         if self.unit != "turn":
-            found = self._scored([call for _, call in wanted], [call for _, call in given], tools)
+            found = self._scored(wanted, given, tools)
             return found if isinstance(found, Grade) else _grade([found])
-        if all(turn is None for turn, _ in wanted):
+        if all(call.turn is None for _, call in due):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
-        for turn in sorted({turn or 0 for turn, _ in (*wanted, *given)}):
-            due = [call for at, call in wanted if (at or 0) == turn]
-            done = [call for at, call in given if (at or 0) == turn]
-            of_turn = self._scored(due, done, tools, turn)
+        for turn in sorted({call.turn or 0 for _, call in due} | {call.turn or 0 for _, call in done}):
+            of_turn = self._scored(
+                [each for each, (_, call) in zip(wanted, due, strict=True) if (call.turn or 0) == turn],
+                [each for each, (_, call) in zip(given, done, strict=True) if (call.turn or 0) == turn],
+                tools,
+                turn,
+            )
             if not isinstance(of_turn, Grade):
                 turns.append(of_turn)
         return _grade(turns) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
@@ -335,8 +335,7 @@ def _grade(turns: Sequence[Scored]) -> Grade:
 def _mean(ratios: Sequence[Ratio]) -> float:
     """Return the mean of fractions, rounded once."""
     if len(ratios) == 1:
-        above, below = ratios[0]
-        return above / below
+        return ratios[0][0] / ratios[0][1]
     return float(sum(Fraction(*each) for each in ratios) / len(ratios))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import lcm
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import attrs
 
@@ -39,8 +39,7 @@ class Manner:
     per_tool: Mapping[str, ToolTerms]
 
 
-@attrs.frozen
-class Pair:
+class Pair(NamedTuple):
     """An expected call and the call that was made for it."""
 
     wanted: Wanted

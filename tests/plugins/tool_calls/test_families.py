@@ -131,6 +131,32 @@ def test_the_preset_in_use_is_in_the_header(tmp_path):
     assert said == [{"preset": "documented@1"}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}]
 
 
+def test_every_option_can_be_set_in_a_suite(tmp_path):
+    """Options are structured from YAML, those of single tools and of empty sides, too."""
+    line = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}, "turn": 0}], "predicted": [{"name": "f"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    options = {
+        "order": "in_order",
+        "extra": "allow",
+        "missing": "forbid",
+        "arguments": "superset",
+        "per_tool": {"f": {"arguments": "exact", "keys": ["/y"], "ignore": ["z*"], "defaults": {"d": [1, None]}}},
+        "equality": "text",
+        "repeats": "set",
+        "assignment": "first_fit",
+        "credit": "call",
+        "unit": "turn",
+        "requestor": "any",
+        "count": "attempted",
+        "empty": {"both": "skip", "expected_only": 0, "made_only": 1},
+        "score": "recall",
+        "max_pairs": 10,
+    }
+    report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}})
+    assert next(iter(report.rows()))["grade"]["score"] == 1.0
+    assert report.header["components"][1]["options"] == options
+
+
 def test_mistakes_in_a_suite_are_told_with_their_place(tmp_path):
     """An unknown preset, a contradiction and an unknown option are configuration errors, all at once."""
     (tmp_path / "runs.jsonl").write_text('{"id": "a", "expected": [], "predicted": []}\n', encoding="utf-8")

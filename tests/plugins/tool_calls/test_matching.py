@@ -411,6 +411,8 @@ def test_odd_values_have_grades():
     for preset in (None, "adk/exact", "ragas/tool_call_f1", "promptfoo/trajectory:tool-args-match/exact"):
         found = grade(wanted(("f", {"x": deep})), done(("f", {"x": [deep]})), preset=preset)
         assert found.outcome in {Outcome.GRADED, Outcome.FAILED}
+    missing = grade(wanted(("f", {"x": deep})), done("g"))
+    assert (missing.outcome, missing.fault.code) == (Outcome.FAILED, "nested_too_deeply")
 
 
 def test_what_is_not_recorded_is_skipped():

@@ -1,6 +1,7 @@
 """Laws of the matching, by generated calls; its parts against other programs' results."""
 
 import itertools
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -44,6 +45,39 @@ def by_hand(weights, *, ordered):
     return best[1]
 
 
+def leaves(value, pointer=""):
+    """Return the leaves of arguments, written another way than the grader's."""
+    if pointer and not (isinstance(value, dict | list) and value):
+        kind = "boolean" if isinstance(value, bool) else "number" if isinstance(value, int | float) else type(value)
+        return {pointer: (kind, value)}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    found = {}
+    for key, each in pairs:
+        found |= leaves(each, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
+    return found
+
+
+def score_by_hand(expected, made):
+    """Return F1 over the best of all assignments, in exact fractions."""
+    shares = []
+    for name, wanted in expected:
+        row = []
+        for other, given_ in made:
+            left, right = leaves(wanted), leaves(given_)
+            either = left.keys() | right.keys()
+            equal = sum(left[key] == right[key] for key in left.keys() & right.keys())
+            row.append(Fraction(0) if name != other else Fraction(equal, len(either)) if either else Fraction(1))
+        shares.append(row)
+    if not expected and not made:
+        return 1.0
+    few, many = (shares, made) if len(expected) <= len(made) else (list(zip(*shares, strict=True)), expected)
+    best = max(
+        sum((few[row][at] for row, at in enumerate(chosen)), Fraction(0))
+        for chosen in itertools.permutations(range(len(many)), len(few))
+    )
+    return float(2 * best / (len(expected) + len(made)))
+
+
 def check_assignments(weights):
     """The heaviest assignment, and of several the first, in any order and in order."""
     if weights:
@@ -54,6 +88,7 @@ def check_assignments(weights):
 def check_laws(expected, made, data):
     """What holds of any calls."""
     found = grade(expected, made)
+    assert found.score == pytest.approx(score_by_hand(expected, made), abs=1e-12)
     assert grade(expected, expected).score == grade(made, made).score == 1.0
     assert found.passed is (found.score == 1.0)
     parts = found.parts

@@ -110,6 +110,16 @@ def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
     return terms.equality == "python" or repr(wanted.arguments) == repr(given.arguments)
 
 
+def value_of(call: Wanted | Given, terms: Terms) -> object:
+    """Return what is the same for calls that are equal by a tool's terms; no rules are looked at."""
+    if terms.mode == "ignore":
+        return call.name
+    if call.raw is not None:
+        return (call.name, call.raw)
+    leaves = call.leaves(terms, call.name) if isinstance(call, Wanted) else call.leaves(terms)
+    return (call.name, frozenset(leaves.equals))
+
+
 Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]], list[tuple[str, Any]]]
 """Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
 

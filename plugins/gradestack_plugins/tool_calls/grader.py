@@ -26,8 +26,8 @@ from gradestack import (
 )
 from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
 from gradestack_plugins.tool_calls.calls import name_of
-from gradestack_plugins.tool_calls.comparison import Given, Wanted
-from gradestack_plugins.tool_calls.leaves import Equality, Leaves
+from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
+from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
 from gradestack_plugins.tool_calls.peer_grades import peer_grade
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, refuse
@@ -288,21 +288,17 @@ def _once(wanted: list[Wanted], given: list[Given], matching: Matching) -> tuple
     kept = []
     for call in wanted:
         plain = not call.rules and len(call.names) == 1 and call.compared
-        value = _value(call.name, call.raw, call.leaves(matching.terms(call.name), call.name)) if plain else call.index
+        value = value_of(call, matching.terms(call.name)) if plain else call.index
         if value not in seen:
             seen.add(value)
             kept.append(call)
     seen, made = set(), []
     for each in given:
-        value = _value(each.name, each.raw, each.leaves(matching.terms(each.name)))
+        value = value_of(each, matching.terms(each.name))
         if value not in seen:
             seen.add(value)
             made.append(each)
     return kept, made
-
-
-def _value(name: str, raw: str | None, leaves: Leaves) -> Any:
-    return (name, raw) if raw is not None else (name, frozenset(leaves.equals))
 
 
 def _grade(turns: Sequence[Scored]) -> Grade:

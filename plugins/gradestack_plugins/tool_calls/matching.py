@@ -9,9 +9,9 @@ from typing import Literal, NamedTuple
 import attrs
 
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
-from gradestack_plugins.tool_calls.comparison import ALL, NOTHING, Given, Share, Wanted, share, surely_equal
+from gradestack_plugins.tool_calls.comparison import ALL, NOTHING, Given, Share, Wanted, share, surely_equal, value_of
 from gradestack_plugins.tool_calls.groups import in_groups, rows_by_group
-from gradestack_plugins.tool_calls.leaves import Equality, Leaves
+from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.terms import Mode, Terms, ToolTerms, terms_of
 
 Order = Literal["strict", "in_order", "any"]
@@ -146,14 +146,14 @@ class Matching:
         found: dict[int, Given] = {}
         waiting: dict[object, list[Given]] = {}
         for made in reversed(given):
-            waiting.setdefault(self._value(made.name, made.raw, made.leaves(self.terms(made.name))), []).append(made)
+            waiting.setdefault(value_of(made, self.terms(made.name)), []).append(made)
         for call in wanted:
             terms = self.terms(call.name)
             if len(call.names) > 1 or call.rules or call.requestor is not None or not call.compared:
                 continue
-            if terms.tool.defaults or call.raw is not None:
+            if terms.tool.defaults or (call.raw is not None and terms.mode != "ignore"):
                 continue
-            equal = waiting.get(self._value(call.name, None, call.leaves(terms, call.name)))
+            equal = waiting.get(value_of(call, terms))
             if equal:
                 found[call.index] = equal.pop()
         return found
@@ -175,10 +175,6 @@ class Matching:
             else:
                 return None
         return found
-
-    @staticmethod
-    def _value(name: str, raw: str | None, leaves: Leaves) -> object:
-        return (name, raw) if raw is not None else (name, frozenset(leaves.equals))
 
     def _first_fit(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
         self._check_unequal(wanted, given)

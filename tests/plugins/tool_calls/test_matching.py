@@ -400,6 +400,7 @@ def test_too_many_calls():
         assert (found.outcome, found.fault.code) == (Outcome.FAILED, "too_many_calls")
     many = [("f", {"x": number}) for number in range(400)]
     assert score(many, many[::-1])[1] is True
+    assert score(many, [("f", {"x": 0})] * 400, arguments="ignore")[1] is True  # by name alone all are equal
 
 
 def test_odd_values_have_grades():

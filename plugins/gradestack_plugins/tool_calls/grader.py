@@ -79,6 +79,10 @@ class ToolCalls(Grader):
     Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded`` (``count: executed``), ``no_turns``
     (``unit: turn``), ``nothing_to_match`` (``empty``). Failed: ``too_many_calls``, ``unusable_rule``.
 
+    What is not set is as ``documented`` has it: order ``any``, extra and missing calls ``penalise``, arguments
+    ``rules``, equality ``json``, ``multiset``, ``optimal``, credit ``path``, unit ``sample``, ``stated``,
+    ``attempted``, score ``f1``.
+
     Attributes:
         preset: A published rule, as ``NAME`` or ``NAME@VERSION``; ``documented`` is our own, with no other option set.
         order: ``any``; ``in_order``: calls come in the order expected, others in between; ``strict``: index by index.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 from pathlib import Path
 
@@ -337,6 +338,13 @@ def test_an_option_may_repeat_what_a_preset_means():
 def test_rules_that_ask_a_model_are_skipped():
     """They are known by name, and say that they need a judge."""
     assert said("mlflow/tool_call_correctness/fuzzy", sample(ONE, ONE)) == "needs_judge"
+
+
+def test_graders_travel_to_workers():
+    """A grader is the same in another process, whatever rule it follows."""
+    for preset in (None, *PRESETS):
+        there = pickle.loads(pickle.dumps(ToolCalls(preset=preset)))  # noqa: S301 - our own
+        assert there.grade(sample(ONE, ONE)) == ToolCalls(preset=preset).grade(sample(ONE, ONE))
 
 
 def test_the_table_of_the_page_is_the_programs():

@@ -32,7 +32,7 @@ from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooM
 from gradestack_plugins.tool_calls.peer_grades import peer_grade
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, refuse
 from gradestack_plugins.tool_calls.rules import UnusableRule
-from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Ratio, Scored, scored
+from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Scored, scored
 from gradestack_plugins.tool_calls.straight import straight
 from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 
@@ -309,34 +309,29 @@ def _grade(turns: Sequence[Scored]) -> Grade:
     """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
     if len(turns) == 1:
         (found,) = turns
-        counts, items, reasons = found.counts, found.items, found.reasons
+        counts, items, reasons, passed = found.counts, found.items, found.reasons, found.passed
+        numbers = [above / below for above, below in found.ratios]
     else:
         counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
         items = tuple(item for each in turns for item in each.items)
         reasons = tuple(reason for each in turns for reason in each.reasons)
+        passed = all(each.passed for each in turns)
+        sums = [
+            sum(Fraction(*ratio) for ratio in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)
+        ]
+        numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
+    score, precision, recall, f1, credit, required = numbers
+    parts = {"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required}
     return Grade(
         outcome=Outcome.GRADED,
-        score=_mean([each.score for each in turns]),
-        passed=all(each.passed for each in turns),
+        score=score,
+        passed=passed,
         counts=counts,
-        parts={
-            "precision": _mean([each.precision for each in turns]),
-            "recall": _mean([each.recall for each in turns]),
-            "f1": _mean([each.f1 for each in turns]),
-            "credit": _mean([each.credit for each in turns]) * len(turns),
-            "required_credit": _mean([each.required_credit for each in turns]) * len(turns),
-        },
+        parts=parts,
         items=items,
         reasons=_limited(reasons),
         rationale=_rationale(reasons) if reasons else "",
     )
-
-
-def _mean(ratios: Sequence[Ratio]) -> float:
-    """Return the mean of fractions, rounded once."""
-    if len(ratios) == 1:
-        return ratios[0][0] / ratios[0][1]
-    return float(sum(Fraction(*each) for each in ratios) / len(ratios))
 
 
 def _limited(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:

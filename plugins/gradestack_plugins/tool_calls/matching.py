@@ -38,6 +38,13 @@ class Manner:
     max_pairs: int
     per_tool: Mapping[str, ToolTerms]
 
+    terms: Terms = attrs.field(init=False)
+    """Of every tool that has none of its own."""
+
+    @terms.default
+    def _own_terms(self) -> Terms:
+        return Terms(mode=self.mode, equality=self.equality, tool=ToolTerms())
+
 
 class Pair(NamedTuple):
     """An expected call and the call that was made for it."""
@@ -68,6 +75,8 @@ class Matching:
 
     def terms(self, name: str) -> Terms:
         """Return how the calls of a tool are compared."""
+        if not self._manner.per_tool:
+            return self._manner.terms
         return terms_of(name, self._manner.mode, self._manner.equality, self._manner.per_tool, self._terms)
 
     def share(self, wanted: Wanted, given: Given) -> Share:
@@ -107,9 +116,13 @@ class Matching:
                 linked[_root(name, linked)] = _root(call.name, linked)
         blocks: dict[str, tuple[list[Wanted], list[Given]]] = {}
         for call in self._wanted:
-            blocks.setdefault(_root(call.name, linked), ([], []))[0].append(call)
+            name = _root(call.name, linked) if linked else call.name
+            block = blocks.get(name)
+            if block is None:
+                block = blocks[name] = ([], [])
+            block[0].append(call)
         for made in self._given:
-            block = blocks.get(_root(made.name, linked))
+            block = blocks.get(_root(made.name, linked) if linked else made.name)
             if block is not None:
                 block[1].append(made)
         return [block for block in blocks.values() if block[1]]

@@ -71,7 +71,7 @@ class Account:
         found, used = {pair.wanted.index: pair for pair in pairs}, {pair.given.index for pair in pairs}
         self.missing = [call for call in wanted if call.index not in found and not call.optional]
         self.extra = [made for made in given if made.index not in used]
-        shown = self._shown()
+        shown = self._shown() if self.missing and self.extra else {}
         for call in wanted:
             if call.index in found:
                 self._pair(found[call.index])
@@ -110,7 +110,7 @@ class Account:
         for made in reversed(self.extra):
             waiting.setdefault(made.name, []).append(made)
         found = {}
-        for call in self.missing if waiting else ():
+        for call in self.missing:
             for name in call.names:
                 if waiting.get(name):
                     found[call.index] = waiting[name].pop()
@@ -205,7 +205,7 @@ class Account:
 
 def _longest_rise(numbers: Sequence[int]) -> int:
     """Return the length of the longest rising subsequence."""
-    if all(a < b for a, b in pairwise(numbers)):
+    if len(numbers) < 2 or all(a < b for a, b in pairwise(numbers)):
         return len(numbers)
     ends: list[int] = []
     for number in numbers:

@@ -201,7 +201,7 @@ class ToolCalls(Grader):
                     return found
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
-            own = self._own(sample, made)
+            return self._own(sample, made)
         except TooManyCalls as error:
             return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
         except UnusableRule as error:
@@ -209,7 +209,6 @@ class ToolCalls(Grader):
         except RecursionError:
             told = "arguments are nested too deeply to be compared"
             return failed(Fault(category="data", code="nested_too_deeply", message=told))
-        return own if preset is None else replace(own, metadata={**self._metadata, **own.metadata})
 
     def _own(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
         if self.count == "executed":
@@ -217,6 +216,8 @@ class ToolCalls(Grader):
                 told = "the recording does not say of every call whether it was executed"
                 return skipped("execution_not_recorded", told)
             made = [call for call in made if call.status in {"ok", "error"}]
+        if not sample.expected.alternatives:
+            return self._graded(sample, sample.expected.calls or (), made)
         lists: list[tuple[int | None, tuple[ExpectedCall, ...]]] = []
         if sample.expected.calls is not None:
             lists.append((None, sample.expected.calls))
@@ -242,7 +243,7 @@ class ToolCalls(Grader):
         given = [Given(index, call) for index, call in done]
         if self.unit != "turn":
             found = self._scored(wanted, given, tools)
-            return found if isinstance(found, Grade) else _grade([found])
+            return found if isinstance(found, Grade) else _grade([found], self._metadata)
         if all(call.turn is None for _, call in due):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
@@ -255,7 +256,7 @@ class ToolCalls(Grader):
             )
             if not isinstance(of_turn, Grade):
                 turns.append(of_turn)
-        return _grade(turns) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
+        return _grade(turns, self._metadata) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
 
     def _scored(
         self, wanted: list[Wanted], given: list[Given], tools: frozenset[str] | None, turn: int | None = None
@@ -305,7 +306,7 @@ def _once(wanted: list[Wanted], given: list[Given], matching: Matching) -> tuple
     return kept, made
 
 
-def _grade(turns: Sequence[Scored]) -> Grade:
+def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
     """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
     if len(turns) == 1:
         (found,) = turns
@@ -331,6 +332,7 @@ def _grade(turns: Sequence[Scored]) -> Grade:
         items=items,
         reasons=_limited(reasons),
         rationale=_rationale(reasons) if reasons else "",
+        metadata=metadata,
     )
 
 

@@ -11,7 +11,7 @@ from gradestack import Expectation, ExpectedCall, Sample, ToolCall
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
-FEW, MANY = settings(max_examples=40, deadline=None), settings(max_examples=3000, deadline=None)
+FEW, MANY = settings(max_examples=40, deadline=None), settings(max_examples=500, deadline=None)
 VALUES = st.sampled_from([0, 1, True, 1.0, "1", "a", None, [], {}, [1, 2], {"x": 1}])
 CALLS = st.lists(
     st.tuples(st.sampled_from(["f", "f", "g"]), st.dictionaries(st.sampled_from("xyz"), VALUES, max_size=3)), max_size=5

@@ -201,7 +201,8 @@ class ToolCalls(Grader):
                     return found
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
-            return self._own(sample, made)
+            own = self._own(sample, made)
+            return own if own.metadata else replace(own, metadata=self._metadata)
         except TooManyCalls as error:
             return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
         except UnusableRule as error:

@@ -307,6 +307,8 @@ def test_a_preset_is_named_in_full():
     grade = ToolCalls(preset="ragas/tool_call_f1").grade(sample(ONE, ONE))
     assert grade.metadata == {"preset": "ragas/tool_call_f1@0.4.3"}
     assert ToolCalls().grade(sample(ONE, ONE)).metadata == {"preset": "documented@1"}
+    left_out = ToolCalls(preset="azure/f1").grade(sample([*ONE, ("f", {})], ONE))
+    assert left_out.metadata == {"preset": "azure/f1@1.18.10"}
     assert "preset" not in ToolCalls(order="strict").grade(sample(ONE, ONE)).metadata
     assert find("adk/exact@2.13.0") is PRESETS["adk/exact"]
 

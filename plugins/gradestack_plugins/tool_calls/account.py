@@ -16,6 +16,11 @@ from gradestack_plugins.tool_calls.matching import Matching, Pair
 Figure = Literal["f1", "precision", "recall"]
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
+_COUNTED = {fate: f"arguments_{fate}" for fate in ARGUMENTS}
+_MATCHED = {"expected": 1, "made": 1, "matched": 1}
+_EXACT = {**_MATCHED, "exact": 1}
+_MISSING = {"expected": 1, "missing": 1}
+_MISTAKEN = {**_MISSING, "made": 1, "extra": 1}
 COUNTS = (
     "expected",
     "made",
@@ -27,7 +32,7 @@ COUNTS = (
     "hallucinated_tool",
     "required",
     "weighed",
-    *(f"arguments_{each}" for each in ARGUMENTS),
+    *_COUNTED.values(),
 )
 
 
@@ -66,7 +71,7 @@ class Account:
         found, used = {pair.wanted.index: pair for pair in pairs}, {pair.given.index for pair in pairs}
         self.missing = [call for call in wanted if call.index not in found and not call.optional]
         self.extra = [made for made in given if made.index not in used]
-        shown = self._shown()
+        shown = self._shown() if self.missing and self.extra else {}
         for call in wanted:
             if call.index in found:
                 self._pair(found[call.index])
@@ -89,11 +94,11 @@ class Account:
             len(self._wanted),
             len(self._given),
             len(self._pairs),
-            sum(pair.exact for pair in self._pairs),
+            sum([pair.exact for pair in self._pairs]),
             len(self.missing),
             len(self.extra),
             len(self._pairs) - _longest_rise([pair.given.index for pair in self._pairs]),
-            sum(self._tools is not None and made.name not in self._tools for made in self._given),
+            0 if self._tools is None else sum([made.name not in self._tools for made in self._given]),
             required,
             weighed,
         )
@@ -105,7 +110,7 @@ class Account:
         for made in reversed(self.extra):
             waiting.setdefault(made.name, []).append(made)
         found = {}
-        for call in self.missing if waiting else ():
+        for call in self.missing:
             for name in call.names:
                 if waiting.get(name):
                     found[call.index] = waiting[name].pop()
@@ -169,11 +174,18 @@ class Account:
     def _tell(
         self, call: Wanted, made: Given | None, score: float, reasons: list[Reason], by_fate: Sequence[list[str]]
     ) -> None:
-        arguments = {fate: found for fate, found in zip(ARGUMENTS, by_fate, strict=True) if found}
-        counts = {f"arguments_{fate}": len(found) for fate, found in arguments.items()}
-        for fate, found in arguments.items():
-            self._arguments[fate] += len(found)
-        matched = score > 0
+        if score:
+            counts = dict(_EXACT if score == 1 else _MATCHED)
+        elif made is not None:
+            counts = dict(_MISTAKEN)
+        else:
+            counts = dict(_MISSING)
+        arguments = {}
+        for fate, found in zip(ARGUMENTS, by_fate, strict=True):
+            if found:
+                arguments[fate] = found
+                counts[_COUNTED[fate]] = number = len(found)
+                self._arguments[fate] += number
         self.reasons += reasons
         self.items.append(
             Item(
@@ -181,17 +193,7 @@ class Account:
                 score=score,
                 gold=call.name,
                 label=None if made is None else made.name,
-                counts={
-                    "expected": 1,
-                    "made": int(made is not None),
-                    "matched": int(matched),
-                    "exact": int(score == 1),
-                    "missing": int(not matched and not call.optional),
-                    "extra": int(made is not None and not matched),
-                    **counts,
-                }
-                if score < 1
-                else {"expected": 1, "made": 1, "matched": 1, "exact": 1, **counts},
+                counts=counts,
                 reasons=tuple(reasons),
                 metadata={"call": None if made is None else made.index, "arguments": arguments, **self._about},
             )
@@ -203,7 +205,7 @@ class Account:
 
 def _longest_rise(numbers: Sequence[int]) -> int:
     """Return the length of the longest rising subsequence."""
-    if all(a < b for a, b in pairwise(numbers)):
+    if len(numbers) < 2 or all(a < b for a, b in pairwise(numbers)):
         return len(numbers)
     ends: list[int] = []
     for number in numbers:

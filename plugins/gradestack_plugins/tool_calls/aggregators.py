@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, ClassVar, TypedDict
 
 import attrs
@@ -15,6 +16,7 @@ from gradestack.jsonio import as_count, as_list, as_map
 
 FATES = ("right", "wrong", "missing", "unknown")
 _CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
+_OF_THE_CALL_MADE = frozenset({"made", "extra"})
 _MACRO = ("precision", "recall", "f1")
 _CELLS = TaskCells(
     "samples",
@@ -31,6 +33,8 @@ _CELLS = TaskCells(
     *(f"argument_{each}" for each in _MACRO),
     *FATES,
 )
+_FATE_COUNTS = tuple(f"arguments_{fate}" for fate in FATES)
+_NOTHING: Mapping[str, int] = {}
 _ITEM = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
 _UNDEFINED = {
@@ -128,36 +132,37 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
-        count_into(state["states"], {grade.outcome.value: 1})
+        states, outcome = state["states"], grade.outcome.value
+        states[outcome] = states.get(outcome, 0) + 1
         if grade.score is None:
             return state
-        counts, parts = grade.counts, grade.parts
-        count_into(state["counts"], counts)
+        counts, parts, reasons = grade.counts, grade.parts, state["reasons"]
+        if counts:
+            count_into(state["counts"], counts)
         for reason in grade.reasons:
-            count_into(state["reasons"], {reason.code: 1})
+            reasons[reason.code] = reasons.get(reason.code, 0) + 1
         for item in grade.items:
             _add_item(state, item)
         credit = parts.get("credit")
-        macro = [parts.get(name) for name in _MACRO]
-        if macro[2] is None and macro[0] is not None and macro[1] is not None:
-            macro[2] = _f1(macro[0], macro[1])
-        scored = all(each is not None for each in macro)
-        fates = [as_count(counts.get(f"arguments_{fate}", 0)) for fate in FATES]
-        known = any(fates)
-        weighed = credit is not None
+        precision, recall, f1 = parts.get("precision"), parts.get("recall"), parts.get("f1")
+        if f1 is None and precision is not None and recall is not None:
+            f1 = _f1(precision, recall)
+        scored = precision is not None and recall is not None and f1 is not None
+        fates = [as_count(counts.get(name, 0)) for name in _FATE_COUNTS]
+        of = counts if credit is not None else _NOTHING
         cell: list[Any] = [
             1,
             int(grade.passed is not None),
             int(grade.passed is True),
-            counts.get("matched", 0) if weighed else 0,
-            counts.get("weighed", 0) if weighed else 0,
-            counts.get("required", 0) if weighed else 0,
-            float(credit or 0),
-            float(parts.get("required_credit") or 0),
+            as_count(of.get("matched", 0)),
+            as_count(of.get("weighed", 0)),
+            as_count(of.get("required", 0)),
+            _short(credit),
+            _short(parts.get("required_credit")),
             int(scored),
-            *(float(each or 0) if scored else 0 for each in macro),
-            int(known),
-            *(float(each or 0) for each in _rates(*fates)),
+            *((_short(precision), _short(recall), _short(f1)) if scored else (0, 0, 0)),
+            int(any(fates)),
+            *map(_short, _rates(*fates)),
             *fates,
         ]
         _CELLS.add(state["cells"], key, cell)
@@ -189,22 +194,44 @@ class CallFigures(Aggregator[FiguresState]):
         return found
 
 
+def _short(value: float | None) -> float:
+    """Return a number as a whole one where it is; sums of those need no care."""
+    if value is None:
+        return 0
+    whole = int(value)
+    return whole if whole == value else float(value)
+
+
+@lru_cache(maxsize=4096)
+def _path(pointer: str) -> str:
+    """Return a pointer with the places in lists not told apart."""
+    return _ITEM.sub("/*", pointer)
+
+
 def _add_item(state: FiguresState, item: Item) -> None:
     """Add an expected call, or one that was made for none; items of other graders say nothing here."""
     counts, name = item.counts, item.gold if item.gold is not None else item.label
     if name is None or not ("expected" in counts or "extra" in counts):
         return
-    own = {call: counts.get(call, 0) for call in _CALLS}
-    for other in {item.label, name} - {None, name}:  # made under another of several names
-        count_into(state["tools"].setdefault(str(other), {}), {"made": own["made"], "extra": own["extra"]})
-        own |= {"made": 0, "extra": 0}
-    count_into(state["tools"].setdefault(name, {}), own)
-    arguments = as_map(item.metadata.get("arguments"))
-    for fate in FATES:
-        for pointer in as_list(arguments.get(fate)):
-            path = _ITEM.sub("/*", str(pointer))
-            held = state["arguments"].setdefault(name, {}).setdefault(path, {})
-            held[fate] = held.get(fate, 0) + 1
+    tools = state["tools"]
+    held = tools.get(name)
+    if held is None:
+        held = tools[name] = {}
+    there = held
+    if item.label is not None and item.label != name:  # made under another of several names
+        there = tools.setdefault(item.label, {})
+    for call in _CALLS:
+        if number := counts.get(call, 0):
+            to = there if call in _OF_THE_CALL_MADE else held
+            to[call] = to.get(call, 0) + number
+    for fate, pointers in as_map(item.metadata.get("arguments")).items():
+        paths = state["arguments"].setdefault(name, {})
+        for pointer in as_list(pointers) if fate in FATES else ():
+            path = _path(str(pointer))
+            fates = paths.get(path)
+            if fates is None:
+                fates = paths[path] = {}
+            fates[fate] = fates.get(fate, 0) + 1
 
 
 def _tool(counts: Mapping[str, int], paths: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:

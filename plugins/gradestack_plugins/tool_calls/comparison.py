@@ -7,7 +7,7 @@ from typing import Any
 
 from gradestack import ABSENT, ExpectedCall, Reason, Rule, ToolCall
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, name_of, raw_of
-from gradestack_plugins.tool_calls.leaves import SCALARS, Leaves, walk
+from gradestack_plugins.tool_calls.leaves import Leaves, is_flat, walk
 from gradestack_plugins.tool_calls.rules import is_met, rules_of
 from gradestack_plugins.tool_calls.terms import Terms, pointer_to
 
@@ -110,6 +110,16 @@ def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
     return terms.equality == "python" or repr(wanted.arguments) == repr(given.arguments)
 
 
+def value_of(call: Wanted | Given, terms: Terms) -> object:
+    """Return what is the same for calls that are equal by a tool's terms; no rules are looked at."""
+    if terms.mode == "ignore":
+        return call.name
+    if call.raw is not None:
+        return (call.name, call.raw)
+    leaves = call.leaves(terms, call.name) if isinstance(call, Wanted) else call.leaves(terms)
+    return (call.name, frozenset(leaves.equals))
+
+
 Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]], list[tuple[str, Any]]]
 """Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
 
@@ -191,7 +201,4 @@ def _kind(value: Any) -> str:
 
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
-    for key, value in arguments.items():
-        if type(value) not in SCALARS or type(key) is not str or "/" in key or "~" in key:
-            return [pointer for pointer, _, _ in walk(arguments)]
-    return ["/" + key for key in arguments]
+    return ["/" + key for key in arguments] if is_flat(arguments) else [each for each, _, _ in walk(arguments)]

@@ -26,13 +26,13 @@ from gradestack import (
 )
 from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
 from gradestack_plugins.tool_calls.calls import name_of
-from gradestack_plugins.tool_calls.comparison import Given, Wanted
-from gradestack_plugins.tool_calls.leaves import Equality, Leaves
+from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
+from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
 from gradestack_plugins.tool_calls.peer_grades import peer_grade
 from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, refuse
 from gradestack_plugins.tool_calls.rules import UnusableRule
-from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Ratio, Scored, scored
+from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Scored, scored
 from gradestack_plugins.tool_calls.straight import straight
 from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 
@@ -78,6 +78,10 @@ class ToolCalls(Grader):
 
     Skipped: ``no_reference``, ``calls_not_recorded``, ``execution_not_recorded`` (``count: executed``), ``no_turns``
     (``unit: turn``), ``nothing_to_match`` (``empty``). Failed: ``too_many_calls``, ``unusable_rule``.
+
+    What is not set is as ``documented`` has it: order ``any``, extra and missing calls ``penalise``, arguments
+    ``rules``, equality ``json``, ``multiset``, ``optimal``, credit ``path``, unit ``sample``, ``stated``,
+    ``attempted``, score ``f1``.
 
     Attributes:
         preset: A published rule, as ``NAME`` or ``NAME@VERSION``; ``documented`` is our own, with no other option set.
@@ -198,6 +202,7 @@ class ToolCalls(Grader):
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
             own = self._own(sample, made)
+            return own if own.metadata else replace(own, metadata=self._metadata)
         except TooManyCalls as error:
             return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
         except UnusableRule as error:
@@ -205,7 +210,6 @@ class ToolCalls(Grader):
         except RecursionError:
             told = "arguments are nested too deeply to be compared"
             return failed(Fault(category="data", code="nested_too_deeply", message=told))
-        return own if preset is None else replace(own, metadata={**self._metadata, **own.metadata})
 
     def _own(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
         if self.count == "executed":
@@ -213,6 +217,8 @@ class ToolCalls(Grader):
                 told = "the recording does not say of every call whether it was executed"
                 return skipped("execution_not_recorded", told)
             made = [call for call in made if call.status in {"ok", "error"}]
+        if not sample.expected.alternatives:
+            return self._graded(sample, sample.expected.calls or (), made)
         lists: list[tuple[int | None, tuple[ExpectedCall, ...]]] = []
         if sample.expected.calls is not None:
             lists.append((None, sample.expected.calls))
@@ -227,31 +233,31 @@ class ToolCalls(Grader):
         return best if best is not None else skipped("no_reference", "no list of calls is expected")
 
     def _graded(self, sample: Sample, expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> Grade:
-        tools = None if sample.tools is None else frozenset(name_of(tool.name) for tool in sample.tools)
-        pairs = [(index, call) for index, call in enumerate(expected)]
+        tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
+        due, done = list(enumerate(expected)), list(enumerate(made))
         if self.requestor in {"assistant", "user"}:
-            pairs = [(index, call) for index, call in pairs if (call.requestor or "assistant") == self.requestor]
+            due = [each for each in due if (each[1].requestor or "assistant") == self.requestor]
+            done = [each for each in done if each[1].requestor == self.requestor]
         stated = (self.requestor or OWN["requestor"]) == "stated"
         rules = (self.arguments or OWN["arguments"]) == "rules"
-        wanted = [(call.turn, Wanted(index, call, rules=rules, requestor=stated)) for index, call in pairs]
-        given = [
-            (call.turn, Given(index, call))
-            for index, call in enumerate(made)
-            if self.requestor not in {"assistant", "user"} or call.requestor == self.requestor
-        ]
+        wanted = [Wanted(index, call, rules=rules, requestor=stated) for index, call in due]
+        given = [Given(index, call) for index, call in done]
         if self.unit != "turn":
-            found = self._scored([call for _, call in wanted], [call for _, call in given], tools)
-            return found if isinstance(found, Grade) else _grade([found])
-        if all(turn is None for turn, _ in wanted):
+            found = self._scored(wanted, given, tools)
+            return found if isinstance(found, Grade) else _grade([found], self._metadata)
+        if all(call.turn is None for _, call in due):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
-        for turn in sorted({turn or 0 for turn, _ in (*wanted, *given)}):
-            due = [call for at, call in wanted if (at or 0) == turn]
-            done = [call for at, call in given if (at or 0) == turn]
-            of_turn = self._scored(due, done, tools, turn)
+        for turn in sorted({call.turn or 0 for _, call in due} | {call.turn or 0 for _, call in done}):
+            of_turn = self._scored(
+                [each for each, (_, call) in zip(wanted, due, strict=True) if (call.turn or 0) == turn],
+                [each for each, (_, call) in zip(given, done, strict=True) if (call.turn or 0) == turn],
+                tools,
+                turn,
+            )
             if not isinstance(of_turn, Grade):
                 turns.append(of_turn)
-        return _grade(turns) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
+        return _grade(turns, self._metadata) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
 
     def _scored(
         self, wanted: list[Wanted], given: list[Given], tools: frozenset[str] | None, turn: int | None = None
@@ -288,56 +294,47 @@ def _once(wanted: list[Wanted], given: list[Given], matching: Matching) -> tuple
     kept = []
     for call in wanted:
         plain = not call.rules and len(call.names) == 1 and call.compared
-        value = _value(call.name, call.raw, call.leaves(matching.terms(call.name), call.name)) if plain else call.index
+        value = value_of(call, matching.terms(call.name)) if plain else call.index
         if value not in seen:
             seen.add(value)
             kept.append(call)
     seen, made = set(), []
     for each in given:
-        value = _value(each.name, each.raw, each.leaves(matching.terms(each.name)))
+        value = value_of(each, matching.terms(each.name))
         if value not in seen:
             seen.add(value)
             made.append(each)
     return kept, made
 
 
-def _value(name: str, raw: str | None, leaves: Leaves) -> Any:
-    return (name, raw) if raw is not None else (name, frozenset(leaves.equals))
-
-
-def _grade(turns: Sequence[Scored]) -> Grade:
+def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
     """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
     if len(turns) == 1:
         (found,) = turns
-        counts, items, reasons = found.counts, found.items, found.reasons
+        counts, items, reasons, passed = found.counts, found.items, found.reasons, found.passed
+        numbers = [above / below for above, below in found.ratios]
     else:
         counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
         items = tuple(item for each in turns for item in each.items)
         reasons = tuple(reason for each in turns for reason in each.reasons)
+        passed = all(each.passed for each in turns)
+        sums = [
+            sum(Fraction(*ratio) for ratio in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)
+        ]
+        numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
+    score, precision, recall, f1, credit, required = numbers
+    parts = {"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required}
     return Grade(
         outcome=Outcome.GRADED,
-        score=_mean([each.score for each in turns]),
-        passed=all(each.passed for each in turns),
+        score=score,
+        passed=passed,
         counts=counts,
-        parts={
-            "precision": _mean([each.precision for each in turns]),
-            "recall": _mean([each.recall for each in turns]),
-            "f1": _mean([each.f1 for each in turns]),
-            "credit": _mean([each.credit for each in turns]) * len(turns),
-            "required_credit": _mean([each.required_credit for each in turns]) * len(turns),
-        },
+        parts=parts,
         items=items,
         reasons=_limited(reasons),
         rationale=_rationale(reasons) if reasons else "",
+        metadata=metadata,
     )
-
-
-def _mean(ratios: Sequence[Ratio]) -> float:
-    """Return the mean of fractions, rounded once."""
-    if len(ratios) == 1:
-        above, below = ratios[0]
-        return above / below
-    return float(sum(Fraction(*each) for each in ratios) / len(ratios))
 
 
 def _limited(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:

@@ -41,6 +41,10 @@ TOKENS: Mapping[Equality, Callable[[Any], Token]] = {"json": json_token, "python
 SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
+DEEPEST: Final = 1000
+"""Levels of nesting; pointers get as long as arguments are deep."""
+
+
 class Leaves:
     """The leaves of one call's arguments.
 
@@ -56,16 +60,36 @@ class Leaves:
         token = TOKENS[equality]
         self.values: dict[str, Any] = {}
         self.marks: dict[str, tuple[str, Token]] = {}
-        for pointer, place, value in walk(arguments):
-            self.values[pointer] = value
-            self.marks[pointer] = (place, token(value))
+        if is_flat(arguments):
+            for key, value in arguments.items():
+                pointer = "/" + key
+                self.values[pointer] = value
+                self.marks[pointer] = (pointer, value if type(value) is str else token(value))
+        else:
+            for pointer, place, value in walk(arguments):
+                self.values[pointer] = value
+                self.marks[pointer] = (place, token(value))
         self.equals = set(self.marks.values())
 
 
+def is_flat(arguments: Mapping[str, Any]) -> bool:
+    """Return whether arguments are scalars under keys that need no escape, as most are."""
+    for key, value in arguments.items():
+        if type(value) not in SCALARS or type(key) is not str or "/" in key or "~" in key:
+            return False
+    return True
+
+
 def walk(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield the pointer, the place and the value of each leaf; a place tells items of lists from members of objects."""
+    """Yield the pointer, the place and the value of each leaf; a place tells items of lists from members of objects.
+
+    Raises:
+        RecursionError: They are nested more than 1,000 levels deep.
+    """
     waiting: list[Iterator[tuple[str, str, Any]]] = [_members("", "", arguments)]
     while waiting:
+        if len(waiting) > DEEPEST:
+            raise RecursionError("nested too deeply")
         for pointer, place, value in waiting[-1]:
             if type(value) in SCALARS or not value or not isinstance(value, Mapping | list | tuple):
                 yield pointer, place, value

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import lcm
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import attrs
 
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
-from gradestack_plugins.tool_calls.comparison import ALL, NOTHING, Given, Share, Wanted, share, surely_equal
-from gradestack_plugins.tool_calls.leaves import Equality, Leaves
+from gradestack_plugins.tool_calls.comparison import ALL, NOTHING, Given, Share, Wanted, share, surely_equal, value_of
+from gradestack_plugins.tool_calls.groups import in_groups, rows_by_group
+from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.terms import Mode, Terms, ToolTerms, terms_of
 
 Order = Literal["strict", "in_order", "any"]
@@ -37,9 +38,15 @@ class Manner:
     max_pairs: int
     per_tool: Mapping[str, ToolTerms]
 
+    terms: Terms = attrs.field(init=False)
+    """Of every tool that has none of its own."""
 
-@attrs.frozen
-class Pair:
+    @terms.default
+    def _own_terms(self) -> Terms:
+        return Terms(mode=self.mode, equality=self.equality, tool=ToolTerms())
+
+
+class Pair(NamedTuple):
     """An expected call and the call that was made for it."""
 
     wanted: Wanted
@@ -68,6 +75,8 @@ class Matching:
 
     def terms(self, name: str) -> Terms:
         """Return how the calls of a tool are compared."""
+        if not self._manner.per_tool:
+            return self._manner.terms
         return terms_of(name, self._manner.mode, self._manner.equality, self._manner.per_tool, self._terms)
 
     def share(self, wanted: Wanted, given: Given) -> Share:
@@ -77,7 +86,8 @@ class Matching:
         place = (wanted.index, given.index)
         found = self._known.get(place)
         if found is None:
-            found = share(wanted, given, self.terms(given.name))
+            terms = self.terms(given.name)
+            found = ALL if surely_equal(wanted, given, terms) else share(wanted, given, terms)
             if not self._manner.partial:
                 found = ALL if found[0] == found[1] else NOTHING
             self._known[place] = found
@@ -106,16 +116,24 @@ class Matching:
                 linked[_root(name, linked)] = _root(call.name, linked)
         blocks: dict[str, tuple[list[Wanted], list[Given]]] = {}
         for call in self._wanted:
-            blocks.setdefault(_root(call.name, linked), ([], []))[0].append(call)
+            name = _root(call.name, linked) if linked else call.name
+            block = blocks.get(name)
+            if block is None:
+                block = blocks[name] = ([], [])
+            block[0].append(call)
         for made in self._given:
-            block = blocks.get(_root(made.name, linked))
+            block = blocks.get(_root(made.name, linked) if linked else made.name)
             if block is not None:
                 block[1].append(made)
         return [block for block in blocks.values() if block[1]]
 
     def _block(self, wanted: list[Wanted], given: list[Given]) -> list[Pair]:
+        if len(wanted) == len(given) == 1:
+            return [Pair(wanted[0], given[0], self.share(wanted[0], given[0]))]
         if self._manner.first_fit:
             return self._first_fit(wanted, given)
+        if len(wanted) * len(given) <= min(_FEW, self._manner.max_pairs):
+            return self._heaviest(wanted, given)
         settled = self._settled(wanted, given)
         left = [call for call in wanted if call.index not in settled]
         used = {made.index for made in settled.values()}
@@ -141,14 +159,14 @@ class Matching:
         found: dict[int, Given] = {}
         waiting: dict[object, list[Given]] = {}
         for made in reversed(given):
-            waiting.setdefault(self._value(made.name, made.raw, made.leaves(self.terms(made.name))), []).append(made)
+            waiting.setdefault(value_of(made, self.terms(made.name)), []).append(made)
         for call in wanted:
             terms = self.terms(call.name)
             if len(call.names) > 1 or call.rules or call.requestor is not None or not call.compared:
                 continue
-            if terms.tool.defaults or call.raw is not None:
+            if terms.tool.defaults or (call.raw is not None and terms.mode != "ignore"):
                 continue
-            equal = waiting.get(self._value(call.name, None, call.leaves(terms, call.name)))
+            equal = waiting.get(value_of(call, terms))
             if equal:
                 found[call.index] = equal.pop()
         return found
@@ -170,10 +188,6 @@ class Matching:
             else:
                 return None
         return found
-
-    @staticmethod
-    def _value(name: str, raw: str | None, leaves: Leaves) -> object:
-        return (name, raw) if raw is not None else (name, frozenset(leaves.equals))
 
     def _first_fit(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
         self._check_unequal(wanted, given)
@@ -210,6 +224,8 @@ class Matching:
 
     def _ordered(self) -> list[Pair]:
         wanted, given = list(self._wanted), list(self._given)
+        if any(call.group is not None for call in wanted):
+            return self._grouped(wanted, given)
         if self._manner.first_fit:
             return self._greedy(wanted, given)
         start = 0
@@ -226,6 +242,14 @@ class Matching:
         chosen = in_order(self._weights(wanted, given))
         pairs = zip(wanted, chosen, strict=True)
         return exact + [Pair(e, given[at], self.share(e, given[at])) for e, at in pairs if at is not None]
+
+    def _grouped(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
+        groups = rows_by_group([call.group for call in wanted])
+        self._check(len(wanted) * len(given))
+        self._check(len(groups) * (len(given) + 1) ** 2)
+        chosen = in_groups(self._weights(wanted, given), groups)
+        pairs = zip(wanted, chosen, strict=True)
+        return [Pair(e, given[at], self.share(e, given[at])) for e, at in pairs if at is not None]
 
     def _equal(self, wanted: Wanted, given: Given) -> bool:
         return given.name in wanted.names and surely_equal(wanted, given, self.terms(given.name))

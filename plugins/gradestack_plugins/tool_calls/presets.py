@@ -50,6 +50,10 @@ class Preset:
         """``NAME@VERSION``, which outputs record."""
         return f"{self.name}@{self.version}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a worker finds it: rules are functions made for each, which do not travel."""
+        return find, (self.full_name,)
+
 
 def _settings(order: str, extra: str, arguments: str, equality: str = "python", **more: Any) -> Settings:
     """Return the options a rule stands for; ``missing`` is ``forbid`` unless something else is said."""

@@ -33,6 +33,11 @@ class Scored(NamedTuple):
     items: tuple[Item, ...] = ()
     reasons: tuple[Reason, ...] = ()
 
+    @property
+    def ratios(self) -> tuple[Ratio, ...]:
+        """Score, precision, recall and F1, of which there are means over turns; and both credits, which are added."""
+        return self.score, self.precision, self.recall, self.f1, self.credit, self.required_credit
+
 
 def scored(
     matching: Matching,

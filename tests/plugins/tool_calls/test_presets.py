@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 from pathlib import Path
 
@@ -306,6 +307,8 @@ def test_a_preset_is_named_in_full():
     grade = ToolCalls(preset="ragas/tool_call_f1").grade(sample(ONE, ONE))
     assert grade.metadata == {"preset": "ragas/tool_call_f1@0.4.3"}
     assert ToolCalls().grade(sample(ONE, ONE)).metadata == {"preset": "documented@1"}
+    left_out = ToolCalls(preset="azure/f1").grade(sample([*ONE, ("f", {})], ONE))
+    assert left_out.metadata == {"preset": "azure/f1@1.18.10"}
     assert "preset" not in ToolCalls(order="strict").grade(sample(ONE, ONE)).metadata
     assert find("adk/exact@2.13.0") is PRESETS["adk/exact"]
 
@@ -337,6 +340,13 @@ def test_an_option_may_repeat_what_a_preset_means():
 def test_rules_that_ask_a_model_are_skipped():
     """They are known by name, and say that they need a judge."""
     assert said("mlflow/tool_call_correctness/fuzzy", sample(ONE, ONE)) == "needs_judge"
+
+
+def test_graders_travel_to_workers():
+    """A grader is the same in another process, whatever rule it follows."""
+    for preset in (None, *PRESETS):
+        there = pickle.loads(pickle.dumps(ToolCalls(preset=preset)))  # noqa: S301 - our own
+        assert there.grade(sample(ONE, ONE)) == ToolCalls(preset=preset).grade(sample(ONE, ONE))
 
 
 def test_the_table_of_the_page_is_the_programs():

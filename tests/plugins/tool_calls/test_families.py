@@ -1,0 +1,174 @@
+"""The grader on files of every family, and every published rule side by side."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError
+from gradestack_plugins.tool_calls.presets import PRESETS
+from gradestack_plugins.tool_calls.stacks import key_of, peers
+
+DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def figures(report, key="calls"):
+    """Return the figures of calls."""
+    return report.summary["metrics"]["aggregates"][key]["call_figures"]
+
+
+def run(place, graders, name="out"):
+    """Return the report of a suite over runs.jsonl."""
+    suite = {"name": "s", "target": {"paths": ["runs.jsonl"]}, "graders": graders, "engine": "serial"}
+    (place / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    return gradestack.run(place / "suite.yaml", output=place / name)
+
+
+def graded(path, place, **options):
+    """Return the figures of a file, graded by the stack."""
+    report = gradestack.grade_files([path], output=place / "out", stack="tool_calls", engine="serial", **options)
+    return figures(report)
+
+
+def test_examples_of_the_families(tmp_path):
+    """tau-bench, DeepFabric with its dataset and OrchestrationBench have expected calls, so they have figures."""
+    airline = graded(EXAMPLES / "airline/results.json", tmp_path)
+    assert (airline["n"], airline["counts"]["expected"]) == (51, 63)
+    folder = EXAMPLES / "deepfabric"
+    replies = graded(folder / "replies.jsonl", tmp_path / "a", dataset=folder / "dataset.jsonl")
+    assert replies["n"] == 19
+    trials = graded(EXAMPLES / "orchestration/results", tmp_path / "b")
+    assert trials["n"] == 4
+    for found in (airline, replies, trials):
+        assert 0 < found["f1"] < 1
+        assert found["argument_f1_interval"]["method"]
+
+
+def test_logs_with_a_dataset(tmp_path):
+    """OpenAI logs have no reference of their own; a dataset brings it, by id."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}}
+    log = {"id": "t", "messages": [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call]}]}
+    wanted = {"id": "t", "expected": [{"name": "f", "arguments": {"x": 1}}, {"name": "g"}]}
+    (tmp_path / "log.jsonl").write_text(json.dumps(log) + "\n", encoding="utf-8")
+    (tmp_path / "wanted.jsonl").write_text(json.dumps(wanted) + "\n", encoding="utf-8")
+    found = graded(tmp_path / "log.jsonl", tmp_path, dataset=tmp_path / "wanted.jsonl")
+    assert (found["precision"], found["recall"]) == (1.0, 0.5)
+    with pytest.raises(ConfigError, match="a --dataset that has it may help"):
+        graded(tmp_path / "log.jsonl", tmp_path / "none")
+
+
+@pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
+def test_published_examples(tmp_path):
+    """BFCL's and tau2's files have references with rules: the rules of their own programs take them, too."""
+    folder = Path(DATA) / "formats"
+    shutil.copytree(folder / "bfcl", tmp_path / "bfcl")
+    report = gradestack.grade_files([tmp_path / "bfcl/result"], output=tmp_path / "a", stack="peers", engine="serial")
+    assert figures(report, "bfcl_ast")["verdict_rate"] == figures(report, "documented")["f1"] == 1.0
+    report = gradestack.grade_files(
+        [folder / "tau2/results.json"], output=tmp_path / "b", stack="peers", engine="serial"
+    )
+    assert figures(report, "tau2_action")["states"] == {"graded": 3}
+
+
+@pytest.mark.skipif(not DATA, reason="GRADESTACK_REFERENCE_DATA is not set")
+@pytest.mark.parametrize("name", ["simple_python", "multiple", "parallel"])
+def test_predictions_made_of_possible_answers_are_right(name):
+    """What BFCL's answers allow is right by its own rule and by ours, for every question of a category."""
+    from gradestack_plugins.bfcl.reader import Bfcl
+    from gradestack_plugins.tool_calls.grader import ToolCalls
+    from tests.plugins.described_samples import read
+
+    folder = Path(DATA) / "bfcl"
+    questions = read(Bfcl(), folder / f"BFCL_v4_{name}.json", folder / "possible_answer" / f"BFCL_v4_{name}.json")
+    graders = [ToolCalls(), ToolCalls(preset="bfcl/ast")]
+    wrong = []
+    for question in questions:
+        made = []
+        for call in question.expected.calls:
+            rules = call.rules or {}
+            given = dict(call.arguments) | {
+                key: rule.any_of[0] for key, rule in rules.items() if rule.compare == "exact" and rule.any_of[0] != ""
+            }
+            made.append(gradestack.ToolCall(name=call.name, arguments=given))
+        answered = gradestack.replace(question, calls=tuple(made))
+        scores = [grader.grade(answered).score for grader in graders]
+        if scores != [1.0, 1.0]:
+            wrong.append((question.id, scores))
+    assert wrong == []
+
+
+def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
+    """Side by side: one grader for each, under a key of its own, named in full in header.json."""
+    assert {each["preset"] for each in peers()["graders"].values()} == set(PRESETS)
+    assert len(peers()["graders"]) == len(PRESETS)
+    line = {"id": "a", "expected": [{"name": "f"}, {"name": "f"}], "predicted": [{"name": "f"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    report = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial")
+    row = next(iter(report.rows()))
+    scores = {name: row["grades"][key_of(name)].get("score") for name in PRESETS}
+    assert (scores["documented"], scores["ragas/tool_call_f1"], scores["adk/any_order"]) == (
+        pytest.approx(2 / 3),
+        1.0,
+        0.0,
+    )
+    named = {each["options"].get("preset") for each in report.header["components"] if each["kind"] == "grader"}
+    assert named == {preset.full_name for preset in PRESETS.values()}
+
+
+def test_the_preset_in_use_is_in_the_header(tmp_path):
+    """Our own rule, too, is named there, unless other options are set."""
+    line = {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    said = []
+    for options in ({}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}):
+        report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}}, f"out{len(said)}")
+        grader = next(each for each in report.header["components"] if each["kind"] == "grader")
+        said.append(grader["options"])
+    assert said == [{"preset": "documented@1"}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}]
+
+
+def test_every_option_can_be_set_in_a_suite(tmp_path):
+    """Options are structured from YAML, those of single tools and of empty sides, too."""
+    line = {"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}, "turn": 0}], "predicted": [{"name": "f"}]}
+    (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+    options = {
+        "order": "in_order",
+        "extra": "allow",
+        "missing": "forbid",
+        "arguments": "superset",
+        "per_tool": {"f": {"arguments": "exact", "keys": ["/y"], "ignore": ["z*"], "defaults": {"d": [1, None]}}},
+        "equality": "text",
+        "repeats": "set",
+        "assignment": "first_fit",
+        "credit": "call",
+        "unit": "turn",
+        "requestor": "any",
+        "count": "attempted",
+        "empty": {"both": "skip", "expected_only": 0, "made_only": 1},
+        "score": "recall",
+        "max_pairs": 10,
+    }
+    report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}})
+    assert next(iter(report.rows()))["grade"]["score"] == 1.0
+    assert report.header["components"][1]["options"] == options
+
+
+def test_mistakes_in_a_suite_are_told_with_their_place(tmp_path):
+    """An unknown preset, a contradiction and an unknown option are configuration errors, all at once."""
+    (tmp_path / "runs.jsonl").write_text('{"id": "a", "expected": [], "predicted": []}\n', encoding="utf-8")
+    graders = {
+        "a": {"kind": "tool_calls", "preset": "adk/exactly"},
+        "b": {"kind": "tool_calls", "preset": "adk/exact", "extra": "allow"},
+        "c": {"kind": "tool_calls", "oder": "any"},
+    }
+    with pytest.raises(ConfigError) as caught:
+        run(tmp_path, graders)
+    told = str(caught.value)
+    assert "did you mean 'adk/exact'?" in told
+    assert "extra: allow contradicts preset adk/exact, which means forbid" in told
+    assert "oder" in told
+    assert "did you mean 'order'?" in told

@@ -1,0 +1,114 @@
+"""Figures over many runs: precision, recall, F1, verdicts, by tool and by argument."""
+
+import pytest
+
+import gradestack
+from gradestack import Expectation, ExpectedCall, Key, Sample, ToolCall
+from gradestack_plugins.tool_calls.aggregators import CallFigures
+from gradestack_plugins.tool_calls.grader import ToolCalls
+
+
+def sample(name, expected, made):
+    """Return a sample of calls given as (name, arguments)."""
+    return Sample(
+        id=name,
+        expected=Expectation(calls=tuple(ExpectedCall(name=tool, arguments=given) for tool, given in expected)),
+        calls=tuple(ToolCall(name=tool, arguments=given) for tool, given in made),
+    )
+
+
+RUNS = [
+    sample("a", [("f", {"x": 1, "y": [1, 2]})], [("f", {"x": 1, "y": [1, 2]})]),
+    sample("b", [("f", {"x": 1, "y": [1, 2]}), ("g", {})], [("f", {"x": 2, "y": [1, 2]}), ("h", {"z": 1})]),
+    sample("c", [("g", {})], []),
+    sample("d", [], []),
+]
+
+
+def figures(runs, **options):
+    """Return the figures of runs."""
+    grader, aggregator = ToolCalls(**options), CallFigures()
+    state = aggregator.start()
+    for run in runs:
+        state = aggregator.add(state, Key(id=run.id), grader.grade(run))
+    return aggregator.finish(state)
+
+
+def test_figures_by_hand():
+    """Sums over all calls, means over samples, and verdicts."""
+    found = figures(RUNS)
+    credit = 1 + 2 / 3
+    wanted = {
+        "verdict_rate": 2 / 4,
+        "precision": credit / 3,
+        "recall": credit / 4,
+        "f1": 2 * credit / 7,
+        "macro_precision": (1 + 1 / 3 + 0 + 1) / 4,
+        "macro_recall": (1 + 1 / 3 + 0 + 1) / 4,
+        "macro_f1": (1 + 1 / 3 + 0 + 1) / 4,
+        "argument_precision": 5 / 7,
+        "argument_recall": 5 / 6,
+        "argument_f1": 10 / 13,
+        "macro_argument_precision": (1 + 2 / 4) / 2,
+        "macro_argument_recall": (1 + 2 / 3) / 2,
+        "macro_argument_f1": (1 + 4 / 7) / 2,
+    }
+    assert {name: found[name] for name in wanted} == {name: pytest.approx(value) for name, value in wanted.items()}
+    assert found["n"] == found["clusters"] == 4
+    assert all(0 <= found[f"{name}_interval"]["low"] <= found[name] for name in ("f1", "verdict_rate"))
+
+
+def test_figures_by_tool_and_argument():
+    """Each tool has its counts, and each argument how it fared, places in lists together."""
+    tools = figures(RUNS)["tools"]
+    assert tools["f"] == {
+        "expected": 2,
+        "made": 2,
+        "matched": 2,
+        "exact": 1,
+        "missing": 0,
+        "extra": 0,
+        "precision": 0.5,
+        "recall": 0.5,
+        "f1": 0.5,
+        "arguments": {
+            "/x": {"right": 1, "wrong": 1, "missing": 0, "unknown": 0},
+            "/y/*": {"right": 4, "wrong": 0, "missing": 0, "unknown": 0},
+        },
+    }
+    assert (tools["g"]["expected"], tools["g"]["missing"], tools["g"]["precision"]) == (2, 2, None)
+    assert (tools["h"]["extra"], tools["h"]["recall"]) == (1, None)
+    assert tools["h"]["arguments"]["/z"]["unknown"] == 1
+
+
+def test_figures_of_published_rules():
+    """Presets have verdicts, and the figures their program gives; the rest is null, with the reason."""
+    azure = figures(RUNS[:3], preset="azure/f1")
+    assert (azure["macro_precision"], azure["macro_recall"]) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert (azure["verdict_rate"], azure["f1"]) == (None, None)
+    assert {"verdict_rate", "f1"} <= set(azure["undefined"])
+    assert figures(RUNS, preset="adk/exact")["verdict_rate"] == 0.5
+    assert figures(RUNS, preset="azure/exact_match")["states"] == {"failed": 1, "graded": 3}
+
+
+def test_models_have_figures_of_their_own():
+    """With several models each has its figures, clustered by task."""
+    aggregator, grader = CallFigures(), ToolCalls()
+    state = aggregator.start()
+    for model, run in (("m", RUNS[0]), ("n", RUNS[2])):
+        state = aggregator.add(state, Key(id="t", model=model), grader.grade(run))
+    found = aggregator.finish(state)["models"]
+    assert (found["m"]["f1"], found["n"]["f1"]) == (1.0, 0.0)
+
+
+def test_the_stack_has_a_headline():
+    """Samples pass by the verdict of the calls; figures by path are those of the aggregator."""
+    report = gradestack.grade(RUNS, graders={"calls": ToolCalls()})
+    assert report.summary["outcome"]["passed"] == 2
+    assert report.summary["metrics"]["aggregates"]["calls"]["call_figures"]["f1"] == pytest.approx(2 * (5 / 3) / 7)
+
+
+def test_a_confidence_must_be_one():
+    """Between 0 and 1."""
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        CallFigures(confidence=1)

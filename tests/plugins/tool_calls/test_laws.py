@@ -1,0 +1,170 @@
+"""Laws of the matching, by generated calls; its parts against other programs' results."""
+
+import itertools
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack import Expectation, ExpectedCall, Sample, ToolCall
+from gradestack_plugins.tool_calls.assignment import heaviest, in_order
+from gradestack_plugins.tool_calls.grader import ToolCalls
+
+FEW, MANY = settings(max_examples=40, deadline=None), settings(max_examples=500, deadline=None)
+VALUES = st.sampled_from([0, 1, True, 1.0, "1", "a", None, [], {}, [1, 2], {"x": 1}])
+CALLS = st.lists(
+    st.tuples(st.sampled_from(["f", "f", "g"]), st.dictionaries(st.sampled_from("xyz"), VALUES, max_size=3)), max_size=5
+)
+WEIGHTS = st.integers(1, 5).flatmap(
+    lambda columns: st.lists(st.lists(st.integers(0, 4), min_size=columns, max_size=columns), max_size=5)
+)
+
+
+def grade(expected, made, **options):
+    """Return the grade of calls given as (name, arguments)."""
+    wanted = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
+    done = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made)
+    return ToolCalls(**options).grade(Sample(id="s", expected=Expectation(calls=wanted), calls=done))
+
+
+def by_hand(weights, *, ordered):
+    """Return the first of the heaviest assignments, by trying all."""
+    columns = len(weights[0]) if weights else 0
+    best = None
+    for chosen in itertools.product([*range(columns), None], repeat=len(weights)):
+        used = [each for each in chosen if each is not None]
+        if len(set(used)) < len(used) or (ordered and used != sorted(used)):
+            continue
+        if any(at is not None and not row[at] for row, at in zip(weights, chosen, strict=True)):
+            continue
+        total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
+        order = (-total, [columns if at is None else at for at in chosen])
+        if best is None or order < best[0]:
+            best = order, list(chosen)
+    return best[1]
+
+
+def leaves(value, pointer=""):
+    """Return the leaves of arguments, written another way than the grader's."""
+    if pointer and not (isinstance(value, dict | list) and value):
+        kind = "boolean" if isinstance(value, bool) else "number" if isinstance(value, int | float) else type(value)
+        return {pointer: (kind, value)}
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    found = {}
+    for key, each in pairs:
+        found |= leaves(each, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
+    return found
+
+
+def score_by_hand(expected, made):
+    """Return F1 over the best of all assignments, in exact fractions."""
+    shares = []
+    for name, wanted in expected:
+        row = []
+        for other, given_ in made:
+            left, right = leaves(wanted), leaves(given_)
+            either = left.keys() | right.keys()
+            equal = sum(left[key] == right[key] for key in left.keys() & right.keys())
+            row.append(Fraction(0) if name != other else Fraction(equal, len(either)) if either else Fraction(1))
+        shares.append(row)
+    if not expected and not made:
+        return 1.0
+    few, many = (shares, made) if len(expected) <= len(made) else (list(zip(*shares, strict=True)), expected)
+    best = max(
+        sum((few[row][at] for row, at in enumerate(chosen)), Fraction(0))
+        for chosen in itertools.permutations(range(len(many)), len(few))
+    )
+    return float(2 * best / (len(expected) + len(made)))
+
+
+def check_assignments(weights):
+    """The heaviest assignment, and of several the first, in any order and in order."""
+    if weights:
+        assert heaviest(weights) == by_hand(weights, ordered=False)
+        assert in_order(weights) == by_hand(weights, ordered=True)
+
+
+def check_laws(expected, made, data):
+    """What holds of any calls."""
+    found = grade(expected, made)
+    assert found.score == pytest.approx(score_by_hand(expected, made), abs=1e-12)
+    assert grade(expected, expected).score == grade(made, made).score == 1.0
+    assert found.passed is (found.score == 1.0)
+    parts = found.parts
+    assert all(0 <= parts[name] <= 1 for name in ("precision", "recall", "f1"))
+
+    shuffled, mixed = data.draw(st.permutations(made)), data.draw(st.permutations(expected))
+    assert grade(mixed, shuffled).score == found.score
+
+    back = grade(made, expected)
+    assert back.score == found.score
+    assert (back.parts["precision"], back.parts["recall"]) == (parts["recall"], parts["precision"])
+
+    first = grade(expected, made, assignment="first_fit")
+    assert first.parts["credit"] <= parts["credit"] + 1e-12
+    ordered, strict = grade(expected, made, order="in_order"), grade(expected, made, order="strict")
+    assert strict.parts["credit"] <= ordered.parts["credit"] + 1e-12 <= parts["credit"] + 2e-12
+
+    extra = grade(expected, [*made, ("nobody", {"asked": "for it"})])
+    assert extra.parts["precision"] <= parts["precision"]
+    for place in range(len(made)):
+        fewer = grade(expected, made[:place] + made[place + 1 :])
+        if expected:
+            assert fewer.parts["recall"] <= parts["recall"] + 1e-12
+
+    counts = found.counts
+    assert counts["matched"] + counts["missing"] == counts["expected"] == len(expected)
+    assert counts["matched"] + counts["extra"] == counts["made"] == len(made)
+    assert sum(item.counts.get("expected", 0) for item in found.items) == len(expected)
+
+
+@FEW
+@given(WEIGHTS)
+def test_assignments(weights):
+    """Assignments are those that trying all of them finds."""
+    check_assignments(weights)
+
+
+@FEW
+@given(CALLS, CALLS, st.data())
+def test_laws(expected, made, data):
+    """A copy is perfect, order does not matter, nothing wrong raises and nothing lost lowers, and sides may change."""
+    check_laws(expected, made, data)
+
+
+@pytest.mark.proof
+@MANY
+@given(WEIGHTS)
+def test_more_assignments(weights):
+    """The same on many more."""
+    check_assignments(weights)
+
+
+@pytest.mark.proof
+@MANY
+@given(CALLS, CALLS, st.data())
+def test_laws_of_more_calls(expected, made, data):
+    """The same on many more."""
+    check_laws(expected, made, data)
+
+
+def test_order_counts_where_the_options_say_so():
+    """The same calls in another order are as good, unless order is looked at."""
+    calls = [("f", {"x": 1}), ("g", {}), ("h", {})]
+    scores = {order: grade(calls, calls[::-1], order=order).score for order in ("any", "in_order", "strict")}
+    assert scores == {"any": 1.0, "in_order": pytest.approx(1 / 3), "strict": pytest.approx(1 / 3)}
+
+
+@FEW
+@given(st.integers(1, 30), st.integers(1, 30), st.randoms(use_true_random=False))
+def test_larger_assignments(rows, columns, pick):
+    """Their weight is that of scipy's."""
+    optimize = pytest.importorskip("scipy.optimize")
+    weights = [[pick.choice((0, 0, 1, 2, 7)) for _ in range(columns)] for _ in range(rows)]
+    chosen = heaviest(weights)
+    used = [each for each in chosen if each is not None]
+    assert len(set(used)) == len(used)
+    total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
+    rows_at, columns_at = optimize.linear_sum_assignment(weights, maximize=True)
+    assert total == sum(weights[row][column] for row, column in zip(rows_at, columns_at, strict=True))

@@ -57,6 +57,12 @@ def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool =
     return replace(sample, **changes)
 
 
+def unmatched(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> tuple[list[str], list[str]]:
+    """Return the ids of samples that have no row in the dataset, sorted, and of rows that no sample answers."""
+    there = {identifier for _, identifier, _ in seen}
+    return sorted(there - dataset.keys()), [identifier for identifier in dataset if identifier not in there]
+
+
 def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> Iterator[Sample]:
     """Yield a missing sample for every dataset row no record answers, per model seen, and per run where told apart.
 

@@ -144,13 +144,15 @@ def sample_of(
         expected=expected,
         recorded=recorded,
         usage=_usage(record),
-        facets={"category": category, **({"remarks": remarks} if remarks else {})},
+        facets={"category": category},
         source=source,
         native=BfclRun(failure),
     )
-    if broken is None:
-        return sample
-    return replace(sample, status=Status.FAILED, error=Fault(category="target", code="inference_error", message=broken))
+    rare: dict[str, Any] = {"remarks": remarks} if remarks else {}
+    if broken is not None:
+        fault = Fault(category="target", code="inference_error", message=broken)
+        rare |= {"status": Status.FAILED, "error": fault}
+    return replace(sample, **rare) if rare else sample
 
 
 def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
@@ -255,15 +257,13 @@ def question_sample(identifier: str, source: Source, side: SideFiles, category: 
     """Return the sample of a question that nothing has answered: a reference to be joined with runs."""
     question = find(side.questions, identifier)
     expected, known = expected_of(side, identifier, category)
-    facets: dict[str, JSON] = {"category": category}
-    if not known:
-        facets["remarks"] = {"ground_truth_unusable": 1}
     return Sample(
         id=identifier,
         input=asked(question),
         tools=question.tools if question else None,
         expected=expected,
-        facets=facets,
+        facets={"category": category},
+        remarks={} if known else {"ground_truth_unusable": 1},
         source=source,
     )
 

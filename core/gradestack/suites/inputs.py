@@ -205,7 +205,7 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     files = _files(path) if path.is_dir() else [path]
     head = _head(files[0])
     if path.is_file() and (said := foreign(head)):
-        return f"{path}: {said}"
+        return f"{path}: {said}{_advice(path, registry)}"
     which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
     advice = _advice(path, registry)

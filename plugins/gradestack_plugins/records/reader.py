@@ -40,6 +40,8 @@ _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 12
 _SURE: Final = 0.97
 """More than any reader is of the messages in a cell: a table's own name and header say more."""
+_PERHAPS: Final = 0.1
+"""How sure it is of a Parquet file that nothing can read: reading it says what to install."""
 _TABLES: Final = frozenset({".csv", ".tsv"})
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
@@ -67,6 +69,9 @@ class Records(RecordReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
+        if head.startswith(tables.PARQUET):
+            names = _parquet_columns(path)
+            return _PERHAPS if names is None else _SURE * any(name in DID for name in names)
         if path.suffix.lower() not in _TABLES:
             return 0.0
         begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
@@ -76,7 +81,9 @@ class Records(RecordReader):
     @classmethod
     def advice(cls, path: Path, head: bytes) -> str | None:
         """Return what to type for a file that no reader recognises, where it holds columns."""
-        if path.suffix.lower() in _TABLES:
+        if head.startswith(tables.PARQUET):
+            names = _parquet_columns(path) or []
+        elif path.suffix.lower() in _TABLES:
             names = _header(head)
         else:
             first = (element.value for element, _ in first_records(head, 1))
@@ -216,6 +223,15 @@ def _header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, csv.Error):
         text = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode().strip()
         return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
+    return []
+
+
+def _parquet_columns(path: Path) -> list[str] | None:
+    """Return the columns of a Parquet file, none of one that is damaged; None where nothing can read it."""
+    if not tables.reads_parquet():
+        return None
+    with suppress(DataError):
+        return tables.parquet_columns(Input(path=path, name=path.stem, shown=path.name))
     return []
 
 

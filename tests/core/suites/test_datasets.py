@@ -76,7 +76,9 @@ def test_options_alone_keep_the_recognised_format(tmp_path):
     assert report.states["calls"] == {"graded": 1, "skipped": 0, "failed": 0, "missing": 0}
 
 
-@pytest.mark.parametrize("dataset", [{}, {"path": 1}, {"path": "x", "reader": 1}, {"path": "x", "kind": "jsonl"}, {"reader": "jsonl"}])
+@pytest.mark.parametrize(
+    "dataset", [{}, {"path": 1}, {"path": "x", "reader": 1}, {"path": "x", "kind": "jsonl"}, {"reader": "jsonl"}]
+)
 def test_a_dataset_without_a_path_is_a_mistake(tmp_path, dataset):
     """Said with its place in the suite."""
     with pytest.raises(ConfigError) as caught:

@@ -38,11 +38,15 @@ _FIRST: Final = 1000
 """Records of a file among which what is mapped is looked for."""
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 12
+_LONGEST_NAME: Final = 100
+"""Characters of a column's name where a file is taken for a table by its first line alone."""
 _SURE: Final = 0.97
 """More than any reader is of the messages in a cell: a table's own name and header say more."""
 _PERHAPS: Final = 0.1
 """How sure it is of a Parquet file that nothing can read: reading it says what to install."""
 _TABLES: Final = frozenset({".csv", ".tsv"})
+_SNIFFED: Final = _TABLES | {""}
+"""Suffixes of files that may be tables: standard input has none."""
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
@@ -72,7 +76,7 @@ class Records(RecordReader):
         if head.startswith(tables.PARQUET):
             names = _parquet_columns(path)
             return _PERHAPS if names is None else _SURE * any(name in DID for name in names)
-        if path.suffix.lower() not in _TABLES:
+        if path.suffix.lower() not in _SNIFFED:
             return 0.0
         begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         found = begins not in {b"{", b"["} and any(name in DID for name in _header(head))
@@ -83,8 +87,8 @@ class Records(RecordReader):
         """Return what to type for a file that no reader recognises, where it holds columns."""
         if head.startswith(tables.PARQUET):
             names = _parquet_columns(path) or []
-        elif path.suffix.lower() in _TABLES:
-            names = _header(head)
+        elif path.suffix.lower() in _TABLES or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+            names = _columns(head)
         else:
             first = (element.value for element, _ in first_records(head, 1))
             names = list(next((each for each in first if isinstance(each, dict)), ()))
@@ -224,6 +228,12 @@ def _header(head: bytes) -> list[str]:
         text = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode().strip()
         return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
     return []
+
+
+def _columns(head: bytes) -> list[str]:
+    """Return the columns of what is a table by its first line: several words; none of anything else."""
+    names = _header(head)
+    return names if len(names) > 1 and all(name and len(name) < _LONGEST_NAME for name in names) else []
 
 
 def _parquet_columns(path: Path) -> list[str] | None:

@@ -29,7 +29,7 @@ from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 from gradestack_plugins.records import tables
-from gradestack_plugins.records.mapping import DID, by_name, check_columns, mapped, missing
+from gradestack_plugins.records.mapping import DID, by_name, check_columns, lead_nowhere, mapped, missing
 from gradestack_plugins.records.samples import sample_of
 
 Form = Literal["csv", "parquet", "records", "document"]
@@ -105,6 +105,7 @@ class Records(RecordReader):
             if form in _COLUMNS:
                 names = _COLUMNS[form](given)
                 columns = self._columns_of(names, None, _place(given, form))
+                _check_paths(columns, _ROWS[form](given), _place(given, form))
             else:
                 first = list(islice(self._records(given, form), _FIRST))
                 names = list(dict.fromkeys(str(key) for each in first if isinstance(each, dict) for key in each))
@@ -184,6 +185,7 @@ class Records(RecordReader):
             yield from self._rows(found, columns, "memory", "memory", table=True, begin=len(first))
             return
         columns = self._columns_of(names, None, "the data frame")
+        _check_paths(columns, tables.frame_table(frame), "the data frame")
         yield from self._rows(found, columns, "memory", "memory")
 
     def _rows(
@@ -209,6 +211,19 @@ class Records(RecordReader):
                 yield BadRecord(source=source, reason=str(problem), native=row.cells)
             except RecursionError:
                 yield BadRecord(source=source, reason="nested too deeply")
+
+
+def _check_paths(columns: Mapping[str, str], rows: Iterable[tables.Row], where: str) -> None:
+    """Check that paths lead somewhere in a table.
+
+    Raises:
+        DataError: One leads to nothing in all of the first rows whose cell is not empty.
+    """
+    first = (row.cells for row in islice(rows, _FIRST) if row.cells is not None)
+    if lost := lead_nowhere(mapped(columns), first):
+        told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
+        msg = f"{where}: in none of the first rows there is anything at {told}"
+        raise DataError(msg)
 
 
 def _listed(names: list[str]) -> str:

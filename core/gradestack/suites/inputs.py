@@ -60,7 +60,7 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
             found += fetched(text)
         elif _exists(path):
             if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
-                msg = f"{path}: neither a file nor a directory; write it to a file first"
+                msg = f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -"
                 raise DataError(msg)
             found.append(readable(path))
         elif _MAGIC & set(text):

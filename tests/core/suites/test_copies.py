@@ -12,7 +12,9 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.copies import names, remote
+from gradestack.copies import names, packed, remote
+from gradestack.grading.reading import shards_of
+from gradestack.rundir.fingerprint import fingerprint, range_mark
 from gradestack.suites.inputs import expand, name_inputs
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
@@ -111,9 +113,12 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
         (tmp_path / "logs" / name).write_bytes(LINES)
     (tmp_path / "logs/c.jsonl.gz").write_bytes(gzip.compress(LINES))
     (tmp_path / "logs/odd.gz").write_bytes(gzip.compress(b"odd"))
+    for name in ("a.jsonl.gz", "d.gz", "d.zst"):
+        (tmp_path / "logs" / name).write_bytes(gzip.compress(LINES))
     report = graded(tmp_path / "logs", output=tmp_path / "out")
-    assert report.metrics["total"] == 9
-    assert {row["source"]["file"] for row in report.rows()} == {"a.jsonl", "b.jsonl", "c.jsonl.gz"}
+    assert report.metrics["total"] == 18
+    names = {"a.jsonl", "a.jsonl.gz", "b.jsonl", "c.jsonl.gz", "d.gz", "d.zst"}
+    assert {row["source"]["file"] for row in report.rows()} == names
     assert "logs/odd.gz: not recognised, left out" in report.summary["warnings"]
     shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
     content = (tmp_path / "recorded/results.jsonl").read_bytes()
@@ -235,3 +240,20 @@ def test_a_copy_of_hundreds_of_records_is_cut_like_any_file(tmp_path):
     for workers in (1, 2):
         graded(tmp_path / "runs.jsonl.gz", engine="processes", workers=workers, output=tmp_path / f"out{workers}")
     assert texts(tmp_path / "out1") == texts(tmp_path / "out2")
+
+
+def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, monkeypatch):
+    """What it depends on is the file that was given, not where its copy lies."""
+    path = tmp_path / "runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+
+    def looked_at():
+        monkeypatch.setattr(packed, "_made", {})
+        suite = gradestack.load_suite({"target": {"paths": [str(path)]}}, registry=REGISTRY)
+        shards, _ = shards_of(suite.reader.component, suite.inputs)
+        return suite.inputs.data[0].path, fingerprint(suite), [range_mark(shard) for shard in shards]
+
+    first, *known = looked_at()
+    second, *again = looked_at()
+    assert first != second
+    assert known == again

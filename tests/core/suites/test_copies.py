@@ -257,3 +257,14 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
     second, *again = looked_at()
     assert first != second
     assert known == again
+
+
+def test_a_stream_of_a_packed_file_names_it(tmp_path):
+    """Also in what is raised while it is read."""
+    path = tmp_path / "runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+    assert [sample.id for sample, _ in gradestack.stream(path, "tau_partial", registry=REGISTRY)] == ["0", "1", "2"]
+    path.write_bytes(gzip.compress(b"no JSON\n"))
+    with pytest.raises(DataError) as caught, pytest.warns(UserWarning, match=r"runs\.jsonl\.gz:1"):
+        list(gradestack.stream(path, "tau_partial", reader="jsonl", registry=REGISTRY))
+    assert str(caught.value).startswith(str(path))

@@ -81,7 +81,7 @@ class Loop:
             self.merging.add(result, offset)
             self.progress.merged(shard, self.merged, resumed=True)
             self.resumed += 1
-        dataset = read_dataset(plan)
+        dataset, self.merged.contradicted = read_dataset(plan)
         self._worker = Worker(
             plan=plan.bare(),
             index=index,

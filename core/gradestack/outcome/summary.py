@@ -196,10 +196,14 @@ def _remarks(merged: Merged) -> list[str]:
 
 def _unmatched(suite: Suite, merged: Merged) -> list[str]:
     """Return what has no counterpart on the other side of a dataset, with the first ids."""
-    whose = ("task(s) without a row in it", "row(s) of it without a run")
+    whose = (
+        "task(s) without a row in it",
+        "row(s) of it without a run",
+        "id(s) of several rows, of which the last counts",
+    )
     told = [
         f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{', …' * (len(ids) > _NAMED)}"
-        for ids, what in zip(merged.unmatched, whose, strict=True)
+        for ids, what in zip((*merged.unmatched, merged.contradicted), whose, strict=True)
         if ids
     ]
     shown = suite.inputs.dataset.shown if suite.inputs.dataset is not None else "the dataset"

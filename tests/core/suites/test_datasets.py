@@ -99,3 +99,12 @@ def test_a_reader_that_joins_its_dataset_itself_takes_no_other(tmp_path):
     with pytest.raises(ConfigError) as caught:
         graded(tmp_path, [talk("a")], dataset, reader="deepfabric")
     assert any("reads its dataset itself" in each for each in caught.value.problems)
+
+
+def test_rows_of_one_id_that_contradict_each_other_are_said(tmp_path):
+    """The last counts; rows that say the same are nobody's worry."""
+    call = {"name": "refund", "arguments": {"ticket": "T-3"}}
+    rows = [{"id": "a", "expected": []}, {"id": "b", "expected": []}] * 2 + [{"id": "a", "expected": [call]}]
+    report = graded(tmp_path, [talk("a"), talk("b")], str(written(tmp_path, rows, "gold.jsonl")))
+    assert said(report) == ["gold.jsonl: 1 id(s) of several rows, of which the last counts: a"]
+    assert next(iter(report.rows()))["grade"]["score"] == 1.0

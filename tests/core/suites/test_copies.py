@@ -177,9 +177,13 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
 
 
 def test_empty_standard_input_is_said(tmp_path, monkeypatch):
-    """As an empty file is."""
+    """As an empty file is; and so is that there is none at all."""
     standard_input(monkeypatch, b"")
     with pytest.raises(DataError, match=r"^-: the file is empty"):
+        graded("-", output=tmp_path / "out")
+    monkeypatch.setattr(remote, "_read", {})
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match=r"^-: there is no standard input"):
         graded("-", output=tmp_path / "out")
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradestack.copies.names import STANDARD_INPUT, new_folder, note_address
-from gradestack.copies.packed import SUFFIXES, readable
+from gradestack.copies.packed import readable
+from gradestack.copies.surroundings import SUFFIXES
 from gradestack.errors import ConfigError, DataError, GradestackError
 
 _PIECE: Final = 1 << 20

@@ -12,7 +12,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.copies import names, packed, remote
+from gradestack.copies import names, packed, remote, surroundings
 from gradestack.grading.reading import shards_of
 from gradestack.rundir.fingerprint import fingerprint, range_mark
 from gradestack.suites.inputs import expand, name_inputs
@@ -36,6 +36,7 @@ def temporary(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(names, "_folders", [])
+    monkeypatch.setattr(surroundings, "_like", {})
     monkeypatch.setattr(remote, "_read", {})
     return folder
 
@@ -44,6 +45,10 @@ def graded(paths, **more):
     """Return the report of files; without pages, which take their time."""
     more["overrides"] = ("reports=[]", *more.get("overrides", ()))
     return gradestack.grade_files(paths, registry=REGISTRY, **more)
+
+
+def files(folder):
+    return [each for each in folder.rglob("*") if each.is_file() and not each.is_symlink()]
 
 
 def texts(out):
@@ -92,7 +97,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, temporary, kind, da
     with pytest.raises(DataError) as caught:
         graded(path, output=tmp_path / "out")
     assert str(caught.value).startswith(f"{path}: cannot be unpacked ({kind}): ")
-    assert not [each for each in temporary.rglob("*") if each.is_file()]
+    assert not files(temporary)
 
 
 def test_errors_name_the_packed_file(tmp_path):
@@ -150,7 +155,7 @@ def test_one_packed_file_given_twice_is_read_once(tmp_path, temporary):
     report = graded([path, tmp_path / "x/../runs.jsonl.gz"][:1] * 2, output=tmp_path / "out")
     assert report.metrics["total"] == 3
     assert report.summary["warnings"][0] == "runs.jsonl.gz: given 2 times; it is read once"
-    assert len([each for each in temporary.rglob("*") if each.is_file()]) == 1
+    assert len(files(temporary)) == 1
 
 
 def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
@@ -272,3 +277,40 @@ def test_a_stream_of_a_packed_file_names_it(tmp_path):
     with pytest.raises(DataError) as caught, pytest.warns(UserWarning, match=r"runs\.jsonl\.gz:1"):
         list(gradestack.stream(path, "tau_partial", reader="jsonl", registry=REGISTRY))
     assert str(caught.value).startswith(str(path))
+
+
+def test_a_packed_file_is_read_with_what_stands_around_it(tmp_path):
+    """Questions, possible answers and scores of a packed result of BFCL are found where those of a plain one are."""
+    for name, record in {
+        "BFCL_v4_simple.json": {
+            "id": "simple_0",
+            "question": [[{"role": "user", "content": "?"}]],
+            "function": [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}}}],
+        },
+        "possible_answer/BFCL_v4_simple.json": {"id": "simple_0", "ground_truth": [{"f": {"a": [1]}}]},
+        "result/m/non_live/BFCL_v4_simple_result.json": {"id": "simple_0", "result": [{"f": '{"a": 1}'}], "latency": 1},
+        "score/m/non_live/BFCL_v4_simple_score.json": {"accuracy": 1.0, "correct_count": 1, "total_count": 1},
+    }.items():
+        (tmp_path / "board" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "board" / name).write_text(json.dumps(record) + "\n")
+    result = tmp_path / "board/result/m/non_live/BFCL_v4_simple_result.json"
+    plain = graded(result, output=tmp_path / "plain")
+    packed_result = result.with_name(f"{result.name}.gz")
+    packed_result.write_bytes(gzip.compress(result.read_bytes()))
+    result.unlink()
+    found = graded(packed_result, output=tmp_path / "packed")
+    (row,), (wanted,) = found.rows(), plain.rows()
+    assert wanted["state"] == "graded"
+    assert {**row, "source": None} == {**wanted, "source": None}
+    assert found.metrics == plain.metrics
+
+
+def test_files_of_many_are_not_linked(tmp_path, temporary):
+    """A directory of hundreds of logs is not laid out again; the packed one is read all the same."""
+    for number in range(250):
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / f"logs/{number}.txt").touch()
+    path = tmp_path / "logs/runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+    assert graded(path, output=tmp_path / "out").metrics["total"] == 3
+    assert not list(temporary.rglob("*.txt"))

@@ -55,7 +55,7 @@ def test_many_mistakes_are_told_at_once(load):
     ("line", "expected"),
     [
         ("reader: jsonk", "reader.kind: unknown reader 'jsonk' (did you mean 'jsonl'?)"),
-        ("reader: {kind: jsonl, odd: 1}", "reader.odd: unknown key; known: none"),
+        ("reader: {kind: jsonl, odd: 1}", "reader.odd: unknown key; known: ids"),
         ("reader: [jsonl]", "reader: expected text, got a list, or expected a mapping, got a list"),
         ("engine: seriel", "engine: unknown engine 'seriel' (did you mean 'serial'?)"),
         ("stack: jsonn", "stack: unknown stack 'jsonn' (did you mean 'jsonl'?)"),

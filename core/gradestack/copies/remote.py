@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradestack.copies.names import STANDARD_INPUT, new_folder, note_address
-from gradestack.copies.packed import SUFFIXES, readable
+from gradestack.copies.packed import readable
+from gradestack.copies.surroundings import SUFFIXES
 from gradestack.errors import ConfigError, DataError, GradestackError
 
 _PIECE: Final = 1 << 20
@@ -41,15 +42,27 @@ def fetched(text: str) -> list[Path]:
     try:
         if text == STANDARD_INPUT:
             if text not in _read:
-                copy = new_folder() / "stdin"
-                with copy.open("xb") as to:
-                    shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
-                _read[text] = note_address(readable(note_address(copy, text)), text)
+                _read[text] = note_address(readable(_standard_input()), text)
             return [_read[text]]
         return list(_remote(text))
     except OSError as error:
         msg = f"{text}: cannot be read: {error.strerror or error}"
         raise DataError(msg) from error
+
+
+def _standard_input() -> Path:
+    """Return a copy of standard input.
+
+    Raises:
+        DataError: There is none: it is closed.
+    """
+    if sys.stdin is None:
+        msg = f"{STANDARD_INPUT}: there is no standard input"
+        raise DataError(msg)
+    copy = new_folder() / "stdin"
+    with copy.open("xb") as to:
+        shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
+    return note_address(copy, STANDARD_INPUT)
 
 
 def _meant(system: Any, place: str, text: str) -> list[str]:

@@ -26,6 +26,8 @@ from gradestack.suites.spec import Suite
 
 _SHOWN = 8
 """Kinds of remarks named in a warning."""
+_NAMED = 3
+"""Ids named of those without a counterpart."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -140,7 +142,7 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
-    found += _remarks(merged)
+    found += [*_remarks(merged), *_unmatched(suite, merged)]
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
         states = count["states"]
@@ -193,6 +195,22 @@ def _remarks(merged: Merged) -> list[str]:
         number = merged.remarks[MADE][0]
         lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
     return lines
+
+
+def _unmatched(suite: Suite, merged: Merged) -> list[str]:
+    """Return what has no counterpart on the other side of a dataset, with the first ids."""
+    whose = (
+        "task(s) without a row in it",
+        "row(s) of it without a run",
+        "id(s) of several rows, of which the last counts",
+    )
+    told = [
+        f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{', …' * (len(ids) > _NAMED)}"
+        for ids, what in zip((*merged.unmatched, merged.contradicted), whose, strict=True)
+        if ids
+    ]
+    shown = suite.inputs.dataset.shown if suite.inputs.dataset is not None else "the dataset"
+    return [f"{shown}: {'; '.join(told)}"] if told else []
 
 
 def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> list[str]:

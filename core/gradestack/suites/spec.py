@@ -92,8 +92,8 @@ class SuiteSpec:
     """Inherited by reader, graders and aggregators; each may override it."""
     stack: str | None = None
     """Named metric stack to start from; the suite's own entries add to it or override it."""
-    dataset: str | None = None
-    """File with expectations, joined by id."""
+    dataset: str | dict[str, Any] | None = None
+    """File with expectations, joined by id: its path, or ``path`` and the ``reader`` it is read with."""
     plugins: tuple[str, ...] = ()
     """Python files whose components are used as if they were installed; only with ``--allow-code``."""
     target: TargetSpec = attrs.field(factory=TargetSpec)

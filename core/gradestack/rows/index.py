@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact
 from gradestack.rows.grades import Grade, Reason, odd_grade
-from gradestack.rows.tallies import CallTally, ReasonTally, ScoreMean, kinds_of
+from gradestack.rows.tallies import CallTally, Kind, ReasonTally, ScoreMean, kinds_of
 
 MOST_REASONS = 2000
 """Reasons counted one by one."""
@@ -205,8 +205,7 @@ class RowIndex:
         entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
         if row.expected is not None and row.expected.calls == []:
             self.quiet.append(len(entries) - 1)
-        self.given.add(kind for key, grade, _ in grades for kind in kinds_of(key, grade))
-        answered = False
+        answered, kinds = False, list[Kind]()
         for key, grade, same in grades:
             if grade.items and not answered:
                 answered = self.calls.add(key, grade.items)
@@ -225,6 +224,8 @@ class RowIndex:
                     reasons = reasons + item.reasons
             if reasons or grade.fault:
                 self._count(key, reasons, grade.fault)
+                kinds += kinds_of(key, reasons, grade.fault)
+        self.given.add(kinds)
 
     def _count(self, key: str, reasons: list[Reason], fault: Mapping[str, Any] | None) -> None:
         found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}

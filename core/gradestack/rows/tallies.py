@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_text
-from gradestack.rows.grades import Grade, Item
+from gradestack.rows.grades import Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
@@ -108,8 +109,11 @@ class ReasonTally:
         self.given: list[tuple[int, ...]] = []
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def add(self, kinds: Iterable[Kind]) -> None:
+    def add(self, kinds: Sequence[Kind]) -> None:
         """Take up the reasons given in the next row."""
+        if not kinds:
+            self.given.append(())
+            return
         found: dict[int, None] = {}
         for kind in kinds:
             number = self.kinds.get(kind)
@@ -125,16 +129,22 @@ class ReasonTally:
         self.given.append(self._sets.setdefault(numbers, numbers))
 
 
-def kinds_of(key: str, grade: Grade) -> Iterator[Kind]:
-    """Yield the kinds of the reasons of a grade and its items, and of its fault."""
-    for reasons in (grade.reasons, *(item.reasons for item in grade.items)):
-        for each in reasons:
-            if each.code:
-                subject = (each.subject or "")[:_LONGEST_NAME]
-                yield key, each.code[:_LONGEST_NAME], subject, argument(each.pointer) if each.pointer else ""
-    if grade.fault:
-        code, about = as_text(grade.fault.get("code")) or "fault", as_text(grade.fault.get("type"))
-        yield key, code[:_LONGEST_NAME], about[:_LONGEST_NAME], ""
+def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:
+    """Return the kinds of the reasons of a grade and its items, and of its fault."""
+    found = [
+        (
+            key,
+            each.code[:_LONGEST_NAME],
+            (each.subject or "")[:_LONGEST_NAME],
+            argument(each.pointer) if each.pointer else "",
+        )
+        for each in reasons
+        if each.code
+    ]
+    if fault:
+        code, about = as_text(fault.get("code")) or "fault", as_text(fault.get("type"))
+        found.append((key, code[:_LONGEST_NAME], about[:_LONGEST_NAME], ""))
+    return found
 
 
 def argument(pointer: str) -> str:

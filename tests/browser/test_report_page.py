@@ -225,3 +225,28 @@ def test_text_can_be_read_in_both_schemes(opened):
     opened.run("document.documentElement.setAttribute('data-theme', 'light')")
     opened.run("document.documentElement.style.setProperty('--soft', '#aaa')")
     assert opened.run(script)["poor"] != []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_everything_has_a_name(opened, width):
+    """Headings go down one by one; landmarks, pictures and controls have names; what scrolls does so by keyboard."""
+    opened.emulate(width=width)
+    script = Path(__file__).with_name("names.js").read_text(encoding="utf-8")
+    assert opened.run(script) == []
+    opened.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert opened.run(script) == []
+    opened.run("document.querySelector('h1').outerHTML = '<h3>x</h3>'")
+    assert len(opened.run(script)) >= 2
+
+
+def test_a_sample_is_few_stops_away(opened):
+    """The second stop skips to the samples; from there the list is less than ten stops away."""
+    opened.key("Tab", 9)
+    opened.key("Tab", 9)
+    assert opened.run("document.activeElement.textContent") == "Skip to the samples"
+    opened.key("Enter", 13)
+    for _ in range(10):
+        opened.key("Tab", 9)
+        if opened.run("document.activeElement.id") == "list":
+            return
+    raise AssertionError(opened.run("document.activeElement.outerHTML.slice(0, 200)"))

@@ -289,11 +289,24 @@
   window.addEventListener("hashchange", recall);
   window.addEventListener("resize", draw);
 
-  unpack(island.textContent).then(function (found) {
+  /* A browser that cannot unpack the list shows what it shows without scripts: one sample after the other. */
+  function plain() {
+    var all = byId("all");
+    document.querySelectorAll("noscript.drill").forEach(function (holder) {
+      var held = new DOMParser().parseFromString(holder.textContent, "text/html").querySelector("details");
+      if (held) { all.append(document.importNode(held, true)); }
+    });
+    all.style.display = "block";
+    form.hidden = true;
+    document.querySelector(".split").hidden = true;
+    root.classList.add("ready");
+  }
+
+  Promise.resolve(island.textContent).then(unpack).then(function (found) {
     data = found;
     data.v = Uint8Array.from(data.v, Number);
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");
-  });
+  }).catch(plain);
 })();

@@ -250,3 +250,16 @@ def test_a_sample_is_few_stops_away(opened):
         if opened.run("document.activeElement.id") == "list":
             return
     raise AssertionError(opened.run("document.activeElement.outerHTML.slice(0, 200)"))
+
+
+def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
+    """One after the other, as without scripts."""
+    script = tab.send("Page.addScriptToEvaluateOnNewDocument", source="delete globalThis.DecompressionStream")
+    tab.open("about:blank")
+    tab.open(page[0])
+    tab.wait(READY)
+    tab.send("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+    assert tab.run("document.querySelectorAll('#all details.sample').length") == 24
+    assert tab.run("document.querySelector('#all details.sample').checkVisibility()")
+    assert tab.run("document.getElementById('list').checkVisibility()") is False
+    assert tab.messages() == []

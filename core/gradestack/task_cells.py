@@ -130,16 +130,19 @@ class PerTask(Generic[ValueT]):
 
     def add(self, state: dict[str, Tasks[ValueT]], key: Key, cell: ValueT) -> dict[str, Tasks[ValueT]]:
         """Add what one sample brings, in place, and return the state."""
-        model = key.model or ""
-        tasks = state.get(model)
+        self.add_to(state, key.model or "", key.id if key.cluster is None else key.cluster, cell)
+        return state
+
+    def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:
+        """Add what one sample brings to a task of a group, which stands where a model does, in place."""
+        tasks = state.get(group)
         if tasks is None:
-            tasks = state[model] = no_tasks()
-        cells, task = tasks["open"], key.id if key.cluster is None else key.cluster
+            tasks = state[group] = no_tasks()
+        cells = tasks["open"]
         held = cells.get(task)
         cells[task] = cell if held is None else self.join(held, cell)
         if held is None and len(cells) > OPEN:
             put_away(tasks, self.join)
-        return state
 
     def merge(self, left: dict[str, Tasks[ValueT]], right: dict[str, Tasks[ValueT]]) -> dict[str, Tasks[ValueT]]:
         """Add ``right`` to ``left`` in place and return ``left``."""

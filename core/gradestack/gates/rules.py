@@ -22,8 +22,20 @@ Aggregation = Literal["avg_score", "accuracy", "pass_rate", "min", "max", "media
 PERCENT = ("accuracy", "pass_rate")
 """Aggregations from 0 to 100."""
 OnNoData = Literal["fail", "pass"]
+OnUndecided = Literal["fail", "pass", "warn"]
 Over = Literal["total", "graded"]
 """What a percentage of samples is of: all the grader applies to, or those of them that were graded."""
+
+
+def _share(_gate: object, _field: object, confidence: float | None) -> None:
+    """Refuse a confidence that is none.
+
+    Raises:
+        ValueError: It does not lie between 0.5 and 1.
+    """
+    if confidence is not None and not 0.5 < confidence < 1:
+        msg = f"confidence must be between 0.5 and 1, got {confidence}"
+        raise ValueError(msg)
 
 
 def exactly(value: float) -> str:
@@ -62,6 +74,10 @@ class GateSpec:
     """Per-sample rule; default: the gate's own ``value``."""
     on_no_data: OnNoData = "fail"
     """What an empty series decides in the documented profile; upstream compares 0.0."""
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
+    on_undecided: OnUndecided = "fail"
+    """What decides when the bounds hold the limit."""
     over: Over | None = None
     """For ``accuracy``; default ``total``: failed and missing samples count against the gate."""
     per: str | None = None
@@ -103,6 +119,8 @@ class SimpleGate:
     aggregation: Aggregation = "avg_score"
     pass_threshold: float = 1.0
     on_no_data: OnNoData = "fail"
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    on_undecided: OnUndecided = "fail"
     over: Over | None = None
     """For ``accuracy`` and ``pass_rate``, as in the flat form."""
     per: str | None = None
@@ -128,6 +146,8 @@ class WeightedGate:
     value: float
     kind: Literal["weighted_average"] = "weighted_average"
     on_no_data: OnNoData = "fail"
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    on_undecided: OnUndecided = "fail"
     over: Over | None = None
     per: str | None = None
 
@@ -161,6 +181,8 @@ class FigureSpec:
     value: float
     kind: Literal["figure"] = "figure"
     on_no_data: OnNoData = "fail"
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    on_undecided: OnUndecided = "fail"
 
 
 @attrs.frozen(kw_only=True)
@@ -174,6 +196,8 @@ class FigureGate:
     op: Op
     value: float
     on_no_data: OnNoData = "fail"
+    confidence: float | None = None
+    on_undecided: OnUndecided = "fail"
 
     per: ClassVar[None] = None
 
@@ -240,6 +264,15 @@ Gate = Threshold | LogicalGate
 def over_total(gate: AggregateGate) -> bool:
     """Return whether failed and missing samples count in what a gate compares (documented profile)."""
     return gate.aggregation in PERCENT and gate.over != "graded"
+
+
+def leaves(gate: Gate) -> Iterator[Threshold]:
+    """Yield the gates that compare a figure: a gate itself, or the conditions of a logical one."""
+    if isinstance(gate, LogicalGate):
+        for part in gate.conditions:
+            yield from leaves(part)
+    else:
+        yield gate
 
 
 def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -16,7 +16,7 @@ from gradestack.exact import Moments
 from gradestack.gates.figures import count_grades
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.merging import Merged, Merging
-from gradestack.model import Status
+from gradestack.model import JSON, Status
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
 from gradestack.rows.read import Row, grade_from_json, iter_rows, key_from_row
@@ -153,6 +153,16 @@ def enough(rule: str | int, passed: int, runs: int) -> bool:
     return passed >= int(needed)
 
 
+def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
+    """Return the interval of the main grader's average over all runs, by tasks: what the deviation over runs is not.
+
+    None where no aggregator computes it, and in ``upstream``, whose layout has no such thing.
+    """
+    means = [each.stage.key for each in suite.metrics if each.of == suite.main and each.stage.name == "mean"]
+    found = summary["metrics"]["aggregates"][suite.main].get(means[0], {}) if means else {}
+    return found.get("mean_interval")
+
+
 def write_runs(
     suite: Suite, run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]
 ) -> dict[str, Any]:
@@ -183,6 +193,8 @@ def write_runs(
         "runs": [None if each is None else str(each) for each in runs],
         "avg_score_attempted": stats["avg_score_attempted"],
     }
+    if (uncertainty := _uncertainty(suite, summary)) is not None:
+        outcome["uncertainty"] = uncertainty
     if summary["gates"]:
         summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}
         outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}

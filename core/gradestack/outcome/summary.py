@@ -13,6 +13,7 @@ from gradestack.gates.paths import Aggregates
 from gradestack.gates.rules import needs_scores
 from gradestack.gates.scores import Counted, RowSeries
 from gradestack.gates.success import rule_text
+from gradestack.gates.sureness import Sureness
 from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
@@ -47,7 +48,9 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError(msg, *problems)
 
 
-def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries, aggregates: Aggregates) -> list[dict[str, JSON]]:
+def _gates(
+    suite: Suite, counts: dict[str, Count], series: RowSeries, aggregates: Aggregates, sure: Sureness
+) -> list[dict[str, JSON]]:
     """Return every gate's verdict, the limit's last; rows are read only for gates that need their scores."""
     verdicts = [
         verdict(
@@ -56,6 +59,7 @@ def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries, aggregates
             series.groups,
             suite.profile,
             aggregates,
+            sure,
         )
         for gate in suite.gates
     ]
@@ -76,7 +80,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates, successes = finished(suite, merging, merged.states)
-    gates = _gates(suite, counts, series, aggregates)
+    shares = {stage.key: stage.component.bounds[0] >= 0 and stage.component.bounds[1] <= 1 for stage in suite.graders}
+    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, shares))
     lost = all_failed(suite, merged, series.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     named = any(merged.tally)
@@ -149,6 +154,7 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
             without.setdefault((lost, of), []).append(repr(key))
     found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
+    found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
     broken = sorted(_broken(suite, merged).items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
@@ -177,6 +183,13 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
             if _many(lost, of):
                 group = f"{terminal_line(name)}, {_share(lost, of)}"
                 yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
+
+
+def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
+    """Yield the rules of gates, or of their conditions, that pass although nothing is decided (``on_undecided``)."""
+    for part in (gate, *gate.get("conditions", ())):
+        if part.get("outcome") == "undecided" and part["on_undecided"] == "warn":
+            yield part["text"]
 
 
 def _remarks(merged: Merged) -> list[str]:

@@ -12,6 +12,7 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.gates.success import SUCCESSES
+from gradestack.gates.sureness import CELLS
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
@@ -79,7 +80,7 @@ def header(
     stages: list[Stage] = [
         suite.reader,
         *suite.graders,
-        *(metric.stage for metric in suite.metrics if metric.stage.key != SUCCESSES),
+        *(metric.stage for metric in suite.metrics if not metric.stage.key.startswith((SUCCESSES, CELLS))),
     ]
     stages += [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]

@@ -103,9 +103,17 @@ class _Gates:
             hint = suggest(key, metrics) or f"; there are: {', '.join(metrics) or 'none'}"
             self.resolver.say(at, f"{grader} has no metric {key!r}{hint}")
             return None
-        return FigureGate(path=path, component=metrics[key], op=spec.op, value=spec.value, on_no_data=spec.on_no_data)
+        self._check_confidence(spec, place)
+        options = {name: getattr(spec, name) for name in ("op", "value", "on_no_data", "confidence", "on_undecided")}
+        return FigureGate(path=path, component=metrics[key], **options)
+
+    def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
+        at = (*place, "confidence")
+        if gate.confidence is not None and not _without_effect(self.resolver, at) and gate.op == "eq":
+            self.resolver.say(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
 
     def _check(self, gate: AggregateGate, place: Place) -> None:
+        self._check_confidence(gate, place)
         at = (*place, "over")
         if gate.over == "total" and gate.aggregation not in PERCENT:
             self.resolver.say(at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}")

@@ -191,7 +191,7 @@ def _gate(gate: Mapping[str, Any]) -> Gate:
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,
         actual=_actual(gate),
-        note=_note(gate),
+        note="; ".join(filter(None, (_certainty(gate), _note(gate)))),
         at=None if of_samples else _percent_of(actual, scale),
         threshold=None if of_samples else _percent_of(value, scale),
     )
@@ -213,6 +213,15 @@ def _actual(gate: Mapping[str, Any]) -> str:
     elif gate.get("metric") not in _PERCENT:
         return visible(actual, value, 3)
     return f"{visible(actual, value, 1)}%"
+
+
+def _certainty(gate: Mapping[str, Any]) -> str:
+    """Return the interval of what a gate compares, and that its verdict is not sure."""
+    scale = 100 if gate.get("metric") in _PERCENT else 1
+    ends = [as_number(as_map(gate.get("interval")).get(end)) for end in ("low", "high")]
+    shown = [number(scale * end) for end in ends if end is not None]
+    doubt = ": not sure" if gate.get("sure") is False else ""
+    return f"95% interval {shown[0]} – {shown[1]}{doubt}" if len(shown) == 2 else ""
 
 
 def _note(gate: Mapping[str, Any]) -> str:

@@ -84,7 +84,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         "failed": rules.failed,
         "metrics": found[0]["metrics"],
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
-        "flips": _flips(sides[0], sides[1], headline, found[0]["metrics"][headline]),
+        "flips": flips(sides[0], sides[1], headline, found[0]["metrics"][headline]["tasks"]),
     }
     if rules.by is not None:
         data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
@@ -126,7 +126,7 @@ def _p_of(metric: Mapping[str, Any]) -> float | None:
     return found
 
 
-def _differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
+def differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
     """Return B minus A of every matched task, and the tasks only one side has a score of."""
     left, right = task_means(a.tasks, key, failed), task_means(b.tasks, key, failed)
     common = {task: right[task] - left[task] for task in left if task in right}
@@ -134,7 +134,7 @@ def _differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, 
 
 
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    found, only_a, only_b = _differences(a, b, key, rules.failed)
+    found, only_a, only_b = differences(a, b, key, rules.failed)
     left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
     bounded = all(0 <= each <= 1 for means in (left, right) for each in means.values())
     values = list(found.values())
@@ -168,8 +168,8 @@ def _ends(of: Difference) -> list[float] | None:
     return None if of.low is None or of.high is None else [of.low, of.high]
 
 
-def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return which trials passed on one side only, and per task how many passed."""
+def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
+    """Return which trials passed on one side only, and per task how many passed; ``matched`` tasks are on both."""
     fixed = broken = single = 0
     tasks = []
     for name, left in a.tasks.items():
@@ -187,7 +187,7 @@ def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, J
             change = counts[2] / counts[3] - counts[0] / counts[1]
             tasks.append((change, name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
     tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
-    one_run = single == metric["tasks"]
+    one_run = single == matched
     return {
         "fixed": fixed,
         "broken": broken,
@@ -199,7 +199,7 @@ def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, J
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
     """Return the difference within every value of a facet, the worst first."""
-    found, _, _ = _differences(a, b, key, rules.failed)
+    found, _, _ = differences(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in found.items():
         groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)

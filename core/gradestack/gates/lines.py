@@ -30,6 +30,8 @@ def _actual(gate: Mapping[str, Any]) -> str:
     value = gate.get("value", actual)
     if actual is None:
         return "n/a"
+    if gate.get("kind") == "baseline":
+        return f"{actual:+.2f}"
     if metric == SHARE:
         return f"{visible(as_percent(actual), as_percent(value), 1)}%"
     return f"{visible(actual, value, 1)}%" if metric in PERCENT else visible(actual, value)
@@ -62,6 +64,8 @@ def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     """Yield what people should know of a figure: what it leaves out, which groups do not hold."""
     if "reason" in gate:
         yield gate["reason"]
+    if "flips" in gate:
+        yield f"{gate['flips']['fixed']} runs fixed, {gate['flips']['broken']} broken"
     if gate.get("kind") == "max_failed":
         yield f"{gate['failed'] + gate['missing']} of {gate['of']} for {gate['grader']}"
     parts = [*left_out(gate)]

@@ -254,11 +254,59 @@ class LogicalGate:
         return f" {self.operator} ".join(f"({part.text})" for part in self.conditions)
 
 
+@attrs.frozen(kw_only=True)
+class BaselineGate:
+    """A run against an earlier one, paired by task: not worse by more than a margin, or better, or with few flips."""
+
+    baseline: str
+    """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one."""
+    metric_key: str | None = None
+    """Grader key; default the first grader. A resolved gate has it."""
+    not_worse_than: float | None = None
+    """Most by which the mean over matched tasks may be lower."""
+    require: Literal["improvement"] | None = None
+    """The mean must be higher."""
+    max_flips: int | None = None
+    """Most runs that passed in the baseline and do not any more."""
+    confidence: float = attrs.field(default=0.95, validator=_share)
+    """Of the one-sided bounds."""
+    on_undecided: OnUndecided = "fail"
+    kind: Literal["baseline"] = "baseline"
+
+    per: ClassVar[None] = None
+    on_no_data: ClassVar[OnNoData] = "fail"
+
+    def __attrs_post_init__(self) -> None:
+        if self.not_worse_than is None and self.require is None and self.max_flips is None:
+            msg = "not_worse_than, require or max_flips: at least one is needed"
+            raise ValueError(msg)
+        if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:
+            msg = "not_worse_than and max_flips must not be negative"
+            raise ValueError(msg)
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes: score >= 1.0."""
+        return score >= 1.0
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``reward not worse than runs/before by 0.05``."""
+        parts = []
+        if self.not_worse_than is not None:
+            parts.append(f"{self.metric_key} not worse than {self.baseline} by {exactly(self.not_worse_than)}")
+        if self.require is not None:
+            parts.append(f"{self.metric_key} better than {self.baseline}")
+        if self.max_flips is not None:
+            parts.append(f"{self.metric_key} runs broken since {self.baseline} <= {self.max_flips}")
+        return " and ".join(parts)
+
+
 AggregateGate = GateSpec | SimpleGate | WeightedGate
 """A gate that compares an aggregate of scores."""
 Threshold = AggregateGate | FigureGate
 """A gate that compares one figure."""
 Gate = Threshold | LogicalGate
+AnyGate = Gate | BaselineGate
 
 
 def over_total(gate: AggregateGate) -> bool:
@@ -266,16 +314,16 @@ def over_total(gate: AggregateGate) -> bool:
     return gate.aggregation in PERCENT and gate.over != "graded"
 
 
-def leaves(gate: Gate) -> Iterator[Threshold]:
-    """Yield the gates that compare a figure: a gate itself, or the conditions of a logical one."""
+def leaves(gate: AnyGate) -> Iterator[Threshold]:
+    """Yield the gates that compare a figure with a limit: a gate itself, or the conditions of a logical one."""
     if isinstance(gate, LogicalGate):
         for part in gate.conditions:
             yield from leaves(part)
-    else:
+    elif not isinstance(gate, BaselineGate):
         yield gate
 
 
-def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield (place below the gate, grader key) for every grader a gate names."""
     if isinstance(gate, LogicalGate):
         for position, part in enumerate(gate.conditions):
@@ -290,12 +338,14 @@ def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield ("metric_key",), gate.metric_key
 
 
-def needs_scores(gate: Gate, rule: SampleRule | None) -> bool:
+def needs_scores(gate: AnyGate, rule: SampleRule | None) -> bool:
     """Return whether a gate needs the scores of all rows.
 
     A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.
-    Nor does a figure by path, which an aggregator has.
+    Nor does a figure by path, which an aggregator has. A comparison reads rows of its own.
     """
+    if isinstance(gate, BaselineGate):
+        return True
     if isinstance(gate, LogicalGate):
         return gate.per is not None or any(needs_scores(part, rule) for part in gate.conditions)
     counted = isinstance(gate, GateSpec) and (gate.metric == "avg_score" or gate is rule)

@@ -12,7 +12,16 @@ from typing_extensions import override
 
 from gradestack.api import Aggregator
 from gradestack.gates.paths import beside
-from gradestack.gates.rules import PERCENT, AggregateGate, FigureGate, Gate, Threshold, WeightedGate, leaves, over_total
+from gradestack.gates.rules import (
+    PERCENT,
+    AggregateGate,
+    AnyGate,
+    FigureGate,
+    Threshold,
+    WeightedGate,
+    leaves,
+    over_total,
+)
 from gradestack.intervals import Cell, Interval, again, interval, jackknife
 from gradestack.model import JSON, Grade, Key, Outcome
 from gradestack.task_cells import CellsState, TaskCells, added, mappings
@@ -60,7 +69,7 @@ class GateCells(Aggregator[CellsState]):
         return {"cells": state}
 
 
-def counted_gates(gates: Sequence[Gate]) -> Iterable[tuple[str, str, GateCells]]:
+def counted_gates(gates: Sequence[AnyGate]) -> Iterable[tuple[str, str, GateCells]]:
     """Yield grader key, metric key and aggregator for every figure whose interval takes one.
 
     Quantiles have no interval, and figures by path have that of their aggregator.
@@ -88,7 +97,7 @@ class Sureness:
     """
 
     def __init__(
-        self, gates: Sequence[Gate], aggregates: Mapping[str, dict[str, Any]], shares: Mapping[str, bool]
+        self, gates: Sequence[AnyGate], aggregates: Mapping[str, dict[str, Any]], shares: Mapping[str, bool]
     ) -> None:
         self.shares, self.aggregates = shares, aggregates
         self.cells: dict[int, dict[str, CellsState]] = {}

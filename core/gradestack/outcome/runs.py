@@ -17,6 +17,7 @@ from gradestack.gates.figures import count_grades
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Status
+from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
 from gradestack.rows.read import Row, grade_from_json, iter_rows, key_from_row
@@ -164,7 +165,12 @@ def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
 
 
 def write_runs(
-    suite: Suite, run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]
+    suite: Suite,
+    run: Merging,
+    staging: Staging,
+    header: Mapping[str, Any],
+    summary: dict[str, Any],
+    baselines: Baselines,
 ) -> dict[str, Any]:
     """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
 
@@ -181,7 +187,7 @@ def write_runs(
     figures: list[Mapping[str, Any]] = []
     for number, (each, merged) in enumerate(zip(runs, _split(suite, run, path, runs, staging), strict=True), 1):
         scores = RowSeries(partial(_rows, staging.path / f"run_{number}" / ROWS))
-        content = summarise(suite, run, merged, scores)
+        content = summarise(suite, run, merged, scores, baselines)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})

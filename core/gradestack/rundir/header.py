@@ -55,6 +55,18 @@ def _recording(suite: Suite) -> dict[str, Any]:
     return {"reader": suite.reader.name, "options": options, **shown}
 
 
+def component_entry(stage: Stage) -> dict[str, Any]:
+    """Return what header.json says of a component."""
+    return {
+        "kind": stage.kind,
+        "key": stage.key,
+        "name": stage.name,
+        "version": stage.version,
+        "distribution": stage.distribution,
+        "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
+    }
+
+
 def peak_memory() -> dict[str, int]:
     """Return the most memory this process has had at once, and the largest of its workers, in bytes."""
     try:
@@ -93,17 +105,7 @@ def header(
         "python": ".".join(map(str, sys.version_info[:3])),
         "profile": suite.profile,
         "rows": RECORDED[suite.rows],
-        "components": [
-            {
-                "kind": stage.kind,
-                "key": stage.key,
-                "name": stage.name,
-                "version": stage.version,
-                "distribution": stage.distribution,
-                "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
-            }
-            for stage in stages
-        ],
+        "components": [component_entry(stage) for stage in stages],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": [_checksum(path) for path in files],
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},

@@ -9,7 +9,7 @@ import attrs
 
 from gradestack.api import Aggregator
 from gradestack.errors import GradestackError, suggest
-from gradestack.gates.rules import Gate, GateSpec
+from gradestack.gates.rules import AnyGate, GateSpec
 from gradestack.gates.success import SUCCESSES, SuccessCount
 from gradestack.gates.sureness import counted_gates
 from gradestack.grading.plan import Metric, Stage
@@ -41,7 +41,7 @@ def resolve_headline(
     spec: SuiteSpec,
     graders: Mapping[str, Stage],
     metrics: Sequence[Metric],
-    gates: Sequence[Gate],
+    gates: Sequence[AnyGate],
     reader: Stage | None = None,
 ) -> tuple[Success | None, Headline]:
     """Return what makes a sample a success, and what the run is summed up by.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gradestack.api import Grader, Input, Inputs
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
-from gradestack.gates.rules import Gate
+from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
@@ -191,7 +191,7 @@ class _Parts(NamedTuple):
 
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
-    gates: tuple[Gate, ...]
+    gates: tuple[AnyGate, ...]
     max_failed: Limit | None
     main: str
     success: Success | None

@@ -228,6 +228,9 @@ def _note(gate: Mapping[str, Any]) -> str:
     counted, of = gate.get("counted"), gate.get("of")
     if gate.get("reason"):
         return brief(as_text(gate["reason"]), 300)
+    if gate.get("kind") == "baseline" and gate.get("actual") is not None:
+        flips = as_map(gate.get("flips"))
+        return f"{as_count(flips.get('fixed'))} runs fixed, {as_count(flips.get('broken'))} broken"
     if gate.get("kind") == "max_failed":
         lost = as_count(gate.get("failed")) + as_count(gate.get("missing"))
         return brief(f"{lost} of {as_count(of)} for {as_text(gate.get('grader'))}", 200)

@@ -54,6 +54,17 @@ class MarkdownReporter(Reporter):
             report: The report of a finished run.
             out: An existing directory.
         """
+        path = out / PAGE
+        self.write_page(report, path)
+        return (path,)
+
+    def write_page(self, report: Report, path: Path) -> None:
+        """Write the page to a file of any name.
+
+        Args:
+            report: The report of a finished run.
+            path: The file.
+        """
         env = environment()
         env.filters.update(md=prose, code=code, bar=bar, counts=counts, result=result)
         index = index_of(report)
@@ -67,9 +78,7 @@ class MarkdownReporter(Reporter):
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
             "lost": len(lost),
         }
-        path = out / PAGE
         write_stream(env.get_template(PAGE), path, context)
-        return (path,)
 
     @override
     def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:

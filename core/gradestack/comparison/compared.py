@@ -76,6 +76,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         raise DataError(msg)
     headline = _headline(sides[0], shared, rules.headline)
     found = [_pair(a, b, shared, rules) for a, b in chosen]
+    if len(found) > 1:  # several models: over all pairs of the headline's metric
+        decisive = [pair["metrics"][headline] for pair in found]
+        for metric, p in zip(decisive, holm(list(map(_p_of, decisive))), strict=True):
+            metric["p_holm"] = p
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
@@ -179,9 +183,10 @@ def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
         before = {trial.run: trial.grades[key].passed for trial in left.trials if key in trial.grades}
         after = {trial.run: trial.grades[key].passed for trial in right.trials if key in trial.grades}
         single += len(before) == len(after) == 1
-        both = [run for run in before if run in after]
-        fixed += sum(after[run] and not before[run] for run in both)
-        broken += sum(before[run] and not after[run] for run in both)
+        both = [(before[run], after[run]) for run in before if run in after]
+        both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order
+        fixed += sum(now and not then for then, now in both)
+        broken += sum(then and not now for then, now in both)
         counts = [sum(before.values()), len(before), sum(after.values()), len(after)]
         if counts[:2] != counts[2:] and counts[1] and counts[3]:
             change = counts[2] / counts[3] - counts[0] / counts[1]
@@ -198,14 +203,25 @@ def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
 
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
-    """Return the difference within every value of a facet, the worst first."""
+    """Return the difference within every value of a facet, the worst first.
+
+    Raises:
+        ConfigError: No task has such a facet.
+    """
+    known = dict.fromkeys(name for task in a.tasks.values() for name in task.facets)
+    if rules.by not in known:
+        hint = suggest(str(rules.by), known) or f"; there are: {', '.join(known) or 'none'}"
+        msg = f"no task of {a.name} has a facet {rules.by!r}{hint}"
+        raise ConfigError(msg)
+    means = [*task_means(a.tasks, key, rules.failed).values(), *task_means(b.tasks, key, rules.failed).values()]
+    bounded = all(0 <= each <= 1 for each in means)
     found, _, _ = differences(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in found.items():
         groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)
     listed = []
     for name, values in groups.items():
-        each = difference(values, confidence=rules.confidence)
+        each = difference(values, confidence=rules.confidence, bounded=bounded)
         listed.append((each.difference or 0.0, name, each))
     return [
         {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
@@ -261,6 +277,12 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
     }
 
 
+def _unmatched(a: Side, b: Side, metric: Mapping[str, Any]) -> str:
+    """Return how many tasks have a score on one side only, which no difference is of."""
+    only = [(metric[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
+    return "".join(f"; {count} tasks only in {name}" for count, name in only if count)
+
+
 def _letter(number: int) -> str:
     return chr(ord("a") + number) if number < 26 else f"({number + 1})"
 
@@ -284,6 +306,7 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
     else:
         can = "" if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
         text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
+    text += _unmatched(a, b, metric)
     exact = metric["p_exact"]
     if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"

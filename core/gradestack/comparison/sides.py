@@ -100,9 +100,15 @@ def sides_of(
         msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
         raise DataError(msg)
     models: dict[str, dict[str, Task]] = {}
+    made = count = 0
     for row in report.rows() if rows is None else rows:
         tasks = models.setdefault(row.get("model_name") or "", {})
         _take(tasks.setdefault(_task_of(row, match, name), Task()), row)
+        count += 1
+        made += (row.get("facets") or {}).get("id_made") is True
+    if match == "id" and count and made == count:
+        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them; use --match input or ordinal"
+        raise DataError(msg)
     if model is not None and model not in models:
         known = ", ".join(each or "(unnamed)" for each in models)
         msg = f"{name}: it has no model {model!r}; there are: {known}"

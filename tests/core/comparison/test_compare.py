@@ -216,3 +216,38 @@ def test_runs_are_called_by_the_last_part_of_their_place(made):
     assert [side.name for side in compare(a, b).sides] == ["a", "b"]
     again = made("other/a", BEFORE)
     assert [side.name for side in compare(a, again).sides] == [str(a), str(again)]
+
+
+def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made):
+    """Holm over all pairs: what two of them alone would show counts for less among three."""
+    names = {"a": BEFORE, "b": AFTER, "c": BEFORE}
+    found = compare(*(made(name, scores) for name, scores in names.items())).data
+    ps = [pair["metrics"]["g"]["p"] for pair in found["pairs"]]
+    adjusted = [pair["metrics"]["g"]["p_holm"] for pair in found["pairs"]]
+    assert min(adjusted) == pytest.approx(3 * min(ps))
+    assert found["metrics"]["g"]["p_holm"] == adjusted[0]
+
+
+def test_the_sentence_counts_the_tasks_of_one_side(made):
+    """They are no part of the difference, and must not be overlooked."""
+    said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
+    assert said.endswith("; 2 tasks only in a")
+
+
+def test_a_facet_that_no_task_has_is_refused(made):
+    """With the nearest."""
+    with pytest.raises(ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"):
+        compare(made("a", BEFORE), made("b", AFTER), by="domian")
+
+
+def test_ids_that_were_all_made_up_match_nothing(tmp_path):
+    """The refusal names the other ways to match."""
+    line = {"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]}
+    runs = []
+    for name in "ab":
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for _ in range(2)), encoding="utf-8")
+        runs.append(gradestack.grade_files(path, graders=["tool_success"], output=tmp_path / name))
+    with pytest.raises(DataError, match="all ids were made up") as caught:
+        compare(*runs)
+    assert "--match input or ordinal" in caught.value.args[0]

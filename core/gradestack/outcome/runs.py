@@ -98,7 +98,10 @@ def _add(suite: Suite, run: Merging, into: Merged, row: Row, ordinal: int) -> No
         name, aggregator = metric.name, metric.stage.component
         if name not in run.merged.broken:
             state = into.states[name] if name in into.states else aggregator.start()
-            into.states[name] = aggregator.add(state, key, grades[metric.of])
+            grade = grades[metric.of]
+            if getattr(aggregator, "raters", ()):
+                (grade,) = aggregator.together(metric.of, {each: [found] for each, found in grades.items()})
+            into.states[name] = aggregator.add(state, key, grade)
     into.samples += 1
 
 

@@ -130,7 +130,13 @@ class PerTask(Generic[ValueT]):
 
     def add(self, state: dict[str, Tasks[ValueT]], key: Key, cell: ValueT) -> dict[str, Tasks[ValueT]]:
         """Add what one sample brings, in place, and return the state."""
-        self.add_to(state, key.model or "", key.id if key.cluster is None else key.cluster, cell)
+        model = key.model or ""
+        tasks = state.get(model)
+        task = key.id if key.cluster is None else key.cluster
+        if tasks is None or task in tasks["open"] or len(tasks["open"]) >= OPEN:
+            self.add_to(state, model, task, cell)
+        else:
+            tasks["open"][task] = cell
         return state
 
     def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:

@@ -251,3 +251,27 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
     with pytest.raises(DataError, match="all ids were made up") as caught:
         compare(*runs)
     assert "--match input or ordinal" in caught.value.args[0]
+
+
+def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):
+    """Through the command line: figures of each model, one cluster a task over both, and which model is better."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {"id": task, "run": run, "model": model, "expected": "x", "predicted": "x" if score else "y"}
+        for model, tasks in {"old": BEFORE, "new": AFTER}.items()
+        for task, scores in tasks.items()
+        for run, score in enumerate(scores)
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / "suite.yaml").write_text(
+        "name: two\ntarget: {paths: [runs.jsonl]}\ngraders: {g: exact_match}\nreports: []\n", encoding="utf-8"
+    )
+    assert command("run", "suite.yaml", "-o", "out").code == 0
+    found = gradestack.load_report("out").aggregates["g"]["mean"]
+    assert {model: each["mean"] for model, each in found["models"].items()} == {"old": 0.5, "new": 0.875}
+    assert (found["clusters"], found["mean_interval"]["n"]) == (20, 80)
+    said = command("compare", "out")
+    assert said.code == 0
+    assert said.out.startswith("out::new is better than out::old on g by 0.375 (95 % interval 0.271 to 0.479")
+    turned = command("compare", "out", "--baseline", "new").out
+    assert turned.startswith("out::old is worse than out::new on g by 0.375")

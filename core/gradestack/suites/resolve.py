@@ -11,7 +11,7 @@ from gradestack.api import Grader, Inputs
 from gradestack.copies.names import named_as_given
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
-from gradestack.gates.rules import Gate
+from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
@@ -194,7 +194,7 @@ class _Parts(NamedTuple):
 
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
-    gates: tuple[Gate, ...]
+    gates: tuple[AnyGate, ...]
     max_failed: Limit | None
     main: str
     success: Success | None

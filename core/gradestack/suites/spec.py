@@ -10,7 +10,7 @@ import attrs
 
 from gradestack.api import Profile
 from gradestack.gates.limit import Limit
-from gradestack.gates.rules import Gate
+from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Duplicates, Plan, Stage
 from gradestack.rows.success import Success
 from gradestack.suites.local_files import LocalFiles
@@ -143,7 +143,7 @@ class Suite(Plan):
     files: LocalFiles = attrs.field(factory=LocalFiles)
     description: str = ""
     profile: Profile = "documented"
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[AnyGate, ...] = ()
     """The per-sample rule of the first decides which samples count as passed in letta-evals' figures."""
     max_failed: Limit | None = None
     allow_all_failed: bool = False

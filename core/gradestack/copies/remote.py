@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -15,13 +16,15 @@ from gradestack.copies.surroundings import SUFFIXES
 from gradestack.errors import ConfigError, DataError, GradestackError
 
 _PIECE: Final = 1 << 20
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://")
+"""A protocol, or protocols one in the other (``zip::s3://…``)."""
 _read: dict[str, Path] = {}
 """Standard input, which can be read once."""
 
 
 def is_remote(text: str) -> bool:
     """Return whether a text is the address of a remote file (``s3://bucket/log.jsonl``), or ``-``."""
-    return text == STANDARD_INPUT or ("://" in text and not text.startswith(("/", ".", "~")))
+    return text == STANDARD_INPUT or _ADDRESS.match(text) is not None
 
 
 def run_name(text: str) -> str:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 import tempfile
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,7 @@ def temporary(tmp_path, monkeypatch):
     """Return the directory that copies are made in, forgotten after each test."""
     folder = tmp_path / "temporary"
     folder.mkdir()
+    get_temp_dir()  # that of this process's workers is made once, and has a socket in it, whose name must be short
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(names, "_folders", [])
     monkeypatch.setattr(surroundings, "_like", {})

@@ -62,6 +62,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         pairs: The only ones to compare; default: each with every other, and a leaderboard where there are three.
 
     Raises:
+        ConfigError: No run has the grader or the facet asked for.
         DataError: Graders, their versions or options, or what is expected of a matched task differ; or they have
             nothing in common.
     """
@@ -87,6 +88,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         "flips": _flips(sides[0], sides[1], headline, found[0]["metrics"][headline]),
     }
     if rules.by is not None:
+        _require_facet(sides, rules.by)
         data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
     if len(sides) > 2:
         data["pairs"] = found
@@ -107,6 +109,19 @@ def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
         raise ConfigError(msg)
     outcome = as_text(as_map(baseline.report.summary.get("outcome")).get("grader"))
     return asked or (outcome if outcome in shared else shared[0])
+
+
+def _require_facet(sides: Sequence[Side], facet: str) -> None:
+    """Refuse a facet that no sample has.
+
+    Raises:
+        ConfigError: It is none, with those there are.
+    """
+    known = sorted({name for side in sides for task in side.tasks.values() for name in task.facets})
+    if facet not in known:
+        there = f"{suggest(facet, known)}; there are: {', '.join(known) or 'none'}"
+        msg = f"no sample has the facet {facet!r}{there}"
+        raise ConfigError(msg)
 
 
 def _described(side: Side) -> dict[str, JSON]:
@@ -133,14 +148,19 @@ def _differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, 
     return common, [task for task in left if task not in right], [task for task in right if task not in left]
 
 
+def _bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
+    return all(0 <= each <= 1 for side in (a, b) for each in task_means(side.tasks, key, failed).values())
+
+
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     found, only_a, only_b = _differences(a, b, key, rules.failed)
     left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
-    bounded = all(0 <= each <= 1 for means in (left, right) for each in means.values())
+    bounded = _bounded(a, b, key, rules.failed)
     values = list(found.values())
     asked = difference(values, confidence=rules.confidence, bounded=bounded)
     usual = asked if rules.confidence == 0.95 else difference(values, bounded=bounded)
     spread = None if asked.stderr is None else asked.stderr * math.sqrt(asked.tasks)
+    shows = None if not spread else detectable(spread, asked.tasks)
     return {
         "a": math.fsum(left[task] for task in found) / len(found) if found else None,
         "b": math.fsum(right[task] for task in found) / len(found) if found else None,
@@ -154,7 +174,7 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
         "better": asked.better,
         "worse": asked.worse,
         "same": asked.same,
-        "mde80": None if not spread else detectable(spread, asked.tasks),
+        "mde80": None if shows is not None and bounded and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
         "tasks": asked.tasks,
         "only_a": only_a[:_LISTED],
@@ -200,12 +220,13 @@ def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, J
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
     """Return the difference within every value of a facet, the worst first."""
     found, _, _ = _differences(a, b, key, rules.failed)
+    bounded = _bounded(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in found.items():
         groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)
     listed = []
     for name, values in groups.items():
-        each = difference(values, confidence=rules.confidence)
+        each = difference(values, confidence=rules.confidence, bounded=bounded)
         listed.append((each.difference or 0.0, name, each))
     return [
         {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
@@ -282,7 +303,8 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
         low, high = ends if gap > 0 else (-ends[1], -ends[0])
         text = f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({share} {low:.3f} to {high:.3f}, {tasks})"
     else:
-        can = "" if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
+        can = "" if not metric["stderr"] else f"; {tasks} are too few to show any"
+        can = can if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
         text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
     exact = metric["p_exact"]
     if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):

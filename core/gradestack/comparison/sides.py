@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Literal
 
 import attrs
+import msgspec
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
@@ -87,15 +89,18 @@ def sides_of(report: Report, name: str, model: str | None = None, match: Match =
 
     Raises:
         ConfigError: It has no such model.
-        DataError: It keeps no rows, or nothing to match by.
+        DataError: It keeps no rows, or rows that are not those of a run, or nothing to match by.
     """
     if report.header.get("rows") is False:
         msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
         raise DataError(msg)
     models: dict[str, dict[str, Task]] = {}
-    for row in report.rows():
+    for row in _rows(report, name):
         tasks = models.setdefault(row.get("model_name") or "", {})
         _take(tasks.setdefault(_task_of(row, match, name), Task()), row)
+    if not models:
+        msg = f"{name}: the run holds no sample, so that there is nothing to compare"
+        raise DataError(msg)
     if model is not None and model not in models:
         known = ", ".join(each or "(unnamed)" for each in models)
         msg = f"{name}: it has no model {model!r}; there are: {known}"
@@ -106,6 +111,48 @@ def sides_of(report: Report, name: str, model: str | None = None, match: Match =
         only, tasks = next(iter(models.items()))
         return [Side(name, only, report, tasks)]
     return [Side(f"{name}{_APART}{each}", each, report, tasks) for each, tasks in models.items()]
+
+
+class _Sample(msgspec.Struct):
+    id: str | int
+
+
+class _Grade(msgspec.Struct):
+    state: Outcome
+    score: float | None
+    passed: bool | None = None
+
+
+class _Row(msgspec.Struct):
+    """What is read of a row; pages show the rest, and nothing is computed from it."""
+
+    sample: _Sample
+    expected: dict[str, Any]
+    grades: dict[str, _Grade]
+    run: int | str | None = None
+    model_name: str | None = None
+    cluster: str | None = None
+    facets: dict[str, Any] | None = None
+    source: dict[str, Any] | None = None
+
+
+def _rows(report: Report, name: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a run's rows, which anybody may have written since.
+
+    Raises:
+        DataError: One is not of the form of a row, or has a grade without a finite score.
+    """
+    for number, row in enumerate(report.rows(), 1):
+        try:
+            grades = msgspec.convert(row, _Row).grades
+        except msgspec.ValidationError as error:
+            msg = f"{name}: row {number} of its results.jsonl is not that of a run: {error}"
+            raise DataError(msg) from error
+        for key, grade in grades.items():
+            if grade.state == Outcome.GRADED and (grade.score is None or not math.isfinite(grade.score)):
+                msg = f"{name}: row {number} of its results.jsonl is graded by {key}, and its score is no finite number"
+                raise DataError(msg)
+        yield row
 
 
 def _take(task: Task, row: Mapping[str, Any]) -> None:

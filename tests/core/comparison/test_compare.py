@@ -216,3 +216,45 @@ def test_runs_are_called_by_the_last_part_of_their_place(made):
     assert [side.name for side in compare(a, b).sides] == ["a", "b"]
     again = made("other/a", BEFORE)
     assert [side.name for side in compare(a, again).sides] == [str(a), str(again)]
+
+
+def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
+    """A key that is missing or of another kind, a state nobody knows, a score that is none: never a bug, never a zero."""
+    good, bad = made("good", BEFORE), made("bad", BEFORE)
+    rows = bad / "results.jsonl"
+    first, *rest = map(json.loads, rows.read_text().splitlines())
+    grade = first["grades"]["g"]
+    for changed in (
+        {"sample": [5]},
+        {"grades": [5]},
+        {"expected": [5]},
+        {"run": [5]},
+        {"facets": 5},
+        *({"grades": {"g": {**grade, **odd}}} for odd in ({"score": "x"}, {"score": None}, {"state": "zzz"})),
+    ):
+        rows.write_text("".join(json.dumps(row) + "\n" for row in (first | changed, *rest)))
+        with pytest.raises(DataError, match=r"^bad: row 1 of its results\.jsonl is "):
+            compare(bad, good)
+    rows.write_text(json.dumps(first).replace(f'"score": {grade["score"]}', '"score": 1e999') + "\n")
+    with pytest.raises(DataError, match=r"graded by g, and its score is no finite number$"):
+        compare(bad, good)
+    rows.write_text("")
+    with pytest.raises(DataError, match=r"^bad: the run holds no sample"):
+        compare(bad, good)
+
+
+def test_too_few_tasks_are_said_to_be_too_few(made):
+    """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's value."""
+    found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
+    assert found.data["metrics"]["g"]["mde80"] is None
+    assert found.sentence.endswith("3 tasks x 1 are too few to show any")
+    even = next(group for group in found.data["by"]["groups"] if group["group"] == "even")
+    assert even["ends"] == [-1.0, 1.0]
+
+
+def test_a_facet_that_no_sample_has_is_refused(made):
+    """With those there are, rather than one group of everything."""
+    with pytest.raises(
+        ConfigError, match=r"no sample has the facet 'domian' \(did you mean 'domain'\?\); there are: domain$"
+    ):
+        compare(made("a", BEFORE), made("b", AFTER), by="domian")

@@ -219,7 +219,7 @@ def test_runs_are_called_by_the_last_part_of_their_place(made):
 
 
 def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
-    """A key that is missing or of another kind, a state nobody knows, a score that is none: never a bug, never a zero."""
+    """A key that is missing or of another kind, a state nobody knows, a score that is none: no bug, never a zero."""
     good, bad = made("good", BEFORE), made("bad", BEFORE)
     rows = bad / "results.jsonl"
     first, *rest = map(json.loads, rows.read_text().splitlines())

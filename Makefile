@@ -6,11 +6,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO := gradestack-runs/demo
 THIRD := tests/third_party/gradestack-shout
 DOWNSTREAM := build/downstream
+ORACLES := build/oracles
 
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test fuzz proofs faults matrix downstream coverage lint style types typing format changelog bench clean
+.PHONY: help demo test fuzz proofs faults oracles matrix downstream coverage lint style types typing format changelog bench clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
@@ -18,6 +19,7 @@ help:
 	@echo "make fuzz        mutated files and suites for GRADESTACK_FUZZ_SECONDS (600)"
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
+	@echo "make oracles     statistics against scipy, statsmodels, scikit-learn and krippendorff, in an environment of its own"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
 	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
 	@echo "make coverage    the tests and proofs once more, and which lines and branches they reach; slow"
@@ -77,6 +79,11 @@ proofs: $(VENV)/.installed-dev
 faults: $(VENV)/.installed-dev
 	$(BIN)/pytest --numprocesses auto -m faults
 
+oracles:
+	$(PYTHON) -m venv $(ORACLES)
+	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff
+	$(ORACLES)/bin/pytest -m oracles tests/oracles
+
 matrix: $(VENV)/.installed-dev
 	$(BIN)/nox
 
@@ -87,7 +94,7 @@ downstream:
 	cd $(THIRD) && $(abspath $(DOWNSTREAM))/bin/python -m pytest
 
 coverage: $(VENV)/.installed-dev
-	GRADESTACK_THOROUGH=1 $(BIN)/pytest --numprocesses auto -m "proof or faults or not proof" --cov --cov-report=term
+	GRADESTACK_THOROUGH=1 $(BIN)/pytest --numprocesses auto -m "(proof or faults or not proof) and not oracles" --cov --cov-report=term
 
 changelog: $(VENV)/.installed-dev
 	$(BIN)/towncrier build --draft --version unreleased

@@ -20,6 +20,7 @@ _NAMES = {
     "intervals": "Estimate Interval estimate interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
+    "output.markup": "ci_command xml_text",
     "output.sheet": "csv_line",
     "output.terminal": "terminal_line",
     "plugin_errors": "error_text",

@@ -56,6 +56,8 @@ from gradestack.model import check_grade as check_grade
 from gradestack.model import failed as failed
 from gradestack.model import replace as replace
 from gradestack.model import skipped as skipped
+from gradestack.output.markup import ci_command as ci_command
+from gradestack.output.markup import xml_text as xml_text
 from gradestack.output.sheet import csv_line as csv_line
 from gradestack.output.terminal import terminal_line as terminal_line
 from gradestack.plugin_errors import error_text as error_text

@@ -149,6 +149,30 @@ def ends(
     return *_wilson(value, clusters, q), "wilson"
 
 
+def again(of: Interval, value: float, confidence: float) -> Interval:
+    """Return the interval of a figure once more, at another confidence.
+
+    Args:
+        of: The interval; one without ends stays as it is.
+        value: The figure.
+        confidence: The one wanted.
+    """
+    if "reason" in of:
+        return of
+    low, high, clusters = of["low"], of["high"], of["clusters"]
+    q, before = t_quantile((1 + confidence) / 2, clusters - 1), t_quantile((1 + of["confidence"]) / 2, clusters - 1)
+    if of["method"] == "wilson":
+        low, high = _wilson(value, clusters, q)
+    elif of["method"] == "t":
+        centre, half = (low + high) / 2, (high - low) / 2 * q / before
+        low, high = centre - half, centre + half
+    elif low > 0 and high < 1:  # an end that is 0 or 1 stays: how far beyond it would be is not known
+        left, right = math.log(low / (1 - low)), math.log(high / (1 - high))
+        centre, half = (left + right) / 2, (right - left) / 2 * q / before
+        low, high = _expit(centre - half), _expit(centre + half)
+    return {**of, "low": low, "high": high, "confidence": confidence}
+
+
 def _expit(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else (small := math.exp(max(x, -745.0))) / (1 + small)
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import attrs
 
 from gradestack.api import Grader, Profile
+from gradestack.copies.names import named_as_given
 from gradestack.model import BadRecord, Grade, Sample
 from gradestack.output.terminal import terminal_line
 from gradestack.python_api import installed
@@ -79,7 +80,13 @@ def stream(
         content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
         suite = resolve(Document(data=content, origin="stream()"), options, made=made)
     plan = attrs.evolve(suite.bare(), metrics=(), exporters=())
-    return stream_grades(plan, bad or _warn, strict=strict)
+    return _named(stream_grades(plan, bad or _warn, strict=strict))
+
+
+def _named(graded: Iterator[tuple[Sample, Mapping[str, Grade]]]) -> Iterator[tuple[Sample, Mapping[str, Grade]]]:
+    """Yield samples with their grades; errors name inputs as they were given."""
+    with named_as_given():
+        yield from graded
 
 
 def _warn(record: BadRecord) -> None:

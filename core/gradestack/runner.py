@@ -17,6 +17,7 @@ from gradestack.grading.progress import ProgressCount
 from gradestack.interruption import Interruption
 from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
+from gradestack.outcome.baselines import digests, find_baselines
 from gradestack.outcome.failures import first_failures
 from gradestack.outcome.forgetful import leave_out_forgetful
 from gradestack.outcome.native import write_native
@@ -75,11 +76,12 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         held.file.seek(0)
         leave_out_forgetful(suite, loop.merged, held.file)
         report = Report(path=None, header={}, summary={}, held=held.file)
-        figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows))
+        baselines = find_baselines(suite, None)
+        figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows), baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
-        head |= timed_out(suite, loop.merged)
+        head |= timed_out(suite, loop.merged) | digests(baselines)
     except BaseException:
         held.file.close()
         raise
@@ -114,6 +116,7 @@ class _Run:
         suite, options = self.suite, self.options
         self.default = options.output is None
         place = options.output if options.output is not None else self._default_place()
+        self.baselines = find_baselines(suite, place)
         self.staging = Staging(place, resume=options.resume)
         if self.staging.replaced:
             self.say(f"{place}: what an unfinished run had left is removed; --resume would have continued it")
@@ -207,15 +210,16 @@ class _Run:
         """Write summary.json and header.json; return them as a later reader of the files sees them."""
         suite, loop, staging = self.suite, self.loop, self.staging
         series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
-        figures = summary(suite, loop.merging, loop.merged, series)
+        figures = summary(suite, loop.merging, loop.merged, series, self.baselines)
         lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)
         head = header(suite, self.recorder.started, self.timings, loop.merged.remarks) | timed_out(suite, loop.merged)
+        head |= digests(self.baselines)
         if loop.resumed:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:
-            figures = write_runs(suite, loop.merging, staging, head, figures)
+            figures = write_runs(suite, loop.merging, staging, head, figures, self.baselines)
         staging.write_json(SUMMARY, figures)
         staging.write_json(HEADER, head)
         return _as_read(figures), _as_read(head)

@@ -132,14 +132,23 @@ class PerTask(Generic[ValueT]):
         """Add what one sample brings, in place, and return the state."""
         model = key.model or ""
         tasks = state.get(model)
+        task = key.id if key.cluster is None else key.cluster
+        if tasks is None or task in tasks["open"] or len(tasks["open"]) >= OPEN:
+            self.add_to(state, model, task, cell)
+        else:
+            tasks["open"][task] = cell
+        return state
+
+    def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:
+        """Add what one sample brings to a task of a group, which stands where a model does, in place."""
+        tasks = state.get(group)
         if tasks is None:
-            tasks = state[model] = no_tasks()
-        cells, task = tasks["open"], key.id if key.cluster is None else key.cluster
+            tasks = state[group] = no_tasks()
+        cells = tasks["open"]
         held = cells.get(task)
         cells[task] = cell if held is None else self.join(held, cell)
         if held is None and len(cells) > OPEN:
             put_away(tasks, self.join)
-        return state
 
     def merge(self, left: dict[str, Tasks[ValueT]], right: dict[str, Tasks[ValueT]]) -> dict[str, Tasks[ValueT]]:
         """Add ``right`` to ``left`` in place and return ``left``."""

@@ -2,6 +2,12 @@
   "use strict";
   var root = document.documentElement;
   function byId(id) { return document.getElementById(id); }
+  function make(tag, css, text) {
+    var element = document.createElement(tag);
+    if (css) { element.className = css; }
+    if (text !== undefined) { element.textContent = text; }
+    return element;
+  }
 
   var theme = byId("theme"), themes = ["auto", "light", "dark"];
   function showTheme() {
@@ -17,66 +23,290 @@
   });
   showTheme();
 
-  function reveal() {
-    var target = location.hash.length > 1 && byId(location.hash.slice(1));
-    if (!target || target.tagName !== "DETAILS") { return; }
-    target.hidden = false;
-    target.open = true;
-    target.scrollIntoView();
-    target.querySelector("summary").focus({ preventScroll: true });
-  }
-  window.addEventListener("hashchange", reveal);
-  document.addEventListener("click", function (event) {
-    var link = event.target.closest("a[href^='#']");
-    if (link && link.getAttribute("href") === location.hash) { reveal(); }
+  /* The map of tasks is one tab stop; arrows walk over its cells. */
+  document.querySelectorAll(".taskmap").forEach(function (map) {
+    map.addEventListener("keydown", function (event) {
+      var step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) { return; }
+      var cells = Array.prototype.slice.call(map.querySelectorAll("a"));
+      var next = cells[cells.indexOf(document.activeElement) + step];
+      if (next) { event.preventDefault(); next.focus(); }
+    });
   });
 
-  var list = byId("list"), form = byId("filter");
-  if (list && form) {
-    var samples = Array.prototype.slice.call(list.children), timer = 0;
-    samples.forEach(function (sample, place) { sample.place = place; });
-    var find = byId("find"), model = byId("model"), code = byId("code"), sort = byId("sort");
+  var list = byId("list"), island = byId("rows");
+  if (!list || !island) { return; }
 
-    var apply = function () {
-      var wanted = {}, words = find.value.trim().toLowerCase(), count = 0;
-      form.querySelectorAll("input[name=verdict]").forEach(function (box) { wanted[box.value] = box.checked; });
-      samples.forEach(function (sample) {
-        var data = sample.dataset;
-        var good = wanted[data.v] !== false &&
-          (!model || !model.value || data.m === model.value) &&
-          (!code || !code.value || (" " + data.k + " ").indexOf(" " + code.value + " ") >= 0) &&
-          (!words || sample.textContent.toLowerCase().indexOf(words) >= 0);
-        sample.hidden = !good;
-        count += good ? 1 : 0;
-      });
-      byId("shown-count").textContent = count + " shown";
-      byId("nothing").hidden = count > 0;
-    };
-    var number = function (text, fallback) { return text === "" ? fallback : parseFloat(text); };
-    var orders = {
-      worst: function (a, b) { return a.place - b.place; },
-      order: function (a, b) { return a.dataset.p - b.dataset.p; },
-      low: function (a, b) { return number(a.dataset.s, Infinity) - number(b.dataset.s, Infinity) || a.place - b.place; },
-      high: function (a, b) { return number(b.dataset.s, -Infinity) - number(a.dataset.s, -Infinity) || a.place - b.place; }
-    };
-    form.addEventListener("submit", function (event) { event.preventDefault(); });
-    form.addEventListener("change", apply);
-    find.addEventListener("input", function () { clearTimeout(timer); timer = setTimeout(apply, 150); });
-    sort.addEventListener("change", function () {
-      list.append.apply(list, samples.slice().sort(orders[sort.value]));
-    });
-    byId("fold").addEventListener("click", function () {
-      list.querySelectorAll("details.sample[open]").forEach(function (sample) { sample.open = false; });
-    });
-    document.querySelectorAll("a.pick").forEach(function (link) {
-      link.addEventListener("click", function () {
-        if (!code) { return; }
-        code.value = link.dataset.code;
-        if (code.selectedIndex < 0) { code.value = ""; }
-        apply();
-      });
-    });
-    apply();
+  var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
+  var data = null, shown = [], orders = {}, current = -1, drilled = null, timer = 0;
+  var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
+  var model = byId("model"), reason = byId("reason"), sort = byId("sort");
+
+  function unpack(text) {
+    var bytes = Uint8Array.from(atob(text), function (letter) { return letter.charCodeAt(0); });
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
-  reveal();
+  function score(row) { var value = data.s[row]; return value === null ? "" : value.toFixed(3); }
+  function kindText(kind) {
+    var parts = data.kinds[kind], about = parts[2] + (parts[3] ? "." + parts[3] : "");
+    return (about ? about + ": " : "") + parts[1].replace(/_/g, " ");
+  }
+  function gist(row) {
+    var kinds = data.sets[data.k[row]];
+    return kinds.slice(0, 2).map(kindText).join(", ") + (kinds.length > 2 ? " (+" + (kinds.length - 2) + ")" : "");
+  }
+  function siblings(row) {
+    var found = [];
+    for (var other = 0; other < data.i.length; other++) {
+      if (data.i[other] === data.i[row] && data.m[other] === data.m[row]) { found.push(other); }
+    }
+    return found;
+  }
+  /* A sample's name in the address: task.trial, which stays when the order of the input changes. */
+  function alike(row, other) {
+    return data.i[row] === data.i[other] && data.m[row] === data.m[other] && data.r[row] === data.r[other];
+  }
+  function nameOf(row) {
+    var run = data.runs[data.r[row]], repeated = 1;
+    for (var other = 0; other < row; other++) { repeated += alike(row, other) ? 1 : 0; }
+    return (data.models.length > 1 ? data.models[data.m[row]] + "/" : "") + data.ids[data.i[row]] +
+      (run ? "." + run : "") + (repeated > 1 ? "~" + repeated : "");
+  }
+  function named(name) {
+    for (var row = 0; row < data.i.length; row++) {
+      if (name.indexOf(data.ids[data.i[row]]) >= 0 && nameOf(row) === name) { return row; }
+    }
+    return -1;
+  }
+
+  function draw() {
+    var first = Math.max(0, Math.floor(list.scrollTop / HEIGHT) - 4);
+    var last = Math.min(shown.length, first + Math.ceil(list.clientHeight / HEIGHT) + 8);
+    room.style.height = shown.length * HEIGHT + "px";
+    room.textContent = "";
+    for (var place = first; place < last; place++) {
+      var row = shown[place], verdict = +data.v[row], line = make("div", "line v" + verdict), run = data.runs[data.r[row]];
+      var id = make("span", "line-id", data.ids[data.i[row]]);
+      line.id = "line" + row;
+      line.setAttribute("role", "option");
+      line.setAttribute("aria-selected", String(row === current));
+      line.setAttribute("aria-setsize", String(shown.length));
+      line.setAttribute("aria-posinset", String(place + 1));
+      line.style.top = place * HEIGHT + "px";
+      line.dataset.row = row;
+      if (run) { id.append(make("small", "", "·" + run)); }
+      var word = make("span", "line-word", MARKS[verdict] + " ");
+      word.append(make("span", "", data.words[verdict]));
+      line.append(word, id, make("span", "n", score(row)), make("span", "line-gist", gist(row)));
+      room.append(line);
+    }
+    if (current >= 0 && byId("line" + current)) { list.setAttribute("aria-activedescendant", "line" + current); }
+    else { list.removeAttribute("aria-activedescendant"); }
+  }
+
+  function drilldown(row) {
+    if (!drilled) {
+      drilled = new Map();
+      document.querySelectorAll("noscript.drill").forEach(function (holder) { drilled.set(+holder.dataset.p, holder); });
+    }
+    var holder = drilled.get(row);
+    if (!holder) { return null; }
+    var held = new DOMParser().parseFromString(holder.textContent, "text/html").querySelector(".inside");
+    return held && document.importNode(held, true);
+  }
+
+  function show(row) {
+    var verdict = +data.v[row], run = data.runs[data.r[row]], head = make("h3", ""), line = make("p", "one-line");
+    current = row;
+    head.append("Task " + data.ids[data.i[row]] + (run ? ", trial " + run : ""));
+    line.append(make("span", "pill v" + verdict, MARKS[verdict] + " " + data.words[verdict]));
+    if (data.s[row] !== null) { line.append(make("span", "soft", " score "), make("b", "", score(row))); }
+    if (data.models[data.m[row]]) { line.append(make("span", "soft", " " + data.models[data.m[row]])); }
+    one.textContent = "";
+    one.scrollTop = 0;
+    one.append(head, line);
+    var trials = siblings(row);
+    if (trials.length > 1) {
+      var bar = make("p", "trials");
+      trials.slice(0, 40).forEach(function (other, place) {
+        var button = make("button", "", MARKS[+data.v[other]] + " trial " + (data.runs[data.r[other]] || place + 1) + "  " + score(other));
+        button.type = "button";
+        button.setAttribute("aria-pressed", String(other === row));
+        button.addEventListener("click", function () { go(other); });
+        bar.append(button);
+      });
+      one.append(bar);
+    }
+    var inside = drilldown(row);
+    if (inside) { one.append(inside); }
+    else {
+      var told = make("ul", "reasons");
+      data.sets[data.k[row]].forEach(function (kind) { told.append(make("li", "", data.kinds[kind][0] + ": " + kindText(kind))); });
+      one.append(told, make("p", "note", "Its calls and conversation are in results.jsonl, line " + (row + 1) + "."));
+    }
+  }
+
+  function scrollTo(row) {
+    var place = shown.indexOf(row), top = place * HEIGHT;
+    if (place >= 0 && (top < list.scrollTop || top > list.scrollTop + list.clientHeight - HEIGHT)) {
+      list.scrollTop = Math.max(0, top - 3 * HEIGHT);
+    }
+  }
+  function go(row, quiet) {
+    show(row);
+    scrollTo(row);
+    draw();
+    if (!quiet) { remember(); }
+  }
+  function step(by) {
+    var place = shown.indexOf(current) + by;
+    if (place >= 0 && place < shown.length) { go(shown[place]); }
+  }
+
+  /* All samples in one order, found once. */
+  function ordered(name) {
+    if (!orders[name]) {
+      var verdicts = data.v, scores = data.s.map(function (each) { return each === null ? 0 : each; });
+      var gone = data.s.map(function (each) { return each === null ? 1 : 0; });
+      orders[name] = Uint32Array.from(data.i.keys()).sort({
+        worst: function (a, b) { return verdicts[a] - verdicts[b] || scores[a] - scores[b] || a - b; },
+        low: function (a, b) { return gone[a] - gone[b] || scores[a] - scores[b] || a - b; },
+        high: function (a, b) { return gone[a] - gone[b] || scores[b] - scores[a] || a - b; },
+        order: function (a, b) { return a - b; }
+      }[name]);
+    }
+    return orders[name];
+  }
+
+  function boxes() { return Array.prototype.slice.call(form.querySelectorAll("input[name=verdict]")); }
+  function apply() {
+    var open = {}, words = find.value.trim().toLowerCase(), wanted = model && model.value !== "" ? +model.value : -1;
+    var kind = reason && reason.value !== "" ? +reason.value : -1;
+    boxes().forEach(function (box) { open[box.value] = box.checked; });
+    var kinds = data.kinds.map(function (parts) { return !words || parts.join(" ").toLowerCase().indexOf(words) >= 0; });
+    var sets = data.sets.map(function (set) { return kind >= 0 ? set.indexOf(kind) >= 0 : true; });
+    var told = data.sets.map(function (set) { return set.some(function (each) { return kinds[each]; }); });
+    var ids = data.ids.map(function (id) { return !words || id.toLowerCase().indexOf(words) >= 0; });
+    var found = [], order = ordered(sort.value);
+    for (var place = 0; place < order.length; place++) {
+      var row = order[place];
+      if (open[data.v[row]] !== false && (wanted < 0 || data.m[row] === wanted) && sets[data.k[row]] &&
+          (!words || ids[data.i[row]] || told[data.k[row]])) { found.push(row); }
+    }
+    shown = found;
+    byId("shown-count").textContent = found.length.toLocaleString("en") + " of " + data.i.length.toLocaleString("en");
+    byId("nothing").hidden = found.length > 0;
+    draw();
+  }
+
+  function remember() {
+    var state = new URLSearchParams();
+    if (current >= 0) { state.set("sample", nameOf(current)); }
+    if (find.value) { state.set("q", find.value); }
+    if (model && model.value) { state.set("model", data.models[+model.value]); }
+    if (reason && reason.value) { state.set("reason", data.kinds[+reason.value].join("|")); }
+    if (sort.value !== "worst") { state.set("sort", sort.value); }
+    var off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
+    if (off.length) { state.set("without", off.join("")); }
+    try { history.replaceState(null, "", "#" + state.toString()); } catch (error) { /* not everywhere */ }
+  }
+  function recall() {
+    var hash = location.hash.slice(1), plain = /^s(\d+)$/.exec(hash);
+    if (plain) { return open(plain[1] - 1); }
+    if (hash.indexOf("=") < 0) { return false; }
+    var state = new URLSearchParams(hash), kind = state.get("reason"), off = state.get("without") || "";
+    find.value = state.get("q") || "";
+    sort.value = state.get("sort") || "worst";
+    if (sort.selectedIndex < 0) { sort.value = "worst"; }
+    if (model) { model.value = state.get("model") ? String(data.models.indexOf(state.get("model"))) : ""; }
+    if (kind) { pick(data.kinds.findIndex(function (parts) { return parts.join("|") === kind; })); }
+    boxes().forEach(function (box) { box.checked = off.indexOf(box.value) < 0; });
+    apply();
+    return state.get("sample") !== null && open(named(state.get("sample")));
+  }
+  function open(row) {
+    if (!(row >= 0 && row < data.i.length)) { return false; }
+    if (shown.indexOf(row) < 0) { clear(); apply(); }
+    go(row);
+    byId("samples").scrollIntoView();
+    return true;
+  }
+  function clear() {
+    find.value = "";
+    if (model) { model.value = ""; }
+    if (reason) { reason.value = ""; }
+    boxes().forEach(function (box) { box.checked = true; });
+  }
+  function pick(kind) {
+    if (!reason || kind < 0) { return; }
+    reason.value = String(kind);
+    if (reason.selectedIndex < 0) {
+      var option = make("option", "", kindText(kind));
+      option.value = String(kind);
+      reason.append(option);
+      reason.value = String(kind);
+    }
+  }
+  function changed() {
+    apply();
+    list.scrollTop = 0;
+    if (shown.length && shown.indexOf(current) < 0) { show(shown[0]); }
+    draw();
+    remember();
+  }
+
+  form.addEventListener("submit", function (event) { event.preventDefault(); });
+  form.addEventListener("change", changed);
+  find.addEventListener("input", function () { clearTimeout(timer); timer = setTimeout(changed, 120); });
+  list.addEventListener("scroll", function () { requestAnimationFrame(draw); });
+  list.addEventListener("click", function (event) {
+    var line = event.target.closest(".line");
+    if (line) { go(+line.dataset.row); }
+  });
+  document.addEventListener("click", function (event) {
+    var link = event.target.closest("a[href^='#']");
+    if (!link || !data) { return; }
+    var plain = /^#s(\d+)$/.exec(link.getAttribute("href"));
+    if (plain) { event.preventDefault(); open(plain[1] - 1); one.focus({ preventScroll: true }); }
+    if (link.classList.contains("pick")) {
+      event.preventDefault();
+      clear();
+      pick(+link.dataset.kind);
+      changed();
+      byId("samples").scrollIntoView();
+    }
+  });
+  document.addEventListener("keydown", function (event) {
+    if (!data || event.ctrlKey || event.metaKey || event.altKey) { return; }
+    if (event.key === "Escape") { list.focus(); return; }
+    if (/INPUT|SELECT|TEXTAREA/.test(event.target.tagName)) { return; }
+    var by = { j: 1, k: -1 }[event.key];
+    if (event.target === list) { by = by || { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10 }[event.key]; }
+    if (by) { event.preventDefault(); step(by); }
+    if (event.key === "/") { event.preventDefault(); find.focus(); }
+    if (event.key === "Enter" && event.target === list) { event.preventDefault(); one.focus(); }
+  });
+  window.addEventListener("hashchange", recall);
+  window.addEventListener("resize", draw);
+
+  /* A browser that cannot unpack the list shows what it shows without scripts: one sample after the other. */
+  function plain() {
+    var all = byId("all");
+    document.querySelectorAll("noscript.drill").forEach(function (holder) {
+      var held = new DOMParser().parseFromString(holder.textContent, "text/html").querySelector("details");
+      if (held) { all.append(document.importNode(held, true)); }
+    });
+    all.style.display = "block";
+    form.hidden = true;
+    document.querySelector(".split").hidden = true;
+    root.classList.add("ready");
+  }
+
+  Promise.resolve(island.textContent).then(unpack).then(function (found) {
+    data = found;
+    data.v = Uint8Array.from(data.v, Number);
+    apply();
+    if (!recall() && shown.length) { go(shown[0], true); }
+    root.classList.add("ready");
+  }).catch(plain);
 })();

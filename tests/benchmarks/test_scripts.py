@@ -119,7 +119,16 @@ def test_a_script_that_fails_costs_no_other_its_figures(bench, tmp_path):
 def test_all_scripts_are_collected_and_described(bench):
     """A new script is run by ``make bench`` and has its row in the documentation."""
     collect = bench("collect")
-    helpers = {"workload", "formats", "by_hand", "frame", "jobs", "collect", "presets"}  # which times nothing
+    helpers = {
+        "workload",
+        "formats",
+        "by_hand",
+        "frame",
+        "jobs",
+        "collect",
+        "presets",
+        "coverage",
+    }  # the last two time nothing
     scripts = {path.stem for path in BENCHMARKS.glob("*.py")} - helpers
     assert scripts == {*collect.SCRIPTS, *collect.PRINTING}
     page = (BENCHMARKS.parent / "docs/benchmarks.md").read_text(encoding="utf-8")

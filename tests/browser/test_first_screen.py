@@ -56,9 +56,12 @@ def test_a_task_solved_four_times_is_solved_everywhere(opened, tau):
     assert opened.run(f"{kinds}.map(one => one.getAttribute('class'))") == ["trial passed"] * 4
     row = "[...document.querySelectorAll('#tasks tbody tr')].find(one => one.querySelector('th').textContent === '18')"
     assert opened.run(f"{row}.textContent").split("4/4") == ["18✓ 0.000✓ 0.000✓ 0.000✓ 0.0000.000", ""]
-    samples = "[...document.querySelectorAll('details.sample')]"
-    badges = f"{samples}.filter(one => one.querySelector('.who').textContent.startsWith('18 '))"
-    assert opened.run(f"{badges}.map(one => one.querySelector('.badge').textContent)") == ["Solved"] * 4
+    opened.wait("document.documentElement.classList.contains('ready')")
+    opened.run("location.hash = '#sample=18.2'")
+    opened.wait("document.querySelector('#one h3').textContent === 'Task 18, trial 2'")
+    trials = "[...document.querySelectorAll('.trials button')].map(one => one.textContent)"
+    assert opened.run(trials) == [f"● trial {run}  0.000" for run in range(4)]
+    assert opened.run("document.querySelector('#one .pill').textContent") == "● solved"
     markdown = (tau / "report.md").read_text(encoding="utf-8")
     assert "| `18` | ✓ 0.000 | ✓ 0.000 | ✓ 0.000 | ✓ 0.000 | 0.000 | 4/4 |" in markdown
 

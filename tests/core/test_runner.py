@@ -46,6 +46,7 @@ def test_the_summary_spells_out_every_figure(run_lines, record):
             }
         },
     }
+    interval = summary["gates"][0]["interval"]
     assert summary["gates"] == [
         {
             "metric_key": "quality",
@@ -58,9 +59,12 @@ def test_the_summary_spells_out_every_figure(run_lines, record):
             "counted": 3,
             "of": 4,
             "passed": True,
+            "interval": interval,
+            "sure": False,
             "outcome": "passed",
         }
     ]
+    assert [interval[name] for name in ("n", "clusters", "confidence", "method")] == [3, 3, 0.95, "logit_t"]
     assert summary["gates_passed"] is True
     assert (summary["suite"], summary["bad_records"]) == ("toys", {"count": 0, "listed": []})
     assert summary["warnings"] == ["1 of 4 samples (25.0%) failed or missing for 'quality'"]

@@ -33,7 +33,7 @@ import gradestack
 from gradestack import Outcome, discover
 from gradestack.api import KINDS
 from gradestack.cli.commands import cli
-from gradestack.gates.rules import GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import BaselineGate, GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.registry import Hooks
 from gradestack.suites.schema import suite_schema
 from tests.docs.conftest import environment_of
@@ -321,7 +321,7 @@ def test_every_suite_key_is_described():
     schema = suite_schema(discover(limit=""))
     suites, gates = (_words((DOCS / name).read_text(encoding="utf-8")) for name in ("suites.md", "gates.md"))
     assert set(schema["properties"]) <= suites
-    kinds = (GateSpec, SimpleGate, WeightedGate, LogicalSpec)
+    kinds = (GateSpec, SimpleGate, WeightedGate, LogicalSpec, BaselineGate)
     assert {field.name for kind in kinds for field in attrs.fields(kind)} <= gates
 
 

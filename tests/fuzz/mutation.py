@@ -123,6 +123,11 @@ def written(records, layout):
     return text.encode()
 
 
+def unpacked(content):
+    """Return what bytes hold: themselves, unless they are packed."""
+    return gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+
+
 def formed(content, form, other):
     """Return bytes in another encoding, or behind those of another file."""
     if form == "gzip":

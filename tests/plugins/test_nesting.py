@@ -62,4 +62,4 @@ def test_a_role_of_tau2_that_is_no_text_is_counted(tmp_path):
     index = reader.index(inputs)
     (sample,) = [found for shard in reader.plan(inputs, index) for found in reader.read(shard, index)]
     assert [message.role for message in sample.turns[0]] == ["", "", "", "", "nobody"]
-    assert sample.facets["remarks"]["message_of_unknown_role"] == 5
+    assert sample.remarks["message_of_unknown_role"] == 5

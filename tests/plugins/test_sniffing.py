@@ -15,8 +15,8 @@ OWNERS = {
     "stability": {"runs.jsonl": "stability"},
     "when2call": {"judge_decisions.jsonl": "when2call"},
 }
-NEW = {"openai", "anthropic"}
-"""Readers of messages: what most other formats hold as well."""
+NEW = {"openai", "anthropic", "records"}
+"""Readers of messages and of tables: what most other formats hold as well."""
 
 
 def _owner(path):
@@ -30,7 +30,7 @@ def _files(root):
 
 @pytest.mark.parametrize("path", _files(EXAMPLES), ids=lambda path: path.relative_to(EXAMPLES).as_posix())
 def test_an_example_goes_to_its_own_reader(path):
-    """And to no reader of chat logs, none of which is among the examples."""
+    """And to no reader of chat logs or tables, none of which is among the examples."""
     owner = _owner(path)
     assert owner not in NEW
     folder, *rest = path.relative_to(EXAMPLES).parts
@@ -55,11 +55,11 @@ def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp
 
 
 def test_published_files_go_to_their_own_reader():
-    """Logs of either API to its reader, any other file to none of the two."""
+    """Logs of either API and tables to their readers, any other file to none of the three."""
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")
     if not root:
         pytest.skip("GRADESTACK_REFERENCE_DATA is not set")
     logs = {Path(root) / "formats" / name: name for name in NEW}
     for path in _files(Path(root)):
-        owner = logs.get(path.parent) if path.name != "expected.json" else None
+        owner = logs.get(path.parent) if path.name != "expected.json" and path.suffix != ".yaml" else None
         assert (_owner(path) if _owner(path) in NEW else None) == owner, path

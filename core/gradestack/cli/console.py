@@ -154,14 +154,30 @@ def _runs(runs: Mapping[str, Any] | None) -> list[str]:
         return []
     of, average = len(runs["runs"]), runs["avg_score_attempted"]
     lines = [f"Runs: {of}", f"  Avg score: mean {number(average['mean'])}, std {number(average['std'])}"]
+    if average["std"] is not None and of > 1:
+        lines.append(f"  {spread_of_runs(average, runs.get('uncertainty'))}")
     if "passed" in runs:
         rate = 100 * runs["passed"] / of
         lines.append(f"  Runs passed: {runs['passed']}, failed: {runs['failed']} ({rate:.1f}%); rule: {runs['rule']}")
     return [*lines, ""]
 
 
+def spread_of_runs(average: Mapping[str, Any], uncertainty: Mapping[str, Any] | None) -> str:
+    """Return what the deviation over runs says, and what it does not: how sure the score is.
+
+    Args:
+        average: Mean, deviation and range of the runs' averages.
+        uncertainty: Interval of the average over all runs, clustered by task.
+    """
+    ends = uncertainty or {}
+    known = f"{ends['low']:.3f} to {ends['high']:.3f}" if ends.get("low") is not None else "not computed"
+    why = f" ({ends['reason']})" if ends.get("reason") else ""
+    spread = f"run to run {average['min']:.3f} to {average['max']:.3f} (sd {average['std']:.3f}), same tasks"
+    return f"{spread}; uncertainty of the score: {known}{why}"
+
+
 def _gate(gate: Mapping[str, Any]) -> str:
-    outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}[gate["outcome"]]
+    outcome = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecided": "UNDECIDED"}[gate["outcome"]]
     note = "" if gate["outcome"] == "passed" else f" (actual: {number(gate['actual'])})"
     return f"Gate ({gate['text']}): {outcome}{note}"
 

@@ -77,6 +77,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         raise DataError(msg)
     headline = _headline(sides[0], shared, rules.headline)
     found = [_pair(a, b, shared, rules) for a, b in chosen]
+    if len(found) > 1:  # several models: over all pairs of the headline's metric
+        decisive = [pair["metrics"][headline] for pair in found]
+        for metric, p in zip(decisive, holm(list(map(_p_of, decisive))), strict=True):
+            metric["p_holm"] = p
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
@@ -85,10 +89,9 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         "failed": rules.failed,
         "metrics": found[0]["metrics"],
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
-        "flips": _flips(sides[0], sides[1], headline, found[0]["metrics"][headline]),
+        "flips": flips(sides[0], sides[1], headline, found[0]["metrics"][headline]["tasks"]),
     }
     if rules.by is not None:
-        _require_facet(sides, rules.by)
         data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
     if len(sides) > 2:
         data["pairs"] = found
@@ -111,19 +114,6 @@ def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
     return asked or (outcome if outcome in shared else shared[0])
 
 
-def _require_facet(sides: Sequence[Side], facet: str) -> None:
-    """Refuse a facet that no sample has.
-
-    Raises:
-        ConfigError: It is none, with those there are.
-    """
-    known = sorted({name for side in sides for task in side.tasks.values() for name in task.facets})
-    if facet not in known:
-        there = f"{suggest(facet, known)}; there are: {', '.join(known) or 'none'}"
-        msg = f"no sample has the facet {facet!r}{there}"
-        raise ConfigError(msg)
-
-
 def _described(side: Side) -> dict[str, JSON]:
     return {"name": side.name, "model": side.model or None, "tasks": len(side.tasks), "trials": side.trials}
 
@@ -141,7 +131,7 @@ def _p_of(metric: Mapping[str, Any]) -> float | None:
     return found
 
 
-def _differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
+def differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
     """Return B minus A of every matched task, and the tasks only one side has a score of."""
     left, right = task_means(a.tasks, key, failed), task_means(b.tasks, key, failed)
     common = {task: right[task] - left[task] for task in left if task in right}
@@ -153,7 +143,7 @@ def _bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
 
 
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    found, only_a, only_b = _differences(a, b, key, rules.failed)
+    found, only_a, only_b = differences(a, b, key, rules.failed)
     left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
     bounded = _bounded(a, b, key, rules.failed)
     values = list(found.values())
@@ -188,8 +178,8 @@ def _ends(of: Difference) -> list[float] | None:
     return None if of.low is None or of.high is None else [of.low, of.high]
 
 
-def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return which trials passed on one side only, and per task how many passed."""
+def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
+    """Return which trials passed on one side only, and per task how many passed; ``matched`` tasks are on both."""
     fixed = broken = single = 0
     tasks = []
     for name, left in a.tasks.items():
@@ -199,15 +189,16 @@ def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, J
         before = {trial.run: trial.grades[key].passed for trial in left.trials if key in trial.grades}
         after = {trial.run: trial.grades[key].passed for trial in right.trials if key in trial.grades}
         single += len(before) == len(after) == 1
-        both = [run for run in before if run in after]
-        fixed += sum(after[run] and not before[run] for run in both)
-        broken += sum(before[run] and not after[run] for run in both)
+        both = [(before[run], after[run]) for run in before if run in after]
+        both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order
+        fixed += sum(now and not then for then, now in both)
+        broken += sum(then and not now for then, now in both)
         counts = [sum(before.values()), len(before), sum(after.values()), len(after)]
         if counts[:2] != counts[2:] and counts[1] and counts[3]:
             change = counts[2] / counts[3] - counts[0] / counts[1]
             tasks.append((change, name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
     tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
-    one_run = single == metric["tasks"]
+    one_run = single == matched
     return {
         "fixed": fixed,
         "broken": broken,
@@ -218,9 +209,18 @@ def _flips(a: Side, b: Side, key: str, metric: Mapping[str, Any]) -> dict[str, J
 
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
-    """Return the difference within every value of a facet, the worst first."""
-    found, _, _ = _differences(a, b, key, rules.failed)
+    """Return the difference within every value of a facet, the worst first.
+
+    Raises:
+        ConfigError: No task has such a facet.
+    """
+    known = dict.fromkeys(name for task in a.tasks.values() for name in task.facets)
+    if rules.by not in known:
+        hint = suggest(str(rules.by), known) or f"; there are: {', '.join(known) or 'none'}"
+        msg = f"no task of {a.name} has a facet {rules.by!r}{hint}"
+        raise ConfigError(msg)
     bounded = _bounded(a, b, key, rules.failed)
+    found, _, _ = differences(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in found.items():
         groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)
@@ -282,6 +282,12 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
     }
 
 
+def _unmatched(a: Side, b: Side, metric: Mapping[str, Any]) -> str:
+    """Return how many tasks have a score on one side only, which no difference is of."""
+    only = [(metric[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
+    return "".join(f"; {count} tasks only in {name}" for count, name in only if count)
+
+
 def _letter(number: int) -> str:
     return chr(ord("a") + number) if number < 26 else f"({number + 1})"
 
@@ -306,6 +312,7 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
         can = "" if not metric["stderr"] else f"; {tasks} are too few to show any"
         can = can if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
         text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
+    text += _unmatched(a, b, metric)
     exact = metric["p_exact"]
     if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"

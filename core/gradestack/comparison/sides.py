@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -78,7 +78,13 @@ def split_name(given: str) -> tuple[str, str | None]:
     return (run, model) if apart else (given, None)
 
 
-def sides_of(report: Report, name: str, model: str | None = None, match: Match = "id") -> list[Side]:
+def sides_of(
+    report: Report,
+    name: str,
+    model: str | None = None,
+    match: Match = "id",
+    rows: Iterable[Mapping[str, Any]] | None = None,
+) -> list[Side]:
     """Return a run's models as sides, in input order.
 
     Args:
@@ -86,6 +92,7 @@ def sides_of(report: Report, name: str, model: str | None = None, match: Match =
         name: What it is called; with its model where it has several.
         model: The only model wanted.
         match: What makes two samples the same task: their id (or cluster), their input, their place in the file.
+        rows: The rows, where the report has none yet.
 
     Raises:
         ConfigError: It has no such model.
@@ -95,11 +102,17 @@ def sides_of(report: Report, name: str, model: str | None = None, match: Match =
         msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
         raise DataError(msg)
     models: dict[str, dict[str, Task]] = {}
-    for row in _rows(report, name):
+    made = count = 0
+    for row in _rows(report, name) if rows is None else rows:
         tasks = models.setdefault(row.get("model_name") or "", {})
         _take(tasks.setdefault(_task_of(row, match, name), Task()), row)
-    if not models:
+        count += 1
+        made += (row.get("facets") or {}).get("id_made") is True
+    if rows is None and not count:
         msg = f"{name}: the run holds no sample, so that there is nothing to compare"
+        raise DataError(msg)
+    if match == "id" and count and made == count:
+        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them; use --match input or ordinal"
         raise DataError(msg)
     if model is not None and model not in models:
         known = ", ".join(each or "(unnamed)" for each in models)
@@ -207,12 +220,12 @@ def task_means(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str,
     return found
 
 
-def differing(a: Side, b: Side) -> list[str]:
-    """Return why two sides cannot be compared; empty where they can."""
+def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
+    """Return why two sides cannot be compared, on all graders or ``only`` one; empty where they can."""
     problems = []
     for key, made in b.graders.items():
         mine = a.graders.get(key)
-        if mine is not None and mine != made:
+        if mine is not None and mine != made and only in (None, key):
             parts = [name for name in ("name", "version", "options") if mine[name] != made[name]]
             problems.append(f"grader {key}: {', '.join(parts)} differ between {a.name} and {b.name}")
     common = [task for task in a.tasks if task in b.tasks]

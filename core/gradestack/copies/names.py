@@ -64,6 +64,11 @@ def shown_path(path: Path) -> Path:
     return path if name is None else Path("stdin" if name == STANDARD_INPUT else name)
 
 
+def is_copy(path: Path) -> bool:
+    """Return whether a path lies in the directory of copies, or is it."""
+    return bool(_folders) and path.is_relative_to(_folders[0])
+
+
 def is_fetched(path: Path) -> bool:
     """Return whether a path is a copy of what cannot be read again: standard input, or a remote file."""
     name = _name(path)

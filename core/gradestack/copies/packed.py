@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from gradestack.copies.names import new_folder, note
+from gradestack.copies.surroundings import SUFFIXES, free_place
 from gradestack.errors import DataError
 
-SUFFIXES: Final = frozenset({".gz", ".zst"})
 _PIECE: Final = 1 << 20
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
@@ -37,7 +37,7 @@ def readable(path: Path) -> Path:
             stat = os.fstat(file.fileno())
             key = (str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns)
             if key not in _made:
-                copy = new_folder() / _unpacked_name(path)
+                copy = free_place(path, path.stem if path.suffix.lower() in SUFFIXES else path.name)
                 _unpack(path, file, kind, copy)
                 _made[key] = copy
             note(_made[key], path)
@@ -52,10 +52,6 @@ def _packed(file: BinaryIO) -> str | None:
     head = file.read(4)
     file.seek(0)
     return next((kind for first, kind in _PACKED.items() if head.startswith(first)), None)
-
-
-def _unpacked_name(path: Path) -> str:
-    return path.stem if path.suffix.lower() in SUFFIXES else path.name
 
 
 def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
@@ -105,7 +101,10 @@ def _directory(path: Path) -> Path:
         below = each.relative_to(path)
         with each.open("rb") as file:
             kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
-            plain = below if kind is None or below.with_name(below.stem) in taken else below.with_name(below.stem)
+            plain = below if kind is None else below.with_name(below.stem)
+            if kind is not None:
+                plain = below if plain in taken else plain
+                taken.add(plain)
             to = copy / plain
             to.parent.mkdir(parents=True, exist_ok=True)
             if kind is None:

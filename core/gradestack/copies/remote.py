@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -10,17 +11,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from gradestack.copies.names import STANDARD_INPUT, new_folder, note_address
-from gradestack.copies.packed import SUFFIXES, readable
+from gradestack.copies.packed import readable
+from gradestack.copies.surroundings import SUFFIXES
 from gradestack.errors import ConfigError, DataError, GradestackError
 
 _PIECE: Final = 1 << 20
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://")
+"""A protocol, or protocols one in the other (``zip::s3://…``)."""
 _read: dict[str, Path] = {}
 """Standard input, which can be read once."""
 
 
 def is_remote(text: str) -> bool:
     """Return whether a text is the address of a remote file (``s3://bucket/log.jsonl``), or ``-``."""
-    return text == STANDARD_INPUT or ("://" in text and not text.startswith(("/", ".", "~")))
+    return text == STANDARD_INPUT or _ADDRESS.match(text) is not None
 
 
 def run_name(text: str) -> str:
@@ -41,15 +45,27 @@ def fetched(text: str) -> list[Path]:
     try:
         if text == STANDARD_INPUT:
             if text not in _read:
-                copy = new_folder() / "stdin"
-                with copy.open("xb") as to:
-                    shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
-                _read[text] = note_address(readable(note_address(copy, text)), text)
+                _read[text] = note_address(readable(_standard_input()), text)
             return [_read[text]]
         return list(_remote(text))
     except OSError as error:
         msg = f"{text}: cannot be read: {error.strerror or error}"
         raise DataError(msg) from error
+
+
+def _standard_input() -> Path:
+    """Return a copy of standard input.
+
+    Raises:
+        DataError: There is none: it is closed.
+    """
+    if sys.stdin is None:
+        msg = f"{STANDARD_INPUT}: there is no standard input"
+        raise DataError(msg)
+    copy = new_folder() / "stdin"
+    with copy.open("xb") as to:
+        shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
+    return note_address(copy, STANDARD_INPUT)
 
 
 def _meant(system: Any, place: str, text: str) -> list[str]:

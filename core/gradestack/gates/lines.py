@@ -10,13 +10,13 @@ from gradestack.gates.limit import SHARE, as_percent
 from gradestack.gates.rules import PERCENT
 from gradestack.output.terminal import terminal_line
 
-_WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA"}
+_WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecided": "UNDECIDED"}
 _LISTED = 3
 
 
 def gate_line(gate: Mapping[str, Any]) -> str:
     """Return the line of one verdict: ``Gate (quality >= 0.75): PASSED (actual: 0.80)``."""
-    notes = "; ".join([f"actual: {_actual(gate)}", *_notes(gate)])
+    notes = "; ".join([f"actual: {_actual(gate)}{certainty(gate)}", *_notes(gate)])
     return f"Gate ({gate['text']}): {_WORDS[gate['outcome']]} ({terminal_line(notes)})"
 
 
@@ -30,15 +30,42 @@ def _actual(gate: Mapping[str, Any]) -> str:
     value = gate.get("value", actual)
     if actual is None:
         return "n/a"
+    if gate.get("kind") == "baseline":
+        return f"{actual:+.2f}"
     if metric == SHARE:
         return f"{visible(as_percent(actual), as_percent(value), 1)}%"
     return f"{visible(actual, value, 1)}%" if metric in PERCENT else visible(actual, value)
+
+
+def certainty(gate: Mapping[str, Any]) -> str:
+    """Return the interval of a gate's figure and what it means for the verdict: ``, 0.61 to 0.81: passes, not sure``.
+
+    "" where there is no interval; with ``confidence`` it is the bounds that decide.
+    """
+    interval = gate.get("interval") or {}
+    if interval.get("low") is None or gate["actual"] is None:
+        return ""
+    percent = gate.get("metric") in PERCENT
+    ends = gate.get("bounds") or [interval["low"], interval["high"]]
+    low, high = (f"{100 * end:.1f}%" if percent else f"{end:.2f}" for end in ends)
+    shown = f", {low} to {high}"
+    if gate.get("confidence") is not None:
+        shown += f" with {100 * gate['confidence']:.6g}% confidence each"
+    if gate["sure"] is False:
+        return f"{shown}: {'undecided' if gate['outcome'] == 'undecided' else _says(gate)}"
+    return shown
+
+
+def _says(gate: Mapping[str, Any]) -> str:
+    return "passes, not sure" if gate["passed"] else "fails, not sure"
 
 
 def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     """Yield what people should know of a figure: what it leaves out, which groups do not hold."""
     if "reason" in gate:
         yield gate["reason"]
+    if "flips" in gate:
+        yield f"{gate['flips']['fixed']} runs fixed, {gate['flips']['broken']} broken"
     if gate.get("kind") == "max_failed":
         yield f"{gate['failed'] + gate['missing']} of {gate['of']} for {gate['grader']}"
     parts = [*left_out(gate)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from gradestack.errors import suggest
+from gradestack.intervals import Interval
 from gradestack.model import JSON
 
 Aggregates = Mapping[str, Mapping[str, JSON]]
@@ -31,13 +33,9 @@ def figure_at(aggregates: Aggregates, path: Sequence[str], component: str = "") 
     Raises:
         NoFigure: There is nothing at the path, or no number.
     """
-    grader, metric, *below = path
-    found: JSON = aggregates[grader][metric]
-    at = [grader, metric]
-    inner = next((name for name in (metric, component) if isinstance(found, Mapping) and name in found), None)
-    if inner is not None and isinstance(found, Mapping) and (not below or below[0] not in found):
-        below.insert(0, inner)
-    for step in below:
+    found: JSON = aggregates[path[0]][path[1]]
+    at = list(path[:2])
+    for step in _below(found, path, component):
         found = _entered(found, step, ".".join(at))
         at.append(step)
     if found is None:
@@ -47,6 +45,30 @@ def figure_at(aggregates: Aggregates, path: Sequence[str], component: str = "") 
         msg = f"{'.'.join(at)} {what}"
         raise NoFigure(msg)
     return found
+
+
+def _below(found: JSON, path: Sequence[str], component: str) -> list[str]:
+    """Return the keys below a metric, with that of a figure named as the metric where it is left out."""
+    _, metric, *below = path
+    inner = next((name for name in (metric, component) if isinstance(found, Mapping) and name in found), None)
+    if inner is not None and isinstance(found, Mapping) and (not below or below[0] not in found):
+        below.insert(0, inner)
+    return below
+
+
+def beside(aggregates: Aggregates, path: Sequence[str], component: str = "") -> Interval | None:
+    """Return the interval of the figure at a path: the one beside it, or beside the map it is in; None without one."""
+    found: Any = aggregates[path[0]][path[1]]
+    interval: Any = None
+    for step in _below(found, path, component):
+        if not isinstance(found, Mapping) or step not in found:
+            return None
+        within = interval.get(step) if isinstance(interval, Mapping) else None
+        interval, found = found.get(f"{step}_interval", within), found[step]
+    usable = isinstance(interval, Mapping) and (
+        "reason" in interval or {"low", "clusters", "method"} <= interval.keys()
+    )
+    return cast("Interval", interval) if usable else None
 
 
 def _entered(found: JSON, step: str, at: str) -> JSON:

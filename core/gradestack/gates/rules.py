@@ -22,8 +22,20 @@ Aggregation = Literal["avg_score", "accuracy", "pass_rate", "min", "max", "media
 PERCENT = ("accuracy", "pass_rate")
 """Aggregations from 0 to 100."""
 OnNoData = Literal["fail", "pass"]
+OnUndecided = Literal["fail", "pass", "warn"]
 Over = Literal["total", "graded"]
 """What a percentage of samples is of: all the grader applies to, or those of them that were graded."""
+
+
+def _share(_gate: object, _field: object, confidence: float | None) -> None:
+    """Refuse a confidence that is none.
+
+    Raises:
+        ValueError: It does not lie between 0.5 and 1.
+    """
+    if confidence is not None and not 0.5 < confidence < 1:
+        msg = f"confidence must be between 0.5 and 1, got {confidence}"
+        raise ValueError(msg)
 
 
 def exactly(value: float) -> str:
@@ -62,6 +74,10 @@ class GateSpec:
     """Per-sample rule; default: the gate's own ``value``."""
     on_no_data: OnNoData = "fail"
     """What an empty series decides in the documented profile; upstream compares 0.0."""
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    """With it the one-sided bound of the interval decides, in place of the value; between 0.5 and 1."""
+    on_undecided: OnUndecided = "fail"
+    """What decides when the bounds hold the limit."""
     over: Over | None = None
     """For ``accuracy``; default ``total``: failed and missing samples count against the gate."""
     per: str | None = None
@@ -103,6 +119,8 @@ class SimpleGate:
     aggregation: Aggregation = "avg_score"
     pass_threshold: float = 1.0
     on_no_data: OnNoData = "fail"
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    on_undecided: OnUndecided = "fail"
     over: Over | None = None
     """For ``accuracy`` and ``pass_rate``, as in the flat form."""
     per: str | None = None
@@ -128,6 +146,8 @@ class WeightedGate:
     value: float
     kind: Literal["weighted_average"] = "weighted_average"
     on_no_data: OnNoData = "fail"
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    on_undecided: OnUndecided = "fail"
     over: Over | None = None
     per: str | None = None
 
@@ -161,6 +181,8 @@ class FigureSpec:
     value: float
     kind: Literal["figure"] = "figure"
     on_no_data: OnNoData = "fail"
+    confidence: float | None = attrs.field(default=None, validator=_share)
+    on_undecided: OnUndecided = "fail"
 
 
 @attrs.frozen(kw_only=True)
@@ -174,6 +196,8 @@ class FigureGate:
     op: Op
     value: float
     on_no_data: OnNoData = "fail"
+    confidence: float | None = None
+    on_undecided: OnUndecided = "fail"
 
     per: ClassVar[None] = None
 
@@ -230,11 +254,59 @@ class LogicalGate:
         return f" {self.operator} ".join(f"({part.text})" for part in self.conditions)
 
 
+@attrs.frozen(kw_only=True)
+class BaselineGate:
+    """A run against an earlier one, paired by task: not worse by more than a margin, or better, or with few flips."""
+
+    baseline: str
+    """Run directory, relative to the suite; ``latest``: the newest complete run of the same suite beside this one."""
+    metric_key: str | None = None
+    """Grader key; default the first grader. A resolved gate has it."""
+    not_worse_than: float | None = None
+    """Most by which the mean over matched tasks may be lower."""
+    require: Literal["improvement"] | None = None
+    """The mean must be higher."""
+    max_flips: int | None = None
+    """Most runs that passed in the baseline and do not any more."""
+    confidence: float = attrs.field(default=0.95, validator=_share)
+    """Of the one-sided bounds."""
+    on_undecided: OnUndecided = "fail"
+    kind: Literal["baseline"] = "baseline"
+
+    per: ClassVar[None] = None
+    on_no_data: ClassVar[OnNoData] = "fail"
+
+    def __attrs_post_init__(self) -> None:
+        if self.not_worse_than is None and self.require is None and self.max_flips is None:
+            msg = "not_worse_than, require or max_flips: at least one is needed"
+            raise ValueError(msg)
+        if (self.not_worse_than or 0) < 0 or (self.max_flips or 0) < 0:
+            msg = "not_worse_than and max_flips must not be negative"
+            raise ValueError(msg)
+
+    def sample_passes(self, score: float) -> bool:
+        """Return whether one score passes: score >= 1.0."""
+        return score >= 1.0
+
+    @property
+    def text(self) -> str:
+        """The rule as people read it: ``reward not worse than runs/before by 0.05``."""
+        parts = []
+        if self.not_worse_than is not None:
+            parts.append(f"{self.metric_key} not worse than {self.baseline} by {exactly(self.not_worse_than)}")
+        if self.require is not None:
+            parts.append(f"{self.metric_key} better than {self.baseline}")
+        if self.max_flips is not None:
+            parts.append(f"{self.metric_key} runs broken since {self.baseline} <= {self.max_flips}")
+        return " and ".join(parts)
+
+
 AggregateGate = GateSpec | SimpleGate | WeightedGate
 """A gate that compares an aggregate of scores."""
 Threshold = AggregateGate | FigureGate
 """A gate that compares one figure."""
 Gate = Threshold | LogicalGate
+AnyGate = Gate | BaselineGate
 
 
 def over_total(gate: AggregateGate) -> bool:
@@ -242,7 +314,16 @@ def over_total(gate: AggregateGate) -> bool:
     return gate.aggregation in PERCENT and gate.over != "graded"
 
 
-def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def leaves(gate: AnyGate) -> Iterator[Threshold]:
+    """Yield the gates that compare a figure with a limit: a gate itself, or the conditions of a logical one."""
+    if isinstance(gate, LogicalGate):
+        for part in gate.conditions:
+            yield from leaves(part)
+    elif not isinstance(gate, BaselineGate):
+        yield gate
+
+
+def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yield (place below the gate, grader key) for every grader a gate names."""
     if isinstance(gate, LogicalGate):
         for position, part in enumerate(gate.conditions):
@@ -257,12 +338,14 @@ def keys_of(gate: Gate) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield ("metric_key",), gate.metric_key
 
 
-def needs_scores(gate: Gate, rule: SampleRule | None) -> bool:
+def needs_scores(gate: AnyGate, rule: SampleRule | None) -> bool:
     """Return whether a gate needs the scores of all rows.
 
     A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.
-    Nor does a figure by path, which an aggregator has.
+    Nor does a figure by path, which an aggregator has. A comparison reads rows of its own.
     """
+    if isinstance(gate, BaselineGate):
+        return True
     if isinstance(gate, LogicalGate):
         return gate.per is not None or any(needs_scores(part, rule) for part in gate.conditions)
     counted = isinstance(gate, GateSpec) and (gate.metric == "avg_score" or gate is rule)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Protocol
+
+import attrs
 
 from gradestack.api import Profile
 from gradestack.gates.paths import Aggregates, NoFigure, figure_at
 from gradestack.gates.rules import (
     OPERATORS,
+    PERCENT,
     AggregateGate,
     FigureGate,
     Gate,
@@ -20,6 +23,8 @@ from gradestack.gates.rules import (
     over_total,
 )
 from gradestack.gates.scores import Figure
+from gradestack.gates.sureness import Sureness
+from gradestack.intervals import Interval, again
 from gradestack.model import JSON
 
 
@@ -39,6 +44,7 @@ def verdict(
     groups: Callable[[str], Mapping[str, Figures]],
     profile: Profile,
     aggregates: Aggregates | None = None,
+    sure: Sureness | None = None,
 ) -> dict[str, JSON]:
     """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
 
@@ -50,35 +56,56 @@ def verdict(
         groups: ``per`` -> group name -> figures.
         profile: Which definition is followed.
         aggregates: What figures by path are taken from.
+        sure: Where intervals come from; not for ``upstream``.
 
     Returns:
-        The rule with its ``text``, ``actual``, ``passed`` and ``outcome``: ``passed``, ``failed`` or ``no_data``;
-        except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in ``actual``.
+        The rule with its ``text``, ``actual``, ``passed`` and ``outcome``: ``passed``, ``failed``, ``undecided`` or
+        ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in
+        ``actual``; its ``interval``, and whether the verdict is ``sure``.
     """
-    found = aggregates or {}
-    whole = _verdict(gate, figures, profile, found)
+    found, known = aggregates or {}, None if profile == "upstream" else sure
+    whole = _verdict(gate, _Source(figures, found, known, None), profile)
     if gate.per is None:
         return whole
-    parts = {name: _verdict(gate, each, profile, found) for name, each in groups(gate.per).items()}
+    each_group = groups(gate.per).items()
+    parts = {name: _verdict(gate, _Source(each, found, known, name), profile) for name, each in each_group}
     every = all(each["passed"] for each in parts.values())
     return {
         **whole,
         "text": f"{whole['text']} per {gate.per}",
         **(_outcome(passed=every) if parts else _no_data(gate)),
+        **({"sure": _all_sure(parts.values())} if "sure" in whole else {}),
         "per": gate.per,
         "groups": parts,
     }
 
 
-def _verdict(gate: Gate, figures: Figures, profile: Profile, aggregates: Aggregates) -> dict[str, JSON]:
+def _all_sure(parts: Iterable[Mapping[str, JSON]]) -> bool | None:
+    """Return whether the verdicts of all groups are sure; None where that of one is not known."""
+    known = [part.get("sure") for part in parts]
+    return None if None in known else all(known)
+
+
+@attrs.frozen
+class _Source:
+    """Where figures and their intervals come from, of all samples or of one group."""
+
+    figures: Figures
+    aggregates: Aggregates
+    sure: Sureness | None
+    group: str | None
+
+
+def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
     if isinstance(gate, LogicalGate):
-        parts = [_verdict(part, figures, profile, aggregates) for part in gate.conditions]
+        parts = [_verdict(part, source, profile) for part in gate.conditions]
         verdicts = [part["passed"] for part in parts]
         passed = all(verdicts) if gate.operator == "and" else any(verdicts)
         logic = {"kind": "logical", "operator": gate.operator, "conditions": parts, "text": gate.text}
         return {**logic, "actual": None, **_outcome(passed=passed)}
     if isinstance(gate, FigureGate):
-        return _by_path(gate, figures, profile, aggregates)
+        return _by_path(gate, source, profile)
+    figures = source.figures
     rule: dict[str, JSON] = {"metric": gate.aggregation, "op": gate.op, "value": gate.value, "text": gate.text}
     over = "total" if over_total(gate) else "graded"
     if isinstance(gate, WeightedGate):
@@ -92,29 +119,53 @@ def _verdict(gate: Gate, figures: Figures, profile: Profile, aggregates: Aggrega
         rule |= {"metric_key": key} if isinstance(gate, GateSpec) else {"kind": gate.kind, "metric_key": key}
         found = figures.figure(gate, key, profile)
         actual, extent = _rounded(found.value, profile), (found.counted, found.of)
-    return {**rule, **_compared(gate, actual, over, extent, profile)}
+    return {**rule, **_compared(gate, actual, over, extent, profile, source)}
 
 
-def _by_path(gate: FigureGate, figures: Figures, profile: Profile, aggregates: Aggregates) -> dict[str, JSON]:
+def _by_path(gate: FigureGate, source: _Source, profile: Profile) -> dict[str, JSON]:
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": gate.path[0]}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
-    extent = figures.extent(gate.path[0])
+    extent = source.figures.extent(gate.path[0])
     try:
-        actual = figure_at(aggregates, gate.path, gate.component)
+        actual = figure_at(source.aggregates, gate.path, gate.component)
     except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
-        found = _compared(gate, None, "graded", extent, profile)
+        found = _compared(gate, None, "graded", extent, profile, source)
         return {**rule, **found, "passed": False, "reason": str(error)}
-    return {**rule, **_compared(gate, actual, "graded", extent, profile)}
+    return {**rule, **_compared(gate, actual, "graded", extent, profile, source)}
 
 
-def _compared(gate: Threshold, actual: float | None, over: str, extent: JSON, profile: Profile) -> dict[str, JSON]:
+def _compared(
+    gate: Threshold, actual: float | None, over: str, extent: JSON, profile: Profile, source: _Source
+) -> dict[str, JSON]:
     """Return what a figure comes to beside its rule."""
     known: dict[str, JSON] = {"actual": actual}
     if profile != "upstream":
         known |= {"over": over, "counted": extent[0], "of": extent[1]}
     if actual is None:
         return {**known, **_no_data(gate)}
-    return {**known, **_outcome(passed=OPERATORS[gate.op][1](actual, gate.value))}
+    holds = OPERATORS[gate.op][1](actual, gate.value)
+    if source.sure is None:
+        return {**known, **_outcome(passed=holds)}
+    scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
+    interval = source.sure.interval(gate, actual, source.group)
+    ends = _ends(interval, scale)
+    known["interval"] = interval
+    if gate.confidence is None or interval.get("reason") == "quantile":
+        sure = None if ends is None or gate.op == "eq" else {OPERATORS[gate.op][1](end, gate.value) for end in ends}
+        return {**known, "sure": None if sure is None else sure == {holds}, **_outcome(passed=holds)}
+    # the one-sided bound at a confidence is an end of the two-sided interval at twice that less 1
+    bounds = again(interval, actual / scale, 2 * gate.confidence - 1)
+    sides = _ends(bounds, scale)
+    verdicts = set() if sides is None else {OPERATORS[gate.op][1](end, gate.value) for end in sides}
+    known |= {"confidence": gate.confidence, "on_undecided": gate.on_undecided}
+    known |= {"bounds": None if sides is None else [end / scale for end in sides]}
+    if len(verdicts) == 1:
+        return {**known, "sure": True, **_outcome(passed=verdicts.pop())}
+    return {**known, "sure": False, "passed": gate.on_undecided != "fail", "outcome": "undecided"}
+
+
+def _ends(interval: Interval, scale: int) -> tuple[float, float] | None:
+    return None if "reason" in interval else (scale * interval["low"], scale * interval["high"])
 
 
 def _rounded(value: Fraction | float | None, profile: Profile) -> float | None:

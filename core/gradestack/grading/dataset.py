@@ -14,8 +14,10 @@ from gradestack.grading.reading import records_of, shards_of
 from gradestack.model import BadRecord, Sample, Status, replace
 
 
-def read_dataset(plan: Plan) -> dict[str, Sample] | None:
-    """Return the rows of the dataset by id; None when there is none, or the reader joins it itself.
+def read_dataset(plan: Plan) -> tuple[dict[str, Sample] | None, list[str]]:
+    """Return the rows of the dataset by id, and ids of rows that expect something else than an earlier one of theirs.
+
+    None in place of rows: there is no dataset, or the reader joins it itself. Of several rows of an id the last counts.
 
     Raises:
         DataError: It holds no row, or one that cannot be read.
@@ -23,20 +25,23 @@ def read_dataset(plan: Plan) -> dict[str, Sample] | None:
     """
     stage, dataset = plan.dataset_reader, plan.inputs.dataset
     if stage is None or dataset is None:
-        return None
+        return None, []
     shards, index = shards_of(stage.component, attrs.evolve(plan.inputs, data=(dataset,), dataset=None))
     rows: dict[str, Sample] = {}
+    others: dict[str, None] = {}
     for shard in shards:
         for record in records_of(stage.component, shard, index):
             if isinstance(record, BadRecord):
                 msg = f"{replace(record.source, file=str(dataset.path))}: {record.reason}"
                 raise DataError(msg)
-            if not plan.max_samples or len(rows) < plan.max_samples or record.id in rows:
+            if (earlier := rows.get(record.id)) is not None and earlier.expected != record.expected:
+                others[record.id] = None
+            if not plan.max_samples or len(rows) < plan.max_samples or earlier is not None:
                 rows[record.id] = record
     if not rows:
         msg = f"{dataset.path}: the dataset holds no row"
         raise DataError(msg)
-    return rows
+    return rows, list(others)
 
 
 def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool = False) -> Sample:
@@ -55,6 +60,12 @@ def joined(sample: Sample, dataset: Mapping[str, Sample], *, same_inputs: bool =
     if sample.input is None and row.input is not None:
         changes["input"] = row.input
     return replace(sample, **changes)
+
+
+def unmatched(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> tuple[list[str], list[str]]:
+    """Return the ids of samples that have no row in the dataset, sorted, and of rows that no sample answers."""
+    there = {identifier for _, identifier, _ in seen}
+    return sorted(there - dataset.keys()), [identifier for identifier in dataset if identifier not in there]
 
 
 def unanswered(dataset: Mapping[str, Sample], seen: set[tuple[str, str, str]]) -> Iterator[Sample]:

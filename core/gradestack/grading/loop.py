@@ -9,7 +9,7 @@ from typing import Any
 
 from gradestack.api import Engine, Shard
 from gradestack.errors import DataError
-from gradestack.grading.dataset import read_dataset, unanswered
+from gradestack.grading.dataset import read_dataset, unanswered, unmatched
 from gradestack.grading.duplicates import places_in_input
 from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Plan
@@ -81,7 +81,7 @@ class Loop:
             self.merging.add(result, offset)
             self.progress.merged(shard, self.merged, resumed=True)
             self.resumed += 1
-        dataset = read_dataset(plan)
+        dataset, self.merged.contradicted = read_dataset(plan)
         self._worker = Worker(
             plan=plan.bare(),
             index=index,
@@ -106,6 +106,8 @@ class Loop:
         """Return a missing sample for every dataset row no record answers; none where nothing was read at all."""
         if worker.dataset is None or not self.merged.samples:
             return []
+        if not self.plan.max_samples:
+            self.merged.unmatched = unmatched(worker.dataset, self.merged.seen)
         return list(unanswered(worker.dataset, self.merged.seen))
 
     def _list_duplicates(self) -> None:

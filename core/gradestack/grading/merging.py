@@ -36,6 +36,10 @@ class Merged:
     duplicates: int = 0
     duplicates_listed: list[str] = attrs.field(factory=list)
     seen: set[tuple[str, str, str]] = attrs.field(factory=set)
+    unmatched: tuple[list[str], list[str]] = ([], [])
+    """Ids of samples without a row in the dataset, and of its rows that no sample answers."""
+    contradicted: list[str] = attrs.field(factory=list)
+    """Ids whose rows in the dataset expect different things."""
     broken: dict[str, str] = attrs.field(factory=dict)
     timings: dict[str, float] = attrs.field(factory=dict)
     """Grader key -> seconds over all shards."""

@@ -34,7 +34,8 @@ def foreign(head: bytes) -> str | None:
         if head.startswith(first):
             return f"is a {name} file, no text; write its records as JSON Lines first"
     encoding = json.detect_encoding(head[:_LOOKED_AT])
-    if not encoding.startswith("utf-8") and head.strip(b"\x00"):
+    stray = encoding in {"utf-16-be", "utf-16-le"} and head[:4].count(0) < 2  # a NUL among text of one byte each
+    if not encoding.startswith("utf-8") and head.strip(b"\x00") and not stray:
         name = encoding.upper()
         return f"is {name} text, and only UTF-8 is read: convert it first, `iconv -f {name} -t UTF-8 FILE`"
     return None

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+_OBJECT: Final = (dict, Mapping)
+"""What counts as an object. JSON decodes to dicts, which are told at once; asking for a mapping alone takes long."""
 
 
 def as_map(value: Any) -> Mapping[str, Any]:
     """Return a mapping as it is, an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, _OBJECT) else {}
 
 
 def as_list(value: Any) -> Sequence[Any]:

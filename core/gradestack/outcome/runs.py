@@ -16,7 +16,8 @@ from gradestack.exact import Moments
 from gradestack.gates.figures import count_grades
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.merging import Merged, Merging
-from gradestack.model import Status
+from gradestack.model import JSON, Status
+from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
 from gradestack.rows.read import Row, grade_from_json, iter_rows, key_from_row
@@ -97,7 +98,10 @@ def _add(suite: Suite, run: Merging, into: Merged, row: Row, ordinal: int) -> No
         name, aggregator = metric.name, metric.stage.component
         if name not in run.merged.broken:
             state = into.states[name] if name in into.states else aggregator.start()
-            into.states[name] = aggregator.add(state, key, grades[metric.of])
+            grade = grades[metric.of]
+            if getattr(aggregator, "raters", ()):
+                (grade,) = aggregator.together(metric.of, {each: [found] for each, found in grades.items()})
+            into.states[name] = aggregator.add(state, key, grade)
     into.samples += 1
 
 
@@ -153,8 +157,23 @@ def enough(rule: str | int, passed: int, runs: int) -> bool:
     return passed >= int(needed)
 
 
+def _uncertainty(suite: Suite, summary: Mapping[str, Any]) -> JSON:
+    """Return the interval of the main grader's average over all runs, by tasks: what the deviation over runs is not.
+
+    None where no aggregator computes it, and in ``upstream``, whose layout has no such thing.
+    """
+    means = [each.stage.key for each in suite.metrics if each.of == suite.main and each.stage.name == "mean"]
+    found = summary["metrics"]["aggregates"][suite.main].get(means[0], {}) if means else {}
+    return found.get("mean_interval")
+
+
 def write_runs(
-    suite: Suite, run: Merging, staging: Staging, header: Mapping[str, Any], summary: dict[str, Any]
+    suite: Suite,
+    run: Merging,
+    staging: Staging,
+    header: Mapping[str, Any],
+    summary: dict[str, Any],
+    baselines: Baselines,
 ) -> dict[str, Any]:
     """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
 
@@ -171,7 +190,7 @@ def write_runs(
     figures: list[Mapping[str, Any]] = []
     for number, (each, merged) in enumerate(zip(runs, _split(suite, run, path, runs, staging), strict=True), 1):
         scores = RowSeries(partial(_rows, staging.path / f"run_{number}" / ROWS))
-        content = summarise(suite, run, merged, scores)
+        content = summarise(suite, run, merged, scores, baselines)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})
@@ -183,6 +202,8 @@ def write_runs(
         "runs": [None if each is None else str(each) for each in runs],
         "avg_score_attempted": stats["avg_score_attempted"],
     }
+    if (uncertainty := _uncertainty(suite, summary)) is not None:
+        outcome["uncertainty"] = uncertainty
     if summary["gates"]:
         summary = {**summary, "gates_passed": enough(suite.runs_must_pass, stats["runs_passed"], len(runs))}
         outcome |= {"passed": stats["runs_passed"], "failed": stats["runs_failed"]}

@@ -10,14 +10,16 @@ from gradestack.gates.figures import grader_figures, overall, ungraded
 from gradestack.gates.limit import limit_verdict
 from gradestack.gates.lines import left_out
 from gradestack.gates.paths import Aggregates
-from gradestack.gates.rules import needs_scores
+from gradestack.gates.rules import BaselineGate, needs_scores
 from gradestack.gates.scores import Counted, RowSeries
 from gradestack.gates.success import rule_text
+from gradestack.gates.sureness import Sureness
 from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
+from gradestack.outcome.baselines import Baselines, baseline_verdict
 from gradestack.outcome.headline import finished, headline_figures, outcome
 from gradestack.output.terminal import terminal_line
 from gradestack.rundir.header import MADE
@@ -26,6 +28,8 @@ from gradestack.suites.spec import Suite
 
 _SHOWN = 8
 """Kinds of remarks named in a warning."""
+_NAMED = 3
+"""Ids named of those without a counterpart."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -47,22 +51,32 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError(msg, *problems)
 
 
-def _gates(suite: Suite, counts: dict[str, Count], series: RowSeries, aggregates: Aggregates) -> list[dict[str, JSON]]:
+def _gates(
+    suite: Suite,
+    counts: dict[str, Count],
+    series: RowSeries,
+    aggregates: Aggregates,
+    sure: Sureness,
+    baselines: Baselines,
+) -> list[dict[str, JSON]]:
     """Return every gate's verdict, the limit's last; rows are read only for gates that need their scores."""
     verdicts = [
-        verdict(
+        baseline_verdict(gate, suite, series.rows(), baselines)
+        if isinstance(gate, BaselineGate)
+        else verdict(
             gate,
             series.everything if needs_scores(gate, suite.rule) else Counted(counts),
             series.groups,
             suite.profile,
             aggregates,
+            sure,
         )
         for gate in suite.gates
     ]
     return verdicts if suite.max_failed is None else [*verdicts, limit_verdict(suite.max_failed, counts)]
 
 
-def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -> dict[str, Any]:
+def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries, baselines: Baselines) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several.
 
     Args:
@@ -70,13 +84,18 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries) -
         merging: The run, and what is broken in it.
         merged: The counts and states to report.
         series: Scores of the rows, read when a gate needs them.
+        baselines: Runs that gates compare with.
+
+    Raises:
+        DataError: A gate's baseline cannot be compared with.
     """
     keys = [stage.key for stage in suite.graders]
     counts = overall(merged.tally, keys)
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates, successes = finished(suite, merging, merged.states)
-    gates = _gates(suite, counts, series, aggregates)
+    shares = {stage.key: stage.component.bounds[0] >= 0 and stage.component.bounds[1] <= 1 for stage in suite.graders}
+    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, shares), baselines)
     lost = all_failed(suite, merged, series.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     named = any(merged.tally)
@@ -140,7 +159,7 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
     if len(merged.ids) > 1:
         number, text = merged.ids["number"], merged.ids["text"]
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
-    found += _remarks(merged)
+    found += [*_remarks(merged), *_unmatched(suite, merged)]
     without: dict[tuple[int, int], list[str]] = {}
     for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
         states = count["states"]
@@ -152,6 +171,8 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
             without.setdefault((lost, of), []).append(repr(key))
     found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]
     found += [text for gate in gates for text in _left_out_of_groups(gate)]
+    found += [f"gate {gate['text']}: {gate['reason']}" for gate in gates if _without_baseline(gate)]
+    found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
     broken = sorted(_broken(suite, merged).items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
@@ -182,6 +203,17 @@ def _left_out_of_groups(gate: dict[str, JSON]) -> Iterator[str]:
                 yield f"gate {gate['text']}: of {group} failed or missing for {key!r} do not count"
 
 
+def _without_baseline(gate: dict[str, JSON]) -> bool:
+    return gate.get("kind") == "baseline" and gate["outcome"] == "no_data"
+
+
+def _undecided(gate: dict[str, JSON]) -> Iterator[str]:
+    """Yield the rules of gates, or of their conditions, that pass although nothing is decided (``on_undecided``)."""
+    for part in (gate, *gate.get("conditions", ())):
+        if part.get("outcome") == "undecided" and part["on_undecided"] == "warn":
+            yield part["text"]
+
+
 def _remarks(merged: Merged) -> list[str]:
     """Return what readers remarked, in one line, and that ids were made up in another."""
     kinds = {kind: entry for kind, entry in sorted(merged.remarks.items()) if kind != MADE}
@@ -193,6 +225,22 @@ def _remarks(merged: Merged) -> list[str]:
         number = merged.remarks[MADE][0]
         lines.insert(0, f"{number} task{'s' * (number > 1)}: ids made up, runs of one task cannot be told")
     return lines
+
+
+def _unmatched(suite: Suite, merged: Merged) -> list[str]:
+    """Return what has no counterpart on the other side of a dataset, with the first ids."""
+    whose = (
+        "task(s) without a row in it",
+        "row(s) of it without a run",
+        "id(s) of several rows, of which the last counts",
+    )
+    told = [
+        f"{len(ids)} {what}: {', '.join(ids[:_NAMED])}{', …' * (len(ids) > _NAMED)}"
+        for ids, what in zip((*merged.unmatched, merged.contradicted), whose, strict=True)
+        if ids
+    ]
+    shown = suite.inputs.dataset.shown if suite.inputs.dataset is not None else "the dataset"
+    return [f"{shown}: {'; '.join(told)}"] if told else []
 
 
 def _figures_warnings(aggregates: Mapping[str, Mapping[str, Mapping[str, JSON]]]) -> list[str]:

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact
 from gradestack.rows.grades import Grade, Reason, odd_grade
-from gradestack.rows.tallies import CallTally, ScoreMean
+from gradestack.rows.tallies import CallTally, Kind, ReasonTally, ScoreMean, kinds_of
 
 MOST_REASONS = 2000
 """Reasons counted one by one."""
@@ -146,6 +146,7 @@ class RowIndex:
         by_outcome: (grader key, whether the sample is a success) -> its scores there.
         calls: What became of expected calls, by tool and argument.
         quiet: Positions of the samples that expect no call at all.
+        given: Which reasons were given in which samples, down to the argument they are about.
     """
 
     def __init__(self, outcome: str | None = None) -> None:
@@ -158,6 +159,7 @@ class RowIndex:
         self.by_outcome: defaultdict[tuple[str, bool], Spread] = defaultdict(Spread)
         self.calls = CallTally()
         self.quiet = array("q")
+        self.given = ReasonTally()
         self._places = array("q")
         self._names = _Names()
 
@@ -203,7 +205,7 @@ class RowIndex:
         entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
         if row.expected is not None and row.expected.calls == []:
             self.quiet.append(len(entries) - 1)
-        answered = False
+        answered, kinds = False, list[Kind]()
         for key, grade, same in grades:
             if grade.items and not answered:
                 answered = self.calls.add(key, grade.items)
@@ -222,6 +224,8 @@ class RowIndex:
                     reasons = reasons + item.reasons
             if reasons or grade.fault:
                 self._count(key, reasons, grade.fault)
+                kinds += kinds_of(key, reasons, grade.fault)
+        self.given.add(kinds)
 
     def _count(self, key: str, reasons: list[Reason], fault: Mapping[str, Any] | None) -> None:
         found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 
-from gradestack.rows.grades import Item
+from gradestack.jsonio.lenient import as_text
+from gradestack.rows.grades import Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
@@ -86,6 +88,63 @@ class CallTally:
         counts.called += item.metadata.call is not None
         counts.right += item.score is not None and item.score >= 1
         return True
+
+
+Kind = tuple[str, str, str, str]
+"""Grader key, code, subject and argument of a reason."""
+
+
+class ReasonTally:
+    """Which reasons were given in which samples.
+
+    Attributes:
+        kinds: Kind of reason -> its number, in the order they were first given. At most 2,000 are told apart.
+        samples: Per kind the number of samples it was given in.
+        given: Per row the numbers of the kinds given there, each once.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: dict[Kind, int] = {}
+        self.samples: list[int] = []
+        self.given: list[tuple[int, ...]] = []
+        self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def add(self, kinds: Sequence[Kind]) -> None:
+        """Take up the reasons given in the next row."""
+        if not kinds:
+            self.given.append(())
+            return
+        found: dict[int, None] = {}
+        for kind in kinds:
+            number = self.kinds.get(kind)
+            if number is None:
+                if len(self.kinds) >= MOST_NAMES:
+                    continue
+                number = self.kinds[kind] = len(self.kinds)
+                self.samples.append(0)
+            found[number] = None
+        numbers = tuple(found)
+        for number in numbers:
+            self.samples[number] += 1
+        self.given.append(self._sets.setdefault(numbers, numbers))
+
+
+def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:
+    """Return the kinds of the reasons of a grade and its items, and of its fault."""
+    found = [
+        (
+            key,
+            each.code[:_LONGEST_NAME],
+            (each.subject or "")[:_LONGEST_NAME],
+            argument(each.pointer) if each.pointer else "",
+        )
+        for each in reasons
+        if each.code
+    ]
+    if fault:
+        code, about = as_text(fault.get("code")) or "fault", as_text(fault.get("type"))
+        found.append((key, code[:_LONGEST_NAME], about[:_LONGEST_NAME], ""))
+    return found
 
 
 def argument(pointer: str) -> str:

@@ -13,6 +13,7 @@ import attrs
 from gradestack._version import __version__
 from gradestack.copies.names import is_fetched, name_of, original
 from gradestack.gates.success import SUCCESSES
+from gradestack.gates.sureness import CELLS
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
@@ -61,6 +62,18 @@ def _recording(suite: Suite) -> dict[str, Any]:
     return {"reader": suite.reader.name, "options": options, **shown}
 
 
+def component_entry(stage: Stage) -> dict[str, Any]:
+    """Return what header.json says of a component."""
+    return {
+        "kind": stage.kind,
+        "key": stage.key,
+        "name": stage.name,
+        "version": stage.version,
+        "distribution": stage.distribution,
+        "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
+    }
+
+
 def peak_memory() -> dict[str, int]:
     """Return the most memory this process has had at once, and the largest of its workers, in bytes."""
     try:
@@ -86,7 +99,7 @@ def header(
     stages: list[Stage] = [
         suite.reader,
         *suite.graders,
-        *(metric.stage for metric in suite.metrics if metric.stage.key != SUCCESSES),
+        *(metric.stage for metric in suite.metrics if not metric.stage.key.startswith((SUCCESSES, CELLS))),
     ]
     stages += [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
@@ -99,17 +112,7 @@ def header(
         "python": ".".join(map(str, sys.version_info[:3])),
         "profile": suite.profile,
         "rows": RECORDED[suite.rows],
-        "components": [
-            {
-                "kind": stage.kind,
-                "key": stage.key,
-                "name": stage.name,
-                "version": stage.version,
-                "distribution": stage.distribution,
-                "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
-            }
-            for stage in stages
-        ],
+        "components": [component_entry(stage) for stage in stages],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": [_checksum(path) for path in files],
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},

@@ -81,6 +81,9 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
             of = ""
         bounded = _bounded(resolver, entry, graders.get(of))
         stage = resolver.stage("aggregator", key, bounded, place, reserved=("of",))
+        for rater in getattr(stage.component, "raters", ()) if stage is not None else ():
+            if rater not in spec.graders:
+                resolver.say((*place, "raters"), f"no grader has the key {rater!r}{suggest(rater, spec.graders)}")
         if stage is not None:
             own[of, key] = Metric(of=of, stage=stage)
     found: list[Metric] = []

@@ -12,9 +12,10 @@ from gradestack.gates.limit import Limit, as_limit
 from gradestack.gates.rules import (
     PERCENT,
     AggregateGate,
+    AnyGate,
+    BaselineGate,
     FigureGate,
     FigureSpec,
-    Gate,
     GateSpec,
     LogicalGate,
     LogicalSpec,
@@ -33,6 +34,7 @@ _FORMS: Mapping[object, type] = {
     "weighted_average": WeightedGate,
     "logical": LogicalSpec,
     "figure": FigureSpec,
+    "baseline": BaselineGate,
 }
 
 
@@ -51,9 +53,9 @@ class _Gates:
     ) -> None:
         self.resolver, self.spec, self.graders, self.metrics = resolver, spec, graders, [*metrics]
 
-    def gate(self, written: Mapping[str, Any], place: Place) -> Gate | None:
+    def gate(self, written: Mapping[str, Any], place: Place) -> AnyGate | None:
         """Return one gate of any form, None when it cannot be; without ``kind`` it is the flat form."""
-        kind = written.get("kind", "figure" if "figure" in written else None)
+        kind = written.get("kind", next((form for form in ("figure", "baseline") if form in written), None))
         if kind is not None and (not isinstance(kind, str) or kind not in _FORMS):
             known = ", ".join(map(str, _FORMS))
             hint = suggest(kind, map(str, _FORMS))
@@ -64,6 +66,8 @@ class _Gates:
             return self._logical(found, place)
         if isinstance(found, FigureSpec):
             return self._figure(found, place)
+        if isinstance(found, BaselineGate):
+            return self._baseline(found, place)
         if found is not None:
             self._check(found, place)
         return found  # type: ignore[no-any-return]
@@ -75,7 +79,7 @@ class _Gates:
         for position, condition in enumerate(spec.conditions):
             below = (*place, "conditions", position)
             part = self.gate(_filled(condition, spec, over), below)
-            if isinstance(part, WeightedGate):
+            if isinstance(part, WeightedGate | BaselineGate):
                 self.resolver.say(below, "a condition is a simple or a logical gate, or one on a figure")
             elif part is not None and part.per is not None:
                 self.resolver.say((*below, "per"), "stands beside `conditions`, for the gate as a whole")
@@ -103,9 +107,28 @@ class _Gates:
             hint = suggest(key, metrics) or f"; there are: {', '.join(metrics) or 'none'}"
             self.resolver.say(at, f"{grader} has no metric {key!r}{hint}")
             return None
-        return FigureGate(path=path, component=metrics[key], op=spec.op, value=spec.value, on_no_data=spec.on_no_data)
+        self._check_confidence(spec, place)
+        options = {name: getattr(spec, name) for name in ("op", "value", "on_no_data", "confidence", "on_undecided")}
+        return FigureGate(path=path, component=metrics[key], **options)
+
+    def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:
+        """Return a comparison with an earlier run; the original program has none."""
+        at = (*place, "baseline")
+        if self.resolver.profile == "upstream":
+            self.resolver.say(at, "the profile upstream compares no runs")
+            return None
+        if not gate.baseline.strip():
+            self.resolver.say(at, "expected a run directory, or latest")
+            return None
+        return gate
+
+    def _check_confidence(self, gate: AggregateGate | FigureSpec, place: Place) -> None:
+        at = (*place, "confidence")
+        if gate.confidence is not None and not _without_effect(self.resolver, at) and gate.op == "eq":
+            self.resolver.say(at, "nothing is surely equal to a value; compare with gt, gte, lt or lte")
 
     def _check(self, gate: AggregateGate, place: Place) -> None:
+        self._check_confidence(gate, place)
         at = (*place, "over")
         if gate.over == "total" and gate.aggregation not in PERCENT:
             self.resolver.say(at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}")
@@ -115,6 +138,8 @@ class _Gates:
 
 def _filled(condition: Mapping[str, Any], spec: LogicalSpec, over: Over | None) -> dict[str, Any]:
     """Return a condition with what it takes over from its gate."""
+    if "baseline" in condition:
+        return dict(condition)
     if "figure" in condition:
         return {"on_no_data": spec.on_no_data, **condition}
     logical = "operator" in condition
@@ -147,12 +172,12 @@ def resolve_limit(resolver: Resolver, spec: SuiteSpec) -> Limit | None:
 
 def resolve_gates(
     resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]
-) -> tuple[tuple[Gate, ...], str]:
+) -> tuple[tuple[AnyGate, ...], str]:
     """Return the gates and the key of the main grader: the first gate's, else the first grader."""
     written: list[tuple[Place, Any]] = [(("gates", n), each) for n, each in enumerate(spec.gates)]
     if spec.gate is not None:
         written.insert(0, (("gate",), spec.gate))
-    gates, found = _Gates(resolver, spec, graders, metrics), list[Gate]()
+    gates, found = _Gates(resolver, spec, graders, metrics), list[AnyGate]()
     for place, each in written:
         gate = gates.gate(each, place)
         names = keys_of(gate) if gate is not None else [(("metric_key",), each.get("metric_key"))]
@@ -167,14 +192,14 @@ def resolve_gates(
             text = f"{gate.value:g} is a percentage here: {gate.value:g}% of the samples"
             resolver.warnings.append(f"{resolver.document.where((*place, 'value'))}: {text}")
     first = found[0] if found else None
-    named = first.metric_key if isinstance(first, GateSpec | SimpleGate) else None
+    named = first.metric_key if isinstance(first, GateSpec | SimpleGate | BaselineGate) else None
     named = first.path[0] if isinstance(first, FigureGate) else named
     main = named or next(iter(graders), next(iter(spec.graders), ""))
     return tuple(_about(gate, main) for gate in found), main
 
 
-def _about(gate: Gate, main: str) -> Gate:
+def _about(gate: AnyGate, main: str) -> AnyGate:
     """Return a gate that names its grader: a flat one without ``metric_key`` is about the main one."""
-    if isinstance(gate, GateSpec) and not gate.metric_key:
+    if isinstance(gate, GateSpec | BaselineGate) and not gate.metric_key:
         return attrs.evolve(gate, metric_key=main)
     return gate

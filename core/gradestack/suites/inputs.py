@@ -60,7 +60,7 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
             found += fetched(text)
         elif _exists(path):
             if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
-                msg = f"{path}: neither a file nor a directory; write it to a file first"
+                msg = f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -"
                 raise DataError(msg)
             found.append(readable(path))
         elif _MAGIC & set(text):
@@ -205,7 +205,7 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     files = _files(path) if path.is_dir() else [path]
     head = _head(files[0])
     if path.is_file() and (said := foreign(head)):
-        return f"{path}: {said}"
+        return f"{path}: {said}{_advice(path, registry)}"
     which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
     advice = _advice(path, registry)

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gradestack.api import Grader, Input, Inputs
+from gradestack.api import Grader, Inputs
 from gradestack.copies.names import named_as_given
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
-from gradestack.gates.rules import Gate
+from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
+from gradestack.suites.datasets import dataset_of
 from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
 from gradestack.suites.gates import resolve_gates, resolve_limit
@@ -104,7 +105,7 @@ def resolve(
     if not spec.graders and not document.data.get("graders") and not unlaid:
         resolver.say(("graders",), "at least one grader is needed, or a stack")
     parts = _parts(resolver, spec, graders, options.workers, reader)
-    dataset, dataset_reader = _dataset(resolver, spec, reader)
+    dataset, dataset_reader = dataset_of(resolver, spec, reader)
     _check_needs(resolver, reader, graders, dataset_reader, joined=dataset is not None)
     named = [*spec.exporters, *options.exporters]
     exporters = NO_EXPORTERS if reader is None else exporters_of(resolver, named, reader, graders.values())
@@ -197,7 +198,7 @@ class _Parts(NamedTuple):
 
     graders: tuple[Stage, ...]
     metrics: tuple[Metric, ...]
-    gates: tuple[Gate, ...]
+    gates: tuple[AnyGate, ...]
     max_failed: Limit | None
     main: str
     success: Success | None
@@ -359,18 +360,6 @@ def _check_numbers(resolver: Resolver, spec: SuiteSpec) -> None:
     for name in ("max_concurrent", "setup_script"):
         if getattr(spec, name) is not None:
             resolver.warnings.append(f"{resolver.document.where((name,))}: has no effect on recorded results")
-
-
-def _dataset(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
-    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
-    if spec.dataset is None:
-        return None, None
-    (path,) = expand([spec.dataset], resolver.base)[:1]
-    dataset = name_inputs([path])[0]
-    if reader is None or reader.component.takes_dataset:
-        return dataset, None
-    found = recognise([path], resolver.registry, None)
-    return dataset, resolver.stage("reader", "dataset", found.reader, ("dataset",))
 
 
 def _check_needs(

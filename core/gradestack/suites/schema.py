@@ -13,7 +13,7 @@ import attrs
 from gradestack.api import Kind
 from gradestack.errors import PluginError
 from gradestack.gates.limit import PERCENT_TEXT
-from gradestack.gates.rules import FigureSpec, GateSpec, LogicalSpec, SimpleGate, WeightedGate
+from gradestack.gates.rules import BaselineGate, FigureSpec, GateSpec, LogicalSpec, SimpleGate, WeightedGate
 from gradestack.jsonio.values import json_data
 from gradestack.registry import Registry
 from gradestack.suites.spec import SuiteSpec
@@ -149,7 +149,10 @@ def suite_schema(registry: Registry) -> dict[str, Any]:
     of = {"of": {"type": "string", "description": "grader key"}}
     metrics = _component(registry, "aggregator", of, (_EXTENDS_STACK,))
     properties["metrics"] = {"type": "object", "additionalProperties": metrics}
-    gates = [*map(class_schema, (GateSpec, FigureSpec)), *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec))]
+    gates = [
+        *map(class_schema, (GateSpec, FigureSpec, BaselineGate)),
+        *map(_with_kind, (SimpleGate, WeightedGate, LogicalSpec)),
+    ]
     properties["gate"] = {"anyOf": [{"type": "null"}, *gates]}
     properties["gates"] = {"type": "array", "items": {"anyOf": gates}}
     properties["max_failed"] = {"anyOf": [_SAMPLES, _SHARE, {"type": "string", "pattern": f"^{PERCENT_TEXT}$"}, _NONE]}

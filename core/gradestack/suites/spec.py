@@ -10,7 +10,7 @@ import attrs
 
 from gradestack.api import Profile
 from gradestack.gates.limit import Limit
-from gradestack.gates.rules import Gate
+from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Duplicates, Plan, Stage
 from gradestack.rows.success import Success
 from gradestack.suites.local_files import LocalFiles
@@ -92,8 +92,8 @@ class SuiteSpec:
     """Inherited by reader, graders and aggregators; each may override it."""
     stack: str | None = None
     """Named metric stack to start from; the suite's own entries add to it or override it."""
-    dataset: str | None = None
-    """File with expectations, joined by id."""
+    dataset: str | dict[str, Any] | None = None
+    """File with expectations, joined by id: its path, or ``path`` and the ``reader`` it is read with."""
     plugins: tuple[str, ...] = ()
     """Python files whose components are used as if they were installed; only with ``--allow-code``."""
     target: TargetSpec = attrs.field(factory=TargetSpec)
@@ -143,7 +143,7 @@ class Suite(Plan):
     files: LocalFiles = attrs.field(factory=LocalFiles)
     description: str = ""
     profile: Profile = "documented"
-    gates: tuple[Gate, ...] = ()
+    gates: tuple[AnyGate, ...] = ()
     """The per-sample rule of the first decides which samples count as passed in letta-evals' figures."""
     max_failed: Limit | None = None
     allow_all_failed: bool = False

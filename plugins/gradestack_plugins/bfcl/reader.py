@@ -56,10 +56,10 @@ class Bfcl(RecordReader):
         model: Model name given to all samples, in place of the folder's.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"model", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "usage"}
-        | {"facets", "source", "native"}
+        | {"facets", "remarks", "source", "native"}
     )
     stack: ClassVar[str | None] = "bfcl"
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "last"

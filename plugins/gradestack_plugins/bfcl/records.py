@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -50,11 +50,9 @@ class Reply:
     remarks: Counter[str] = attrs.field(factory=Counter)
     step: int = 0
     _names: Mapping[str, str] = attrs.field(init=False)
-    _parameters: Mapping[str, Sequence[str]] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self._names = spellings(self.question.tools)
-        self._parameters = parameter_names(self.question.tools)
 
     def take(self, answer: Any, turn: int, results: list[Any], reasoning: str | None = None) -> list[Message]:
         """Take up one answer of the model and return its messages; each call is given the result of its place."""
@@ -72,7 +70,7 @@ class Reply:
 
     def _made(self, answer: Any, turn: int) -> Iterator[ToolCall]:
         if isinstance(answer, str):
-            found = parse_calls(answer, self._parameters)
+            found = parse_calls(answer, parameter_names(self.question.tools)) if "(" in answer else None
             if found is None and self._looks_like_calls(answer):
                 self.remarks["calls_undecodable"] += 1
             for call in found or ():
@@ -144,13 +142,15 @@ def sample_of(
         expected=expected,
         recorded=recorded,
         usage=_usage(record),
-        facets={"category": category, **({"remarks": remarks} if remarks else {})},
+        facets={"category": category},
         source=source,
         native=BfclRun(failure),
     )
-    if broken is None:
-        return sample
-    return replace(sample, status=Status.FAILED, error=Fault(category="target", code="inference_error", message=broken))
+    rare: dict[str, Any] = {"remarks": remarks} if remarks else {}
+    if broken is not None:
+        fault = Fault(category="target", code="inference_error", message=broken)
+        rare |= {"status": Status.FAILED, "error": fault}
+    return replace(sample, **rare) if rare else sample
 
 
 def expected_of(side: SideFiles, identifier: str, category: str) -> tuple[Expectation, bool]:
@@ -240,7 +240,10 @@ def _usage(record: Mapping[str, Any]) -> Usage | None:
 
 def _sum(value: Any) -> float | None:
     """Return a number, or the sum of the numbers of nested lists; None without any."""
-    waiting, total, seen = [value], None, 0
+    if not isinstance(value, list):
+        return as_number(value)
+    waiting: list[Any] = [value]
+    total, seen = None, 0
     while waiting and seen < _MOST_SUMMED:
         each = waiting.pop()
         seen += 1
@@ -255,15 +258,13 @@ def question_sample(identifier: str, source: Source, side: SideFiles, category: 
     """Return the sample of a question that nothing has answered: a reference to be joined with runs."""
     question = find(side.questions, identifier)
     expected, known = expected_of(side, identifier, category)
-    facets: dict[str, JSON] = {"category": category}
-    if not known:
-        facets["remarks"] = {"ground_truth_unusable": 1}
     return Sample(
         id=identifier,
         input=asked(question),
         tools=question.tools if question else None,
         expected=expected,
-        facets=facets,
+        facets={"category": category},
+        remarks={} if known else {"ground_truth_unusable": 1},
         source=source,
     )
 

@@ -60,10 +60,10 @@ def json_schema(schema: Any, depth: int = 0) -> dict[str, Any]:
         found = {"type": TYPES[word], **found}
     if depth < _DEEPEST:
         for key in _INNER:
-            if isinstance(found.get(key), Mapping):
+            if isinstance(found.get(key), dict):
                 found[key] = json_schema(found[key], depth + 1)
         for key in _NESTED:
-            if isinstance(found.get(key), Mapping):
+            if isinstance(found.get(key), dict):
                 found[key] = {name: json_schema(each, depth + 1) for name, each in found[key].items()}
     return found
 

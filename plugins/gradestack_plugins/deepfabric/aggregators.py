@@ -155,15 +155,9 @@ class DeepFabricMetrics(Aggregator[State]):
             state["undefined"] += 1
         if quality := grade.parts.get("response_quality"):
             add_exact(state["quality"], quality)
-        self._add_cell(state, key, grade, processed)
+        state["outside"] += 0 if 0 <= (grade.score or 0) <= 1 else 1
+        _CELLS.add(state["cells"], key, _cell(grade, processed))
         return state
-
-    @staticmethod
-    def _add_cell(state: State, key: Key, grade: Grade, processed: int) -> None:
-        counts, score = grade.counts, grade.score or 0
-        rates = [counts.get(name, 0) for name in RATES.values()]
-        state["outside"] += not 0 <= score <= 1
-        _CELLS.add(state["cells"], key, [1, processed, *rates, grade.parts.get("response_quality") or 0, score])
 
     @override
     def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
@@ -179,12 +173,14 @@ class DeepFabricMetrics(Aggregator[State]):
             correct[name] += sum([each.counts.get(name, 0) for each in usual])
         for score, times in Counter([each.score for each in usual if each.score]).items():
             add_times(state["score"], score, times)
+            state["outside"] += 0 if 0 <= score <= 1 else times
         for quality, times in Counter([each.parts.get("response_quality") for each in usual]).items():
             if quality:
                 add_times(state["quality"], quality, times)
+        cells, add = state["cells"], _CELLS.add
         for key, grade in zip(keys, grades, strict=True):
             if grade.outcome is _GRADED and grade.fault is None:
-                self._add_cell(state, key, grade, grade.counts.get("processed", 1))
+                add(cells, key, _cell(grade, grade.counts.get("processed", 1)))
         return state
 
     @override
@@ -251,6 +247,20 @@ class DeepFabricMetrics(Aggregator[State]):
         rates["response_quality"] = exact_mean(state["quality"], divisor)
         rates["overall_score"] = exact_mean(state["score"], divisor)
         return rates
+
+
+def _cell(grade: Grade, processed: int) -> list[int | float | list[float]]:
+    """Return what a sample adds to its task: one applicable sample, and its part of every figure."""
+    count = grade.counts.get
+    return [
+        1,
+        processed,
+        count("tool_selection", 0),
+        count("parameter_accuracy", 0),
+        count("execution_success", 0),
+        grade.parts.get("response_quality") or 0,
+        grade.score or 0,
+    ]
 
 
 def _first(left: list[int | str], right: list[int | str]) -> list[int | str]:

@@ -63,6 +63,20 @@ def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
     return left
 
 
+def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) -> list[Mapped]:
+    """Return the fields whose path leads to nothing in any of some rows, although their cells hold something."""
+    left = {each: False for each in fields if len(each.steps) > 1}
+    for row in rows if left else ():
+        for each in list(left):
+            held = row.get(each.steps[0]) if isinstance(each.steps[0], str) else None
+            if held is not None and held != "":
+                if path_exists(row, each.steps):
+                    del left[each]
+                else:
+                    left[each] = True
+    return [each for each, held in left.items() if held]
+
+
 def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool) -> dict[str, Any]:
     """Return a record in the jsonl form: of every mapped cell that is not empty its value.
 

@@ -29,7 +29,7 @@ from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 from gradestack_plugins.records import tables
-from gradestack_plugins.records.mapping import DID, by_name, check_columns, mapped, missing
+from gradestack_plugins.records.mapping import DID, by_name, check_columns, lead_nowhere, mapped, missing
 from gradestack_plugins.records.samples import sample_of
 
 Form = Literal["csv", "parquet", "records", "document"]
@@ -38,9 +38,15 @@ _FIRST: Final = 1000
 """Records of a file among which what is mapped is looked for."""
 _LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 _SHOWN: Final = 12
+_LONGEST_NAME: Final = 100
+"""Characters of a column's name where a file is taken for a table by its first line alone."""
 _SURE: Final = 0.97
 """More than any reader is of the messages in a cell: a table's own name and header say more."""
+_PERHAPS: Final = 0.1
+"""How sure it is of a Parquet file that nothing can read: reading it says what to install."""
 _TABLES: Final = frozenset({".csv", ".tsv"})
+_SNIFFED: Final = _TABLES | {""}
+"""Suffixes of files that may be tables: standard input has none."""
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
@@ -67,7 +73,10 @@ class Records(RecordReader):
     @classmethod
     @override
     def sniff(cls, path: Path, head: bytes) -> float:
-        if path.suffix.lower() not in _TABLES:
+        if head.startswith(tables.PARQUET):
+            names = _parquet_columns(path)
+            return _PERHAPS if names is None else _SURE * any(name in DID for name in names)
+        if path.suffix.lower() not in _SNIFFED:
             return 0.0
         begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         found = begins not in {b"{", b"["} and any(name in DID for name in _header(head))
@@ -76,8 +85,10 @@ class Records(RecordReader):
     @classmethod
     def advice(cls, path: Path, head: bytes) -> str | None:
         """Return what to type for a file that no reader recognises, where it holds columns."""
-        if path.suffix.lower() in _TABLES:
-            names = _header(head)
+        if head.startswith(tables.PARQUET):
+            names = _parquet_columns(path) or []
+        elif path.suffix.lower() in _TABLES or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+            names = _columns(head)
         else:
             first = (element.value for element, _ in first_records(head, 1))
             names = list(next((each for each in first if isinstance(each, dict)), ()))
@@ -94,6 +105,7 @@ class Records(RecordReader):
             if form in _COLUMNS:
                 names = _COLUMNS[form](given)
                 columns = self._columns_of(names, None, _place(given, form))
+                _check_paths(columns, _ROWS[form](given), _place(given, form))
             else:
                 first = list(islice(self._records(given, form), _FIRST))
                 names = list(dict.fromkeys(str(key) for each in first if isinstance(each, dict) for key in each))
@@ -173,6 +185,7 @@ class Records(RecordReader):
             yield from self._rows(found, columns, "memory", "memory", table=True, begin=len(first))
             return
         columns = self._columns_of(names, None, "the data frame")
+        _check_paths(columns, tables.frame_table(frame), "the data frame")
         yield from self._rows(found, columns, "memory", "memory")
 
     def _rows(
@@ -200,6 +213,19 @@ class Records(RecordReader):
                 yield BadRecord(source=source, reason="nested too deeply")
 
 
+def _check_paths(columns: Mapping[str, str], rows: Iterable[tables.Row], where: str) -> None:
+    """Check that paths lead somewhere in a table.
+
+    Raises:
+        DataError: One leads to nothing in all of the first rows whose cell is not empty.
+    """
+    first = (row.cells for row in islice(rows, _FIRST) if row.cells is not None)
+    if lost := lead_nowhere(mapped(columns), first):
+        told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
+        msg = f"{where}: in none of the first rows there is anything at {told}"
+        raise DataError(msg)
+
+
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) or "none"
 
@@ -216,6 +242,21 @@ def _header(head: bytes) -> list[str]:
     with suppress(UnicodeDecodeError, csv.Error):
         text = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode().strip()
         return [name.strip() for name in next(csv.reader([text], delimiter=tables.delimiter_of(text)), [])]
+    return []
+
+
+def _columns(head: bytes) -> list[str]:
+    """Return the columns of what is a table by its first line: several words; none of anything else."""
+    names = _header(head)
+    return names if len(names) > 1 and all(name and len(name) < _LONGEST_NAME for name in names) else []
+
+
+def _parquet_columns(path: Path) -> list[str] | None:
+    """Return the columns of a Parquet file, none of one that is damaged; None where nothing can read it."""
+    if not tables.reads_parquet():
+        return None
+    with suppress(DataError):
+        return tables.parquet_columns(Input(path=path, name=path.stem, shown=path.name))
     return []
 
 

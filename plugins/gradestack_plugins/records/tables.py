@@ -146,6 +146,15 @@ def csv_table(file: Input) -> Iterator[Row]:
             yield Row(line, None, f"{len(cells)} cells where the table has {len(names)} columns")
 
 
+def reads_parquet() -> bool:
+    """Return whether pyarrow is installed."""
+    try:
+        importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        return False
+    return True
+
+
 def _parquet(file: Input) -> Any:
     try:
         parquet = importlib.import_module("pyarrow.parquet")

@@ -1,4 +1,4 @@
-"""Report pages: ``html`` (one self-contained file) and ``markdown`` (for pull requests and job summaries)."""
+"""Report pages, and what CI systems read of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gradestack import Component, hookimpl
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
-    """Return the two reporters."""
+    """Return the reporters."""
     return (
         Component(
             kind="reporter",
@@ -20,5 +20,17 @@ def gradestack_components() -> tuple[Component, ...]:
             name="markdown",
             target="gradestack_plugins.reporters.markdown:MarkdownReporter",
             summary="report.md: verdict, figures, tables and the worst samples, for pull requests and job summaries",
+        ),
+        Component(
+            kind="reporter",
+            name="junit",
+            target="gradestack_plugins.reporters.junit:JunitReporter",
+            summary="junit.xml: a test case per task and run, for CI systems that read JUnit",
+        ),
+        Component(
+            kind="reporter",
+            name="github",
+            target="gradestack_plugins.reporters.github:GithubReporter",
+            summary="annotations.txt and step_summary.md, for a step of GitHub Actions",
         ),
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import attrs
 
 from gradestack_plugins.reporters.environment import asset, environment, policy
 from gradestack_plugins.reporters.prose import code, prose
-from gradestack_plugins.reporters.text import UNDEFINED, number
+from gradestack_plugins.reporters.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
@@ -25,16 +27,99 @@ def html_page(data: Mapping[str, Any]) -> str:
     """Return comparison.html, a file of its own."""
     env = environment()
     env.filters.update(signed=signed, ends=ends)
-    style = asset(env, "report.css")
-    return env.get_template("comparison.html").render(**_context(data), style=style, policy=policy([style], []))
+    style, early = asset(env, "report.css"), asset(env, "theme.js")
+    shown = {"style": style, "early": early, "policy": policy([style], [early])}
+    return env.get_template("comparison.html").render(**_context(data), **shown)
+
+
+@attrs.frozen
+class Difference:
+    """One difference on an axis around 0, whose ends all differences of a page share."""
+
+    key: str
+    a: str
+    b: str
+    text: str
+    interval: str
+    at: float | None
+    """Percent of the axis, like both ends of the interval."""
+    low: float | None
+    high: float | None
+    word: str
+    """``better``, ``worse``, ``within noise``, ``no difference`` or ``no interval``."""
+    counts: str
+    p: str
+    visible: str
+
+
+def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...]:
+    """Return the differences of one pair, with their places on an axis from minus to plus ``widest``."""
+    return tuple(_difference(key, each, widest) for key, each in pair["metrics"].items())
+
+
+def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
+    held, found = each["difference"], each["interval"]["ends"]
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else round(50 + 50 * value / widest, 2)
+
+    low, high = found if found is not None else (None, None)
+    counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {each['tasks']} tasks"
+    return Difference(
+        key,
+        number(each["a"]),
+        number(each["b"]),
+        signed(held),
+        ends(found),
+        place(held),
+        place(low),
+        place(high),
+        _word(each, low, high),
+        counts,
+        number(each["p_holm"]),
+        number(each["mde80"]),
+    )
+
+
+def _word(each: Mapping[str, Any], low: float | None, high: float | None) -> str:
+    if each["same"] == each["tasks"]:
+        return "no difference"
+    if low is None or high is None:
+        return "no interval"
+    return "better" if low > 0 else "worse" if high < 0 else "within noise"
+
+
+def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
+    """Return the largest distance from 0 of any difference or end of an interval; 1 where there is none."""
+    found = [each for pair in pairs for each in pair["metrics"].values()]
+    values = [
+        abs(value) for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value
+    ]
+    return 1.08 * max(values) if values else 1.0
+
+
+def changed(data: Mapping[str, Any]) -> tuple[tuple[Mapping[str, Any], ...], tuple[Mapping[str, Any], ...]]:
+    """Return the tasks listed as changed that lost trials, and those that gained some."""
+    tasks = data["flips"]["tasks"]
+    lost = tuple(each for each in tasks if _trials(each["b"]) < _trials(each["a"]))
+    return lost, tuple(each for each in tasks if _trials(each["b"]) >= _trials(each["a"]))
+
+
+def _trials(text: str) -> float:
+    passed, _, of = text.partition("/")
+    return int(passed) / int(of) if passed.isdecimal() and of.isdecimal() and int(of) else 0.0
 
 
 def _context(data: Mapping[str, Any]) -> dict[str, Any]:
     first, second = data["runs"][:2]
     pairs = data.get("pairs") or [{"a": first["name"], "b": second["name"], "metrics": data["metrics"]}]
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
+    widest = _widest(pairs)
     return {
         "data": data,
+        "sentence": capital(data["sentence"]),
+        "drawn": [(pair, differences(pair, widest)) for pair in pairs],
+        "changed": changed(data),
         "pairs": pairs,
         "by": data.get("by"),
         "groups": data.get("groups", []),

@@ -9,7 +9,7 @@ import attrs
 
 from gradestack.exact import visible
 from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text
-from gradestack_plugins.reporters.grouping import uncertainty
+from gradestack_plugins.reporters.estimates import interval, interval_text
 from gradestack_plugins.reporters.text import brief, number
 
 
@@ -23,7 +23,7 @@ class Gate:
     passed: bool
     actual: str
     note: str
-    """What the actual value leaves out, or why there is none."""
+    """Whether the verdict is not sure, what the actual value leaves out, or why there is none."""
     at: float | None
     """Actual value in percent of the scale, None off the scale."""
     threshold: float | None
@@ -33,33 +33,35 @@ class Gate:
     interval: str = ""
 
 
-def gate_of(gate: Mapping[str, Any], metrics: Mapping[str, Any]) -> Gate:
-    """Return one gate of a summary.
-
-    Args:
-        gate: The gate.
-        metrics: The summary's metrics, which may have an interval for what it compares.
-    """
+def gate_of(gate: Mapping[str, Any]) -> Gate:
+    """Return one gate of a summary."""
     scale = 100.0 if gate.get("metric") in _PERCENT else 1.0
     actual, value = as_number(gate.get("actual")), as_number(gate.get("value"))
     passed, of_samples = gate.get("passed") is True, isinstance(gate.get("actual"), int)
-    aggregates = as_map(as_map(metrics.get("aggregates")).get(as_text(gate.get("metric_key"))))
-    low, high, _, text = uncertainty(aggregates, actual / scale if actual is not None and not of_samples else None)
+    low, high = interval(gate)
     return Gate(
         text=brief(gate.get("text") or "gate", 200),
         outcome=as_text(gate.get("outcome")) or ("passed" if passed else "failed"),
         passed=passed,
         actual=_actual(gate),
-        note=_note(gate),
+        note="; ".join(filter(None, ("not sure" if gate.get("sure") is False else "", _note(gate)))),
         at=None if of_samples else share_of(actual, scale),
         threshold=None if of_samples else share_of(value, scale),
         low=share_of(low),
         high=share_of(high),
-        interval=text,
+        interval=_interval(gate, scale),
     )
 
 
 _PERCENT = ("accuracy", "pass_rate")
+
+
+def _interval(gate: Mapping[str, Any], scale: float) -> str:
+    """Return the interval of what a gate compares, in its own unit."""
+    low, high = interval(gate)
+    if low is None or high is None:
+        return ""
+    return interval_text({"interval": {**as_map(gate.get("interval")), "low": scale * low, "high": scale * high}})
 
 
 def _actual(gate: Mapping[str, Any]) -> str:
@@ -81,6 +83,9 @@ def _note(gate: Mapping[str, Any]) -> str:
     counted, of = gate.get("counted"), gate.get("of")
     if gate.get("reason"):
         return brief(as_text(gate["reason"]), 300)
+    if gate.get("kind") == "baseline" and gate.get("actual") is not None:
+        flips = as_map(gate.get("flips"))
+        return f"{as_count(flips.get('fixed'))} runs fixed, {as_count(flips.get('broken'))} broken"
     if gate.get("kind") == "max_failed":
         lost = as_count(gate.get("failed")) + as_count(gate.get("missing"))
         return brief(f"{lost} of {as_count(of)} for {as_text(gate.get('grader'))}", 200)

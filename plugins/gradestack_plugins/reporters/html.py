@@ -19,8 +19,10 @@ from gradestack import Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
+from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.headline import words_of
-from gradestack_plugins.reporters.index import Entry, shade_of, shown_as, verdict, worst
+from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
+from gradestack_plugins.reporters.listing import VERDICTS, listing
 from gradestack_plugins.reporters.page import page_of
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
@@ -28,8 +30,8 @@ from gradestack_plugins.reporters.text import clean
 
 PAGE = "report.html"
 _IN_MEMORY = 8_000_000
-_MOST_CODES = 40
-_LONG_ID = 16
+_ELEMENTS = 1800
+"""Of the task table: with many trials it has fewer lines."""
 _NO_CELL = Markup('<span class="cell none">·</span>')
 
 
@@ -87,26 +89,34 @@ class HtmlReporter(Reporter):
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
         view = page_of(report).view
-        shown = [Entry.of(index.entries[position]) for position in drilldowns.shown]
+        failures, failures_left_out = failures_of(index)
         return {
             "view": view,
-            "failures": any(grader.lost for grader in view.graders),
+            "failures": failures,
+            "failures_left_out": failures_left_out,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
-            "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
+            "tasks": _lines(index, view.words["passed"] if view.success else "", self.max_tasks),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "shown": frozenset(drilldowns.shown),
             "drilldowns": drilldowns,
-            "verdicts": Counter(entry.verdict for entry in shown),
-            "models": sorted({entry.model for entry in shown}),
-            "long_ids": any(len(entry.id) > _LONG_ID for entry in shown),
-            "codes": sorted(drilldowns.codes.most_common(_MOST_CODES)),
+            "verdicts": Counter(map(verdict, index.entries)),
+            "places": {name: place for place, name in enumerate(VERDICTS)},
+            "models": [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)],
+            "kinds": [(each.number, each.text, each.samples) for each in failures],
+            "listing": Markup(listing(index, view.words, drilldowns.shown)),  # noqa: S704 - base64
             "texts": drilldowns.shared.texts,
             "style": style,
             "script": script,
             "early": early,
             "policy": policy([style], [early, script]),
         }
+
+
+def _lines(index: RowIndex, word: str, most: int) -> Tasks:
+    """Return the table of tasks with at most so many lines, fewer where trials are many."""
+    columns = len(table(index, 0, word).columns)
+    return table(index, min(most, max(20, _ELEMENTS // (4 + 2 * columns))), word)
 
 
 def cells(task: Task, tasks: Tasks, shown: Container[int], *, words: Mapping[str, str]) -> Markup:
@@ -144,7 +154,6 @@ class _Drilldowns:
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
         self._places: dict[int, tuple[int, int]] = {}
         self.shared = SharedTexts(options.max_text)
-        self.codes: Counter[str] = Counter()
         self.shown: list[int] = []
 
     def __enter__(self) -> Self:
@@ -156,11 +165,9 @@ class _Drilldowns:
     def render(self, report: Report, index: RowIndex) -> None:
         """Render the worst samples and choose those that fit the page."""
         chosen = [entry.position for entry in worst(index.entries, self._options.max_samples)]
-        codes: dict[int, list[str]] = {}
         places = sorted(chosen)
         for position, row in zip(places, report.rows_at(places) if places else (), strict=True):
             view = sample(Entry.of(index.entries[position]), row, self._options.max_text, self.shared)
-            codes[position] = view.codes.split()
             data = self._template.render(sample=view).encode("utf-8", "replace")
             self._places[position] = (self._file.tell(), len(data))
             self._file.write(data)
@@ -170,10 +177,9 @@ class _Drilldowns:
             if size <= room:
                 room -= size
                 self.shown.append(position)
-                self.codes.update(codes[position])
 
-    def __iter__(self) -> Iterator[Markup]:
+    def __iter__(self) -> Iterator[tuple[int, Markup]]:
         for position in self.shown:
             start, size = self._places[position]
             self._file.seek(start)
-            yield Markup(self._file.read(size).decode())  # noqa: S704 - rendered and escaped by our own template
+            yield position, Markup(self._file.read(size).decode())  # noqa: S704 - rendered and escaped by our own template

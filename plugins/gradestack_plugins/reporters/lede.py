@@ -111,7 +111,10 @@ def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
     """Return what a run is made of, as a phrase: ``50 tasks × 4 trials = 200 runs``."""
     total = as_count(as_map(summary.get("metrics")).get("total"))
     if reliable.trials is not None and reliable.trials > 1 and reliable.tasks * reliable.trials == total:
-        return f"{number(reliable.tasks)} tasks × {reliable.trials} trials = {number(total)} runs"
+        each, left = divmod(reliable.tasks, reliable.models)
+        models = f" × {reliable.models} models" if reliable.models > 1 and not left else ""
+        tasks = each if models else reliable.tasks
+        return f"{number(tasks)} tasks{models} × {reliable.trials} trials = {number(total)} runs"
     return f"{number(total)} sample{'' if total == 1 else 's'}"
 
 

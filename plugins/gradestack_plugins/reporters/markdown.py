@@ -62,6 +62,17 @@ class MarkdownReporter(Reporter):
             report: The report of a finished run.
             out: An existing directory.
         """
+        path = out / PAGE
+        self.write_page(report, path)
+        return (path,)
+
+    def write_page(self, report: Report, path: Path) -> None:
+        """Write the page to a file of any name.
+
+        Args:
+            report: The report of a finished run.
+            path: The file.
+        """
         env = environment()
         env.filters.update(md=prose, around=around, code=code, bar=bar, counts=counts, result=result)
         page = page_of(report)
@@ -75,9 +86,7 @@ class MarkdownReporter(Reporter):
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
             "lost": len(lost),
         }
-        path = out / PAGE
         write_whole(path, self._text(env.get_template(PAGE).make_module(context), context))
-        return (path,)
 
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections within the limit."""

@@ -139,7 +139,7 @@ def overview(report: Report, index: RowIndex) -> Overview:
         version=brief(as_text(header.get("version")), 40),
         total=as_count(metrics.get("total")),
         attempted=as_count(metrics.get("total_attempted")),
-        gates=tuple(gate_of(as_map(gate), metrics) for gate in as_list(summary.get("gates"))),
+        gates=tuple(gate_of(as_map(gate)) for gate in as_list(summary.get("gates"))),
         success=success,
         words=words_of(summary),
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),

@@ -21,11 +21,13 @@ class Reliability:
         tasks: Number of tasks; those of different models are different.
         trials: Trials of every task; None where they differ.
         passes: Successes of a task -> number of such tasks; empty without an outcome, or where trials differ.
+        models: Number of models.
     """
 
     tasks: int
     trials: int | None
     passes: Mapping[int, int]
+    models: int = 1
 
     @property
     def noun(self) -> str:
@@ -76,4 +78,5 @@ def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
         return Reliability(len(tasks), None, {})
     (trials,) = sizes
     passes = Counter(sum(entry.passed is True for entry in entries) for entries in tasks.values())
-    return Reliability(len(tasks), trials, dict(sorted(passes.items())) if outcome else {})
+    models = len({model for model, _ in tasks})
+    return Reliability(len(tasks), trials, dict(sorted(passes.items())) if outcome else {}, models)

@@ -15,4 +15,16 @@ def gradestack_components() -> tuple[Component, ...]:
             target="gradestack_plugins.statistics.mean:Mean",
             summary="Mean score with standard error and confidence interval, clustered by task",
         ),
+        Component(
+            kind="aggregator",
+            name="agreement",
+            target="gradestack_plugins.statistics.agreement:Agreement",
+            summary="Agreement of graders, or with people: percent, kappa, AC1, alpha, false passes and fails",
+        ),
+        Component(
+            kind="aggregator",
+            name="flakiness",
+            target="gradestack_plugins.statistics.flakiness:Flakiness",
+            summary="Tasks that pass sometimes, always or never; intra-class correlation and design effect of runs",
+        ),
     )

@@ -66,10 +66,10 @@ class Tau2(RecordReader):
     it. A single file of that folder is read with the results file above it, where there is one.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
         {"model", "run", "input", "turns", "calls", "text", "tools", "expected", "recorded", "status", "error", "ended"}
-        | {"usage", "agent_usage", "trace", "facets", "source", "native"}
+        | {"usage", "agent_usage", "trace", "facets", "remarks", "source", "native"}
     )
     stack: ClassVar[str | None] = "tau2"
     layout: ClassVar[Layout] = "list"

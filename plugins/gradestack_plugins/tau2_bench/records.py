@@ -71,11 +71,14 @@ def sample_of(simulation: Mapping[str, Any], source: Source, setting: Setting) -
         recorded=recorded_of(reward_info),
         usage=_usage(said, simulation),
         ended=None if reason is None else ENDED.get(reason),
-        facets=_facets(simulation, setting, said, known=expected is not None),
+        facets=_facets(simulation, setting),
         source=source if isinstance(task_id, str) else replace(source, id=task_id),
         native=Tau2Run(reward_info if isinstance(reward_info, dict) else None, reason),
     )
-    return replace(sample, **_rare(simulation, reason))
+    rare = _rare(simulation, reason)
+    if remarks := _remarks(said, lost=setting.has_tasks and expected is None):
+        rare["remarks"] = remarks
+    return replace(sample, **rare)
 
 
 def _text(value: Any) -> str | None:
@@ -144,10 +147,8 @@ def _number(value: Any) -> float | None:
     return float(value) if is_number(value) else None
 
 
-def _facets(
-    simulation: Mapping[str, Any], setting: Setting, said: Conversation | None, *, known: bool
-) -> dict[str, JSON]:
-    """Return the domain, how the simulation ended, its mode where that is not the usual one, and what to remark."""
+def _facets(simulation: Mapping[str, Any], setting: Setting) -> dict[str, JSON]:
+    """Return the domain, how the simulation ended, and its mode where that is not the usual one."""
     facets: dict[str, JSON] = {}
     if setting.domain is not None:
         facets["domain"] = setting.domain
@@ -155,9 +156,10 @@ def _facets(
         value = simulation.get(key)
         if isinstance(value, str) and value != "half_duplex":
             facets[key] = value
-    remarks = dict(said.remarks) if said else {"conversation_missing": 1}
-    if setting.has_tasks and not known:
-        remarks["task_missing"] = 1
-    if remarks:
-        facets["remarks"] = remarks
     return facets
+
+
+def _remarks(said: Conversation | None, *, lost: bool) -> dict[str, int]:
+    """Return what could not be used of a simulation, by kind; ``lost``: its task is not among the file's."""
+    remarks = dict(said.remarks) if said else {"conversation_missing": 1}
+    return {**remarks, "task_missing": 1} if lost else remarks

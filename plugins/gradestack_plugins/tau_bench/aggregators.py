@@ -49,6 +49,7 @@ _CALLS = {
     "tool_selection_accuracy": ("called", "expected"),
     "argument_precision": ("similarity", "similarities"),
 }
+_QUANTILE = {"reason": "quantile"}
 _GRADED, _SKIPPED = Outcome.GRADED, Outcome.SKIPPED  # looked up once: members are properties of the class
 
 
@@ -235,7 +236,9 @@ class PartialStatistics(Aggregator[PartialState]):
             "average": exact_mean(state["sum"], graded),
             "average_over_total": exact_mean(state["sum"], applicable),
             "min": state["min"],
+            "min_interval": _QUANTILE,
             "max": state["max"],
+            "max_interval": _QUANTILE,
             "histogram": _histogram(state["bins"], graded),
             "binary": explained(binary, {"success_rate": _NO_REWARD, "average": _NO_REWARD}),
             "binary_fail_high_partial": _cases(state["fail_high"]),

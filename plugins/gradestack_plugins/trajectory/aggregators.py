@@ -198,7 +198,9 @@ class UsageTotals(Aggregator[TotalsState]):
                 "mean": exact_mean(held["sum"], held["n"]),
                 "mean_interval": {**sure},
                 "min": held["min"],
+                "min_interval": {"reason": "quantile"},
                 "max": held["max"],
+                "max_interval": {"reason": "quantile"},
                 "n": held["n"],
             }
         return found

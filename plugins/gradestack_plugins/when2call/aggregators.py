@@ -50,7 +50,16 @@ def _tally(state: SetState, key: Key, graded: Grade | Item, no_tools: int | None
     if gold == "cannot_answer":
         found |= {"tools_unknown": 1} if no_tools is None else {"of_tool": no_tools, "tool": int(no_tools and called)}
     count_into(state["counts"], found)
-    _CELLS.add(state["cells"], key, [found.get(name, 0) for name in _CELLS.names])
+    get = found.get
+    cell: list[int | float | list[float]] = [
+        1,
+        get("answer", 0),
+        get("of_tool", 0),
+        get("tool", 0),
+        get("of_parameter", 0),
+        get("parameter", 0),
+    ]
+    _CELLS.add(state["cells"], key, cell)
 
 
 @attrs.frozen(kw_only=True)

@@ -201,7 +201,7 @@ def test_pages_say_what_the_data_say(made, tmp_path):
     run = made("r", None, models={hostile: BEFORE, "n": AFTER})
     found = compare(run, output=tmp_path / "out")
     page, text = ((tmp_path / "out" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
-    assert "<script>" not in page
+    assert "<script>alert" not in page
     assert "<script>" not in text
     assert "\n::error" not in text
     assert "0.375" in page
@@ -252,9 +252,60 @@ def test_too_few_tasks_are_said_to_be_too_few(made):
     assert even["ends"] == [-1.0, 1.0]
 
 
-def test_a_facet_that_no_sample_has_is_refused(made):
-    """With those there are, rather than one group of everything."""
-    with pytest.raises(
-        ConfigError, match=r"no sample has the facet 'domian' \(did you mean 'domain'\?\); there are: domain$"
-    ):
+def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made):
+    """Holm over all pairs: what two of them alone would show counts for less among three."""
+    names = {"a": BEFORE, "b": AFTER, "c": BEFORE}
+    found = compare(*(made(name, scores) for name, scores in names.items())).data
+    ps = [pair["metrics"]["g"]["p"] for pair in found["pairs"]]
+    adjusted = [pair["metrics"]["g"]["p_holm"] for pair in found["pairs"]]
+    assert min(adjusted) == pytest.approx(3 * min(ps))
+    assert found["metrics"]["g"]["p_holm"] == adjusted[0]
+
+
+def test_the_sentence_counts_the_tasks_of_one_side(made):
+    """They are no part of the difference, and must not be overlooked."""
+    said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
+    assert said.endswith("; 2 tasks only in a")
+
+
+def test_a_facet_that_no_task_has_is_refused(made):
+    """With the nearest."""
+    with pytest.raises(ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"):
         compare(made("a", BEFORE), made("b", AFTER), by="domian")
+
+
+def test_ids_that_were_all_made_up_match_nothing(tmp_path):
+    """The refusal names the other ways to match."""
+    line = {"messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]}
+    runs = []
+    for name in "ab":
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for _ in range(2)), encoding="utf-8")
+        runs.append(gradestack.grade_files(path, graders=["tool_success"], output=tmp_path / name))
+    with pytest.raises(DataError, match="all ids were made up") as caught:
+        compare(*runs)
+    assert "--match input or ordinal" in caught.value.args[0]
+
+
+def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):
+    """Through the command line: figures of each model, one cluster a task over both, and which model is better."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {"id": task, "run": run, "model": model, "expected": "x", "predicted": "x" if score else "y"}
+        for model, tasks in {"old": BEFORE, "new": AFTER}.items()
+        for task, scores in tasks.items()
+        for run, score in enumerate(scores)
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (tmp_path / "suite.yaml").write_text(
+        "name: two\ntarget: {paths: [runs.jsonl]}\ngraders: {g: exact_match}\nreports: []\n", encoding="utf-8"
+    )
+    assert command("run", "suite.yaml", "-o", "out").code == 0
+    found = gradestack.load_report("out").aggregates["g"]["mean"]
+    assert {model: each["mean"] for model, each in found["models"].items()} == {"old": 0.5, "new": 0.875}
+    assert (found["clusters"], found["mean_interval"]["n"]) == (20, 80)
+    said = command("compare", "out")
+    assert said.code == 0
+    assert said.out.startswith("out::new is better than out::old on g by 0.375 (95 % interval 0.271 to 0.479")
+    turned = command("compare", "out", "--baseline", "new").out
+    assert turned.startswith("out::old is worse than out::new on g by 0.375")

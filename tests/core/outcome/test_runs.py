@@ -7,6 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
+from gradestack.cli.console import results
 from gradestack.outcome.runs import enough, statistics
 
 TRIALS = {"1": [1.0, 0.0], "2": [1.0, 1.0], "10": [0.0, 0.5]}
@@ -200,3 +201,15 @@ def test_rerunning_gives_the_same_bytes(run, toys):
     assert {name: data for name, data in first.items() if name not in skip} == {
         name: data for name, data in second.items() if name not in skip
     }
+
+
+def test_the_uncertainty_of_the_score_stands_beside_the_deviation_over_runs(run):
+    """It is the interval of the average over all runs, clustered by task; and the console says which is which."""
+    report = run(metrics={"mean": {"of": "quality"}})
+    found = report.summary["runs"]["uncertainty"]
+    assert found == report.aggregates["quality"]["mean"]["mean_interval"]
+    assert found["clusters"] == 2
+    words = f"uncertainty of the score: {found['low']:.3f} to {found['high']:.3f}"
+    assert f"  run to run 0.250 to 1.000 (sd 0.382), same tasks; {words}" in results(report).splitlines()
+    without = results(run())
+    assert "same tasks; uncertainty of the score: not computed" in without

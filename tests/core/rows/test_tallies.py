@@ -78,3 +78,15 @@ def test_rows_of_an_older_form_count_the_same():
     assert ours.calls.tools == theirs.calls.tools
     assert ours.calls.arguments == theirs.calls.arguments
     assert list(ours.quiet) == list(theirs.quiet) == [0]
+
+
+def test_reasons_are_known_row_by_row():
+    """Down to the argument, each once a row; rows without one have none."""
+    first = row(item("book", 0.5, 0, "/day", "/day/0", "/seat"))
+    second = row(key="reward", score=0.0)
+    second["grades"]["reward"] |= {"reasons": [{"code": "late"}], "fault": {"code": "timed_out", "type": "Slow"}}
+    tally = index_of(first, second, row()).given
+    kinds = [("calls", "wrong_argument", "book", name) for name in ("day", "seat")]
+    assert list(tally.kinds) == [*kinds, ("reward", "late", "", ""), ("reward", "timed_out", "Slow", "")]
+    assert tally.given == [(0, 1), (2, 3), ()]
+    assert tally.samples == [1, 1, 1, 1]

@@ -12,7 +12,9 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.copies import names, remote
+from gradestack.copies import names, packed, remote, surroundings
+from gradestack.grading.reading import shards_of
+from gradestack.rundir.fingerprint import fingerprint, range_mark
 from gradestack.suites.inputs import expand, name_inputs
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
@@ -34,6 +36,7 @@ def temporary(tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     monkeypatch.setattr(names, "_folders", [])
+    monkeypatch.setattr(surroundings, "_like", {})
     monkeypatch.setattr(remote, "_read", {})
     return folder
 
@@ -42,6 +45,10 @@ def graded(paths, **more):
     """Return the report of files; without pages, which take their time."""
     more["overrides"] = ("reports=[]", *more.get("overrides", ()))
     return gradestack.grade_files(paths, registry=REGISTRY, **more)
+
+
+def files(folder):
+    return [each for each in folder.rglob("*") if each.is_file() and not each.is_symlink()]
 
 
 def texts(out):
@@ -90,7 +97,7 @@ def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, temporary, kind, da
     with pytest.raises(DataError) as caught:
         graded(path, output=tmp_path / "out")
     assert str(caught.value).startswith(f"{path}: cannot be unpacked ({kind}): ")
-    assert not [each for each in temporary.rglob("*") if each.is_file()]
+    assert not files(temporary)
 
 
 def test_errors_name_the_packed_file(tmp_path):
@@ -111,9 +118,12 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
         (tmp_path / "logs" / name).write_bytes(LINES)
     (tmp_path / "logs/c.jsonl.gz").write_bytes(gzip.compress(LINES))
     (tmp_path / "logs/odd.gz").write_bytes(gzip.compress(b"odd"))
+    for name in ("a.jsonl.gz", "d.gz", "d.zst"):
+        (tmp_path / "logs" / name).write_bytes(gzip.compress(LINES))
     report = graded(tmp_path / "logs", output=tmp_path / "out")
-    assert report.metrics["total"] == 9
-    assert {row["source"]["file"] for row in report.rows()} == {"a.jsonl", "b.jsonl", "c.jsonl.gz"}
+    assert report.metrics["total"] == 18
+    names = {"a.jsonl", "a.jsonl.gz", "b.jsonl", "c.jsonl.gz", "d.gz", "d.zst"}
+    assert {row["source"]["file"] for row in report.rows()} == names
     assert "logs/odd.gz: not recognised, left out" in report.summary["warnings"]
     shutil.copytree(EXAMPLES / "letta/recorded", tmp_path / "recorded")
     content = (tmp_path / "recorded/results.jsonl").read_bytes()
@@ -145,7 +155,7 @@ def test_one_packed_file_given_twice_is_read_once(tmp_path, temporary):
     report = graded([path, tmp_path / "x/../runs.jsonl.gz"][:1] * 2, output=tmp_path / "out")
     assert report.metrics["total"] == 3
     assert report.summary["warnings"][0] == "runs.jsonl.gz: given 2 times; it is read once"
-    assert len([each for each in temporary.rglob("*") if each.is_file()]) == 1
+    assert len(files(temporary)) == 1
 
 
 def test_slim_rows_find_their_conversations_in_the_packed_file(tmp_path):
@@ -172,9 +182,13 @@ def test_a_dash_is_standard_input(tmp_path, monkeypatch, pack):
 
 
 def test_empty_standard_input_is_said(tmp_path, monkeypatch):
-    """As an empty file is."""
+    """As an empty file is; and so is that there is none at all."""
     standard_input(monkeypatch, b"")
     with pytest.raises(DataError, match=r"^-: the file is empty"):
+        graded("-", output=tmp_path / "out")
+    monkeypatch.setattr(remote, "_read", {})
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match=r"^-: there is no standard input"):
         graded("-", output=tmp_path / "out")
 
 
@@ -235,3 +249,68 @@ def test_a_copy_of_hundreds_of_records_is_cut_like_any_file(tmp_path):
     for workers in (1, 2):
         graded(tmp_path / "runs.jsonl.gz", engine="processes", workers=workers, output=tmp_path / f"out{workers}")
     assert texts(tmp_path / "out1") == texts(tmp_path / "out2")
+
+
+def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, monkeypatch):
+    """What it depends on is the file that was given, not where its copy lies."""
+    path = tmp_path / "runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+
+    def looked_at():
+        monkeypatch.setattr(packed, "_made", {})
+        suite = gradestack.load_suite({"target": {"paths": [str(path)]}}, registry=REGISTRY)
+        shards, _ = shards_of(suite.reader.component, suite.inputs)
+        return suite.inputs.data[0].path, fingerprint(suite), [range_mark(shard) for shard in shards]
+
+    first, *known = looked_at()
+    second, *again = looked_at()
+    assert first != second
+    assert known == again
+
+
+def test_a_stream_of_a_packed_file_names_it(tmp_path):
+    """Also in what is raised while it is read."""
+    path = tmp_path / "runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+    assert [sample.id for sample, _ in gradestack.stream(path, "tau_partial", registry=REGISTRY)] == ["0", "1", "2"]
+    path.write_bytes(gzip.compress(b"no JSON\n"))
+    with pytest.raises(DataError) as caught, pytest.warns(UserWarning, match=r"runs\.jsonl\.gz:1"):
+        list(gradestack.stream(path, "tau_partial", reader="jsonl", registry=REGISTRY))
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_packed_file_is_read_with_what_stands_around_it(tmp_path):
+    """Questions, possible answers and scores of a packed result of BFCL are found where those of a plain one are."""
+    for name, record in {
+        "BFCL_v4_simple.json": {
+            "id": "simple_0",
+            "question": [[{"role": "user", "content": "?"}]],
+            "function": [{"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "integer"}}}}],
+        },
+        "possible_answer/BFCL_v4_simple.json": {"id": "simple_0", "ground_truth": [{"f": {"a": [1]}}]},
+        "result/m/non_live/BFCL_v4_simple_result.json": {"id": "simple_0", "result": [{"f": '{"a": 1}'}], "latency": 1},
+        "score/m/non_live/BFCL_v4_simple_score.json": {"accuracy": 1.0, "correct_count": 1, "total_count": 1},
+    }.items():
+        (tmp_path / "board" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "board" / name).write_text(json.dumps(record) + "\n")
+    result = tmp_path / "board/result/m/non_live/BFCL_v4_simple_result.json"
+    plain = graded(result, output=tmp_path / "plain")
+    packed_result = result.with_name(f"{result.name}.gz")
+    packed_result.write_bytes(gzip.compress(result.read_bytes()))
+    result.unlink()
+    found = graded(packed_result, output=tmp_path / "packed")
+    (row,), (wanted,) = found.rows(), plain.rows()
+    assert wanted["state"] == "graded"
+    assert {**row, "source": None} == {**wanted, "source": None}
+    assert found.metrics == plain.metrics
+
+
+def test_files_of_many_are_not_linked(tmp_path, temporary):
+    """A directory of hundreds of logs is not laid out again; the packed one is read all the same."""
+    for number in range(250):
+        (tmp_path / "logs").mkdir(exist_ok=True)
+        (tmp_path / f"logs/{number}.txt").touch()
+    path = tmp_path / "logs/runs.jsonl.gz"
+    path.write_bytes(gzip.compress(LINES))
+    assert graded(path, output=tmp_path / "out").metrics["total"] == 3
+    assert not list(temporary.rglob("*.txt"))

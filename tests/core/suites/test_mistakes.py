@@ -55,7 +55,7 @@ def test_many_mistakes_are_told_at_once(load):
     ("line", "expected"),
     [
         ("reader: jsonk", "reader.kind: unknown reader 'jsonk' (did you mean 'jsonl'?)"),
-        ("reader: {kind: jsonl, odd: 1}", "reader.odd: unknown key; known: none"),
+        ("reader: {kind: jsonl, odd: 1}", "reader.odd: unknown key; known: ids"),
         ("reader: [jsonl]", "reader: expected text, got a list, or expected a mapping, got a list"),
         ("engine: seriel", "engine: unknown engine 'seriel' (did you mean 'serial'?)"),
         ("stack: jsonn", "stack: unknown stack 'jsonn' (did you mean 'jsonl'?)"),
@@ -167,7 +167,7 @@ def test_a_mistaken_override_is_placed_on_the_command_line(load):
     assert refused(load, BASE, "graders.quality.facter=1") == [
         "--set graders.quality.facter: unknown key (did you mean 'factor'?)"
     ]
-    assert refused(load, BASE, "reader.odd=1") == ["--set reader.odd: unknown key; known: none"]
+    assert refused(load, BASE, "reader.odd=1") == ["--set reader.odd: unknown key; known: ids"]
 
 
 def test_aliases_nine_levels_deep_are_refused_at_once(load):

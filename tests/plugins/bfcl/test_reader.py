@@ -112,7 +112,7 @@ def test_texts_of_calls_are_parsed_as_literals_only(bfcl, tmp_path):
     assert sample.calls[0].arguments == {"to": "X", "price": -1.5, "stops": ["a", None]}
     assert sample.calls[1].arguments is None
     assert sample.calls[1].raw_arguments == f"find.trains(to=open({str(mark)!r}, 'w'))"
-    assert sample.facets["remarks"] == {"arguments_not_literal": 1}
+    assert sample.remarks == {"arguments_not_literal": 1}
     assert not mark.exists()
     assert sample.text is None
 
@@ -215,9 +215,9 @@ def test_what_has_no_counterpart_is_said(bfcl):
     bfcl.answers(bfcl.answer([7]))
     path = bfcl.results(bfcl.result("x"), bfcl.result("x", "parallel_77"))
     first, second = read(Bfcl(), path)
-    assert first.facets["remarks"] == {"ground_truth_unusable": 1}
+    assert first.remarks == {"ground_truth_unusable": 1}
     assert first.expected.calls is None
-    assert second.facets["remarks"] == {"question_missing": 1}
+    assert second.remarks == {"question_missing": 1}
     said = remarks(path)
     assert said[0].endswith("1 result(s) without a question: parallel_77")
     assert said[1] == "4 question(s) without a result: parallel_1, parallel_2, parallel_3, …"

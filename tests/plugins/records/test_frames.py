@@ -1,7 +1,9 @@
 """Data frames and mappings of any form in Python; files with a mapping."""
 
 import datetime as dt
+import io
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -140,3 +142,44 @@ def test_parquet_is_read_as_its_table(tmp_path):
     report = gradestack.grade_files(path, columns={"id": "task", "messages": "messages"}, output=tmp_path / "out")
     assert [row["sample"]["id"] for row in report.rows()] == ["a", "runs:1"]
     assert report.states["tool_success"]["graded"] == 2
+
+
+def test_parquet_with_columns_of_runs_is_recognised(tmp_path):
+    """As a CSV file is; of another one the columns are named, with what to type."""
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    path = tmp_path / "runs.parquet"
+    parquet.write_table(arrow.Table.from_pylist([{"id": "a", "messages": TALK}]), path)
+    report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
+    assert report.states["tool_success"]["graded"] == 1
+    parquet.write_table(arrow.Table.from_pylist([{"task": "a", "log": "x"}]), path)
+    with pytest.raises(DataError, match=r"is a Parquet file.*there are: task, log.*--map id=COLUMN"):
+        gradestack.grade_files(path, output=tmp_path / "out")
+
+
+def test_a_parquet_file_that_nothing_can_read_says_what_to_install(tmp_path, monkeypatch):
+    """Without pyarrow, also where no reader is named."""
+    path = tmp_path / "runs.parquet"
+    path.write_bytes(b"PAR1" + b"\x80" * 99)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(DataError, match=r"pip install 'gradestack\[tables\]'"):
+        gradestack.grade_files(path, output=tmp_path / "out")
+
+
+def test_a_data_frame_gives_a_page_by_one_call(tmp_path):
+    """Without ids and without expectations, as the README has it."""
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "runs.csv").write_text('input,calls\nRefund T-3.,"[{""name"": ""refund"", ""status"": ""error""}]"\n')
+    frame = pandas.read_csv(tmp_path / "runs.csv")
+    report = gradestack.grade(frame, reports=["html"], output=tmp_path / "out")
+    assert report.states["tool_success"]["graded"] == 1
+    assert "refund" in (tmp_path / "out/report.html").read_text(encoding="utf-8")
+
+
+def test_a_table_on_standard_input_is_recognised(tmp_path, monkeypatch):
+    """It has no suffix; its header says what it is, or what there is to be mapped."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"id,calls\na,[]\n")))
+    report = gradestack.grade_files("-", output=tmp_path / "out", overrides=("reports=[]",))
+    assert [row["sample"]["id"] for row in report.rows()] == ["a"]
+    (tmp_path / "table").write_text("task,log\na,[]\n")
+    with pytest.raises(DataError, match="there are: task, log"):
+        gradestack.grade_files(tmp_path / "table", output=tmp_path / "out")

@@ -325,3 +325,15 @@ def test_parquet_without_its_library_says_what_to_install(read, monkeypatch):
     """The extra is named."""
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     assert "pip install 'gradestack[tables]'" in refusal(read, b"PAR1....PAR1", name="t.parquet")
+
+
+def test_a_path_into_cells_that_finds_nothing_is_refused(read):
+    """In none of the first rows whose cell is not empty; one row that has it is enough."""
+    columns = {"id": "id", "calls": "$.log.made", "label": "$.log.label"}
+    held, empty = quoted({"made": []}), quoted({"x": 1})
+    message = refusal(read, f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
+    assert message == "table.csv:1: in none of the first rows there is anything at '$.log.label', mapped to label"
+    columns.pop("label")
+    first, second, third = read(f"id,log\na,\nb,{held}\nc,{empty}\n", columns)
+    assert (first.calls, second.calls, third.calls) == (None, (), None)
+    assert [each.id for each in read("id,log\na,\nb,\n", columns)] == ["a", "b"]

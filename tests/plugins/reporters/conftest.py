@@ -74,7 +74,9 @@ class Page(HTMLParser):
         assert set(labels) <= ids
         names = {name for _, attributes in self.tags for name in attributes}
         assert not {name for name in names if name.startswith("on")} | (names & {"style", "src", "srcset", "action"})
-        assert self.count("script") == 2
+        scripts = [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
+        assert scripts.count(None) == 2
+        assert set(scripts) <= {None, "application/json"}
         assert not {tag for tag, _ in self.tags} & {"img", "iframe", "object", "embed", "base"}
 
 

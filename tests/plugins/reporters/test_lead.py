@@ -8,7 +8,7 @@ from gradestack_plugins.reporters.estimate_rows import confidence_of, rows_of
 from gradestack_plugins.reporters.findings import findings
 from gradestack_plugins.reporters.funnel import funnel_of
 from gradestack_plugins.reporters.headline import Success, success_of, words_of
-from gradestack_plugins.reporters.lede import sentence
+from gradestack_plugins.reporters.lede import made_of, sentence
 from gradestack_plugins.reporters.reliability import Reliability, reliability_of
 from gradestack_plugins.reporters.taskmap import about, maps_of
 
@@ -73,6 +73,21 @@ def test_the_sentence_of_other_runs():
     assert sentence_of(None, rows=rows, total=3) == "Plan comes to 0.500."
     assert sentence_of(success(0, 0), rows=rows, total=3) == "3 samples."
     assert sentence_of(None, total=0) == "This run has no samples."
+
+
+@pytest.mark.parametrize(
+    ("reliable", "text"),
+    [
+        (Reliability(50, 4, {}), "50 tasks × 4 trials = 200 runs"),
+        (Reliability(50, 4, {}, 2), "25 tasks × 2 models × 4 trials = 200 runs"),
+        (Reliability(200, 1, {}), "200 samples"),
+        (Reliability(50, None, {}), "200 samples"),
+        (Reliability(49, 4, {}), "200 samples"),
+    ],
+)
+def test_what_a_run_is_made_of(reliable, text):
+    """Tasks, models and trials where they multiply to the samples there are, else samples."""
+    assert made_of({"metrics": {"total": 200}}, reliable) == text
 
 
 def interval(low, high, **more):

@@ -261,6 +261,7 @@ def test_tool_calls_and_what_runs_took():
         found["tool_outcomes"]["tools"]["look"]["success_rate_interval"]
         == (found["tool_outcomes"]["success_rate_interval"])
     )
+    assert found["usage_totals"]["steps"]["max_interval"] == {"reason": "quantile"}
     mean = lambda held: statistics.fmean(each.parts["steps"] for each in every(held))  # noqa: E731
     same(found["usage_totals"]["steps"]["mean_interval"], mean, tasks, share=False)
 

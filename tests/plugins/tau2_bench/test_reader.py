@@ -53,7 +53,7 @@ def test_calls_have_their_results_and_requestors(tau2):
     ]
     assert [(call.turn, call.step) for call in sample.calls] == [(0, 1), (0, 1), (0, None)]
     assert sample.calls[1].error == "no"
-    assert "remarks" not in sample.facets
+    assert not sample.remarks
 
 
 def test_arguments_that_are_not_compared_may_be_anything(tau2):
@@ -118,7 +118,7 @@ def test_odd_messages_are_counted_by_kind(tau2):
         tau2.result("z", "whose?"),
     ]
     (sample,) = read(Tau2(), tau2.write(tau2.simulation("unknown", messages=messages)))
-    assert sample.facets["remarks"] == {
+    assert sample.remarks == {
         "message_not_an_object": 1,
         "message_of_unknown_role": 1,
         "call_not_an_object": 1,
@@ -275,4 +275,12 @@ def test_ticks_are_read_where_there_are_no_messages(tau2):
     assert [(call.name, call.result) for call in sample.calls] == [("f", "1")]
     (empty,) = read(Tau2(), tau2.write(tau2.simulation() | {"messages": None}))
     assert empty.calls is None
-    assert empty.facets["remarks"] == {"conversation_missing": 1}
+    assert empty.remarks == {"conversation_missing": 1}
+
+
+def test_what_is_left_out_is_said_once_for_the_run(tau2, tmp_path):
+    """By kind, with the first place, as of every other reader."""
+    path = tau2.write(tau2.simulation(messages=["no message"]), tau2.simulation(messages=["no message", 1]))
+    report = gradestack.grade_files(path, output=tmp_path / "out", overrides=("reports=[]",))
+    assert report.summary["remarks"]["message_not_an_object"]["count"] == 3
+    assert any("3 message_not_an_object (first at " in each for each in report.summary["warnings"])

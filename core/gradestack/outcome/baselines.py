@@ -1,0 +1,198 @@
+"""Runs that gates compare with: found before anything is graded, compared when it is."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gradestack.comparison.compared import differences, flips
+from gradestack.comparison.paired import Difference, difference, tasks_needed
+from gradestack.comparison.sides import Side, differing, sides_of
+from gradestack.errors import DataError
+from gradestack.gates.rules import BaselineGate
+from gradestack.intervals import t_quantile
+from gradestack.jsonio.values import dumps, loads
+from gradestack.model import JSON
+from gradestack.report import ROWS, Report, is_run, load_report
+from gradestack.rows.read import Row
+from gradestack.rundir.header import component_entry
+from gradestack.suites.paths import path_of
+from gradestack.suites.spec import Suite
+
+LATEST = "latest"
+Baselines = Mapping[str, Report | None]
+"""What a gate calls its baseline -> that run; None where there is no earlier one."""
+_OTHERS = ("incomplete", "all_failed")
+"""Keys of the summary of a run that is no baseline."""
+
+
+def find_baselines(suite: Suite, place: Path | None) -> Baselines:
+    """Return the runs a suite's gates compare with.
+
+    Args:
+        suite: What will run.
+        place: Where it will be written; None where it is not, and then there is no latest.
+
+    Raises:
+        DataError: A named run is gone, was not finished, or keeps no rows.
+    """
+    found: dict[str, Report | None] = {}
+    for gate in suite.gates:
+        if isinstance(gate, BaselineGate) and gate.baseline not in found:
+            named = gate.baseline != LATEST
+            found[gate.baseline] = _named(gate.baseline, suite) if named else _latest(suite, place)
+    return found
+
+
+def _named(baseline: str, suite: Suite) -> Report:
+    base = suite.origin.parent if suite.origin is not None else None
+    try:
+        report = load_report(path_of(baseline, base))
+    except (DataError, ValueError) as error:
+        msg = f"the baseline cannot be used: {error.args[0]}"
+        raise DataError(msg, "name another run directory, or latest") from error
+    for key in _OTHERS:
+        if report.summary.get(key):
+            msg = f"the baseline cannot be used: {baseline}: {report.summary[key]}"
+            raise DataError(msg)
+    if not report.has_rows:
+        msg = f"the baseline cannot be used: {baseline}: the run keeps no rows (rows: none)"
+        raise DataError(msg)
+    return report
+
+
+def _latest(suite: Suite, place: Path | None) -> Report | None:
+    """Return the newest complete run of the suite beside this one, or in its place."""
+    runs = []
+    for path in _runs_beside(place):
+        try:
+            report = load_report(path)
+        except DataError:  # damaged, or being removed: no run to compare with
+            continue
+        usable = report.has_rows and not any(report.summary.get(key) for key in _OTHERS)
+        if usable and report.header.get("suite_name") == suite.name:
+            runs.append((str(report.header.get("timestamp")), path.name, report))
+    return max(runs, key=lambda run: run[:2])[2] if runs else None
+
+
+def _runs_beside(place: Path | None) -> Iterator[Path]:
+    if place is None or not place.absolute().parent.is_dir():
+        return
+    for path in sorted(place.absolute().parent.iterdir()):
+        if path.is_dir() and not path.is_symlink() and not path.name.startswith(".") and is_run(path):
+            yield path
+
+
+def digests(baselines: Baselines) -> dict[str, Any]:
+    """Return what header.json says of the runs that were compared with."""
+    found = []
+    for name, report in baselines.items():
+        if report is None or report.path is None:
+            found.append({"baseline": name, "path": None, "sha256": None})
+            continue
+        with (report.path / ROWS).open("rb") as rows:
+            checksum = hashlib.file_digest(rows, "sha256").hexdigest()
+        found.append({"baseline": name, "path": str(report.path), "sha256": checksum})
+    return {"baselines": found} if found else {}
+
+
+def baseline_verdict(gate: BaselineGate, suite: Suite, rows: Iterable[Row], baselines: Baselines) -> dict[str, JSON]:
+    """Return the verdict of a gate that compares with an earlier run; of several models all must hold.
+
+    Raises:
+        DataError: The runs cannot be compared.
+    """
+    names = ("metric_key", "baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
+    rule = {"kind": gate.kind, "text": gate.text, **{name: getattr(gate, name) for name in names}}
+    report = baselines.get(gate.baseline)
+    if report is None:
+        why = f"no earlier complete run of {suite.name} to compare with"
+        return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
+    graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
+    this = Report(path=None, header={"components": graders}, summary={})
+    before, now = sides_of(report, gate.baseline), sides_of(this, "this run", rows=rows)
+    found = {b.model or "none": _compared(gate, a, b) for a, b in _pairs(before, now)}
+    if len(found) == 1:
+        return {**rule, **next(iter(found.values()))}
+    worst = min(found.values(), key=lambda each: (each["passed"], each["actual"] or 0))
+    return {**rule, **worst, "per": "model", "groups": {name: {**rule, **each} for name, each in found.items()}}
+
+
+def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
+    """Return which models are compared: the only ones, else those of one name.
+
+    Raises:
+        DataError: The baseline lacks a model.
+    """
+    if len(before) == len(now) == 1:
+        return [(before[0], now[0])]
+    known = {side.model: side for side in before}
+    lacking = [side.model or "(unnamed)" for side in now if side.model not in known]
+    if lacking:
+        msg = f"the run cannot be compared with its baseline, which has no model {', '.join(lacking)}"
+        raise DataError(msg)
+    return [(known[side.model], side) for side in now]
+
+
+def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
+    key = gate.metric_key or ""
+    problems = differing(before, now, only=key)
+    if key not in before.graders:
+        problems.append(f"{before.name} has no grader {key!r}")
+    if problems:
+        msg = "the run cannot be compared with its baseline"
+        raise DataError(msg, *problems)
+    found, only_before, only_now = differences(before, now, key, "zero")
+    values = list(found.values())
+    known = difference(values)
+    bounds = _bounds(known, gate.confidence)
+    flipped = flips(before, now, key, known.tasks)
+    verdicts = list(_conditions(gate, bounds, flipped["broken"]))
+    outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
+    margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
+    spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
+    needed = tasks_needed(spread or 0.0, margin or 0.0) if outcome == "undecided" else None
+    reason = known.reason or (f"{needed} tasks would be needed" if needed else "")
+    return {
+        "actual": known.difference,
+        "interval": _interval(known),
+        "bounds": bounds,
+        "tasks": known.tasks,
+        "only_baseline": len(only_before),
+        "only_this": len(only_now),
+        "flips": {"fixed": flipped["fixed"], "broken": flipped["broken"]},
+        "tasks_needed": needed,
+        "sure": outcome != "undecided",
+        "passed": outcome == "passed" or (outcome == "undecided" and gate.on_undecided != "fail"),
+        "outcome": outcome,
+        **({"reason": reason} if reason and outcome == "undecided" else {}),
+    }
+
+
+def _interval(known: Difference) -> dict[str, JSON]:
+    if known.low is None or known.high is None:
+        return {"reason": known.reason}
+    ends = {"low": known.low, "high": known.high, "confidence": 0.95}
+    return {**ends, "n": known.tasks, "clusters": known.tasks, "method": "paired_t"}
+
+
+def _bounds(known: Difference, confidence: float) -> list[float] | None:
+    """Return the one-sided bounds of a difference; None where it has no standard error."""
+    if known.difference is None or known.stderr is None or known.low is None:
+        return None
+    q = t_quantile(confidence, known.tasks - 1)
+    half = q * known.stderr if known.better or known.worse else q * q / (known.tasks + q * q)
+    return [known.difference - half, known.difference + half]
+
+
+def _conditions(gate: BaselineGate, bounds: list[float] | None, broken: int) -> Iterator[str]:
+    limits = [] if gate.not_worse_than is None else [-gate.not_worse_than]
+    limits += [] if gate.require is None else [0.0]
+    for limit in limits:
+        low, high = bounds or (-math.inf, math.inf)
+        yield "passed" if low > limit else "failed" if high < limit else "undecided"
+    if gate.max_flips is not None:
+        yield "passed" if broken <= gate.max_flips else "failed"

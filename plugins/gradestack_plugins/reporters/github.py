@@ -1,0 +1,81 @@
+"""The reporter ``github``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Report, Reporter, ci_command
+from gradestack.jsonio import as_list, as_map, as_text
+from gradestack_plugins.reporters.environment import check_limits
+from gradestack_plugins.reporters.index import all_reasons, index_of, name_of, verdict, worst
+from gradestack_plugins.reporters.markdown import MarkdownReporter
+from gradestack_plugins.reporters.text import brief
+
+ANNOTATIONS, SUMMARY = "annotations.txt", "step_summary.md"
+
+
+@attrs.frozen(kw_only=True)
+class GithubReporter(Reporter):
+    """Writes what a step of GitHub Actions shows: ``annotations.txt`` to print, ``step_summary.md`` for its summary.
+
+    Annotations are the gates that failed and the worst samples that are no success, ten in all; everything else is in
+    the summary, which is the Markdown report with fewer samples. They are files, so that nothing but the step that
+    prints them gives commands to the system.
+    """
+
+    max_annotations: int = 10
+    max_samples: int = 50
+    """Samples listed in the summary."""
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse negative limits.
+
+        Raises:
+            ValueError: A limit is negative.
+        """
+        check_limits(self)
+
+    @override
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write both files into ``out`` and return their paths.
+
+        Args:
+            report: The report of a finished run.
+            out: An existing directory.
+        """
+        lines = [*_gates(report)][: self.max_annotations]
+        lines += _samples(report, self.max_annotations - len(lines))
+        annotations, summary = out / ANNOTATIONS, out / SUMMARY
+        annotations.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        MarkdownReporter(max_samples=self.max_samples).write_page(report, summary)
+        return (annotations, summary)
+
+
+def _gates(report: Report) -> Iterator[str]:
+    for gate in map(as_map, as_list(report.summary.get("gates"))):
+        if gate.get("passed") is not True:
+            text = brief(as_text(gate.get("text")), 300)
+            yield ci_command("error", "gate failed", f"{text}: {gate.get('outcome')}, actual: {gate.get('actual')}")
+
+
+def _samples(report: Report, most: int) -> Iterator[str]:
+    entries = [entry for entry in index_of(report).entries if verdict(entry) not in ("passed", "skipped", "graded")]
+    chosen = worst(entries, most) if most > 0 else []
+    rows = report.rows_at((entry.position for entry in chosen), trajectories=False) if chosen else ()
+    for entry, row in zip(chosen, rows, strict=True):
+        name = " ".join(filter(None, (name_of(entry.id), entry.model, f"run {entry.run}" if entry.run else "")))
+        yield ci_command("error", brief(name, 200), brief(_why(as_map(row.get("grade"))), 500))
+
+
+def _why(grade: Mapping[str, Any]) -> str:
+    told = [f"{as_text(each.get('code'))}: {as_text(each.get('message'))}" for each in all_reasons(grade)]
+    fault = as_map(grade.get("fault"))
+    state = as_text(grade.get("state"))
+    found = as_text(fault.get("message")) or "; ".join(told[:3]) or as_text(grade.get("rationale"))
+    score = f"score {grade.get('score')}" if state == "graded" else state
+    return f"{score}: {found}" if found else score

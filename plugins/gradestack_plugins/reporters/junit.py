@@ -1,0 +1,156 @@
+"""The reporter ``junit``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Report, Reporter, xml_text
+from gradestack.jsonio import as_list, as_map, as_number, as_text, is_number
+from gradestack_plugins.reporters.environment import check_limits
+from gradestack_plugins.reporters.index import all_reasons
+from gradestack_plugins.reporters.text import brief
+
+PAGE = "junit.xml"
+_GATES = "gates"
+_LONGEST = 2000
+"""Characters of the reasons of one case."""
+
+
+@attrs.frozen
+class _Case:
+    """What one grader says of one sample."""
+
+    result: str
+    """``passed``, ``failure``, ``error`` or ``skipped``."""
+    name: str
+    model: str
+    short: str
+    reasons: str
+
+
+@attrs.frozen(kw_only=True)
+class JunitReporter(Reporter):
+    """Writes ``junit.xml``, which GitLab, Jenkins and others read: a suite of tests per grader, and one of the gates.
+
+    A test case is one run of one task. It fails when it does not pass by the grader's verdict (its own, else a score of
+    1 or more), with the reasons; a failed or missing grade is an error, a skipped one is skipped. Properties of a suite
+    are the grader's figures. Of more than ``max_cases`` only those that did not pass are listed, and how many did.
+    """
+
+    max_cases: int = 20_000
+    """Cases up to which the ones that passed are listed, too."""
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse negative limits.
+
+        Raises:
+            ValueError: A limit is negative.
+        """
+        check_limits(self)
+
+    @override
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write the file into ``out`` and return its path. The rows are read once for each grader and once to count.
+
+        Args:
+            report: The report of a finished run.
+            out: An existing directory.
+        """
+        counts: dict[str, Counter[str]] = {str(key): Counter() for key in as_map(report.metrics.get("by_metric"))}
+        for key, case in _cases(report) if report.has_rows else ():
+            counts.setdefault(key, Counter())[case.result] += 1
+        every = sum(each.total() for each in counts.values()) <= self.max_cases
+        gates = [as_map(gate) for gate in as_list(report.summary.get("gates"))]
+        path = out / PAGE
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+            total = sum(counts.values(), Counter({"failure": sum(gate.get("passed") is not True for gate in gates)}))
+            tests = sum(each.total() for each in counts.values()) + len(gates)
+            file.write(f'<testsuites name="{xml_text(brief(report.name, 200))}" {_attributes(tests, total)}>\n')
+            for key, found in counts.items():
+                file.write(f'<testsuite name="{xml_text(key)}" {_attributes(found.total(), found)}>\n')
+                file.writelines(_properties(report, key, found, every=every))
+                for of, case in _cases(report) if report.has_rows else ():
+                    if of == key and (every or case.result != "passed"):
+                        file.write(_case(key, case))
+                file.write("</testsuite>\n")
+            file.writelines(_gate_suite(gates))
+            file.write("</testsuites>\n")
+        return (path,)
+
+
+def _cases(report: Report) -> Iterator[tuple[str, _Case]]:
+    """Yield grader key and case of every grade, in the order of the rows."""
+    decides = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    for row in report.rows():
+        sample, run, model = as_map(row.get("sample")), row.get("run"), as_text(row.get("model_name"))
+        name = str(sample.get("id"))
+        for key, grade in as_map(row.get("grades")).items():
+            verdict = row.get("passed") if key == decides else None
+            yield str(key), _judged(name if run is None else f"{name} run {run}", model, as_map(grade), verdict)
+
+
+def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object) -> _Case:
+    state, rationale = as_text(grade.get("state")), as_text(grade.get("rationale"))
+    fault = as_map(grade.get("fault"))
+    told = [f"{as_text(each.get('code'))}: {as_text(each.get('message'))}" for each in all_reasons(grade)]
+    short = as_text(fault.get("message")) or as_text(fault.get("code")) or rationale or next(iter(told), state)
+    if state != "graded":
+        result = "skipped" if state == "skipped" else "error"
+    else:
+        own = grade.get("passed") if verdict is None else verdict
+        score = as_number(grade.get("score"))
+        passed = own is True or (own is None and score is not None and score >= 1)
+        result, short = "passed" if passed else "failure", f"score {score}: {short}" if short else f"score {score}"
+    return _Case(result, name, model, brief(short, 300), "\n".join(brief(each, 300) for each in told)[:_LONGEST])
+
+
+def _attributes(tests: int, counts: Mapping[str, int]) -> str:
+    numbers = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    shown = " ".join(f'{name}="{counts.get(result, 0)}"' for name, result in numbers.items())
+    return f'tests="{tests}" {shown} time="0"'
+
+
+def _properties(report: Report, key: str, counts: Counter[str], *, every: bool) -> Iterator[str]:
+    figures: dict[str, Any] = {**as_map(as_map(report.metrics.get("by_metric")).get(key))}
+    for name, metrics in as_map(report.aggregates.get(key)).items():
+        figures |= {f"{name}.{figure}": value for figure, value in as_map(metrics).items()}
+        intervals = {f"{name}.{figure}": as_map(value) for figure, value in as_map(metrics).items()}
+        for figure, interval in intervals.items():
+            if figure.endswith("_interval") and as_number(interval.get("low")) is not None:
+                figures[figure] = f"{interval['low']} to {interval.get('high')}"
+    if not every:
+        figures["passed cases left out"] = counts["passed"]
+    yield "<properties>\n"
+    for name, value in figures.items():
+        if is_number(value) or (isinstance(value, str) and name.endswith("_interval")):
+            yield f'<property name="{xml_text(name)}" value="{xml_text(value)}"/>\n'
+    yield "</properties>\n"
+
+
+def _case(key: str, case: _Case) -> str:
+    group = f"{key}.{case.model}" if case.model else key
+    head = f'<testcase classname="{xml_text(brief(group, 200))}" name="{xml_text(brief(case.name, 800))}" time="0"'
+    if case.result == "passed":
+        return f"{head}/>\n"
+    kind = f' type="{case.result}"' if case.result != "skipped" else ""
+    body = f'<{case.result} message="{xml_text(case.short)}"{kind}>{xml_text(case.reasons)}</{case.result}>'
+    return f"{head}>{body}</testcase>\n"
+
+
+def _gate_suite(gates: list[Mapping[str, Any]]) -> Iterator[str]:
+    if not gates:
+        return
+    failed = Counter({"failure": sum(gate.get("passed") is not True for gate in gates)})
+    yield f'<testsuite name="{_GATES}" {_attributes(len(gates), failed)}>\n'
+    for gate in gates:
+        passed, text = gate.get("passed") is True, brief(as_text(gate.get("text")), 300)
+        actual = f"{as_text(gate.get('outcome'))}, actual: {gate.get('actual')}"
+        yield _case(_GATES, _Case("passed" if passed else "failure", text, "", brief(actual, 300), ""))
+    yield "</testsuite>\n"

@@ -1,0 +1,59 @@
+"""The list of all samples as a page carries it: columns over dictionaries, compressed, so that 100,000 stay small."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from gradestack import RowIndex
+from gradestack_plugins.reporters.index import name_of, verdict
+from gradestack_plugins.reporters.text import brief
+
+VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
+"""Worst first; a row says which by its place here."""
+_LEVEL, _LONGEST = 6, 80
+
+
+class _Numbers(dict[str, int]):
+    """Names and their numbers, in the order they are first asked for."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = found = len(self)
+        return found
+
+
+def listing(index: RowIndex, words: Mapping[str, str], drilldowns: Collection[int]) -> str:
+    """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index.
+
+    Args:
+        index: The index.
+        words: The run's words for what became of a sample.
+        drilldowns: Positions of the samples with a drill-down on the page.
+    """
+    data = json.dumps(_columns(index, words, drilldowns), separators=(",", ":")).encode()
+    return base64.b64encode(gzip.compress(data, _LEVEL, mtime=0)).decode()
+
+
+def _columns(index: RowIndex, words: Mapping[str, str], drilldowns: Collection[int]) -> dict[str, Any]:
+    """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
+    ids, models, runs, sets = _Numbers(), _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
+    place = {name: number for number, name in enumerate(VERDICTS)}
+    entries = index.entries
+    return {
+        "i": [ids[entry.id] for entry in entries],
+        "m": [models[entry.model] for entry in entries],
+        "r": [runs[entry.run] for entry in entries],
+        "v": "".join(str(place[verdict(entry)]) for entry in entries),
+        "s": [None if entry.score is None else round(entry.score, 3) for entry in entries],
+        "k": [sets.setdefault(numbers, len(sets)) for numbers in index.given.given],
+        "ids": [name_of(name) for name in ids],
+        "models": [name_of(name) for name in models],
+        "runs": [name_of(name) for name in runs],
+        "sets": [list(numbers) for numbers in sets],
+        "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
+        "words": [words[name] for name in VERDICTS],
+        "d": sorted(drilldowns),
+    }

@@ -1,0 +1,245 @@
+"""Aggregator ``agreement``: which graders, or people, tell the same story."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any, TypedDict
+
+import attrs
+from typing_extensions import override
+
+from gradestack import (
+    JSON,
+    Aggregator,
+    ConfigError,
+    CountsState,
+    Grade,
+    Item,
+    Key,
+    Outcome,
+    TaskCounts,
+    TaskNumbers,
+    counts_interval,
+    replace,
+)
+from gradestack.jsonio import JsonProblem, as_map, loads
+from gradestack_plugins.statistics.raters import Level, ac1, alpha, kappa, percent_agreement
+
+PEOPLE, GOLD, GRADER = "labels", "gold", "grader"
+_CELLS = TaskCounts()
+_PASS, _FAIL = "pass", "fail"
+
+
+class AgreementState(TypedDict):
+    """JSON state: pairs of labels by task, and what all raters said of a sample."""
+
+    raters: dict[str, int]
+    """Rater -> samples with a label."""
+    pairs: CountsState
+    units: dict[str, int]
+    """Labels of a sample, as JSON -> number of samples."""
+    scores: dict[str, int]
+    """The same of scores."""
+
+
+@lru_cache(maxsize=4096)
+def _named(first: str, second: str, left: str, right: str) -> str:
+    return json.dumps([first, second, left, right])
+
+
+@lru_cache(maxsize=8)
+def _people(path: Path) -> Mapping[str, str]:
+    """Return the labels of a side file by id: JSON Lines of ``id`` and ``label``, or CSV with these columns.
+
+    Raises:
+        ConfigError: It cannot be read, or a line has no id or label.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{path.name}: cannot be read: {error}"
+        raise ConfigError(msg) from error
+    found = {}
+    lines = list(csv.DictReader(text.splitlines())) if path.suffix == ".csv" else text.splitlines()
+    for number, line in enumerate(lines, 2 if path.suffix == ".csv" else 1):
+        try:
+            fields = as_map(loads(line.encode()) if isinstance(line, str) else line) if line else {}
+        except JsonProblem as error:
+            msg = f"{path.name}:{number}: {error}"
+            raise ConfigError(msg) from error
+        if line and (fields.get("id") is None or fields.get("label") is None):
+            msg = f"{path.name}:{number}: expected id and label"
+            raise ConfigError(msg)
+        if line:
+            found[str(fields["id"])] = str(fields["label"])
+    return found
+
+
+@attrs.frozen(kw_only=True)
+class Agreement(Aggregator[AgreementState]):
+    """How often raters give a sample the same label, and how much of that is more than chance.
+
+    Raters are the grader and those of ``raters`` (each one's label is ``pass`` or ``fail``, by its own verdict, else a
+    score of 1 or more); with ``labels`` people, too. Without either they are gold label and label of the grades.
+    For each pair, over the samples both have labelled:
+
+    - ``percent_agreement`` with its interval, clustered by task
+    - ``kappa`` = (p_o - p_e) / (1 - p_e), p_e = sum of both shares by class (Cohen); null with one class on both sides
+    - ``ac1``: the same with p_e = sum of pi (1 - pi) / (q - 1), pi the mean share of each of q classes (Gwet); it stays
+      sensible where nearly all labels are alike
+    - ``alpha`` = 1 - D_o / D_e over pairable values (Krippendorff, nominal); null with one value only
+    - ``table``: labels of the first in rows, of the second in columns; with ``pass`` and ``fail`` also
+      ``false_pass_rate`` (the second says pass, of those the first fails) and ``false_fail_rate``, with intervals
+
+    ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` are over all raters, the latter two of their scores.
+    """
+
+    memory = "per_sample"
+
+    raters: tuple[str, ...] = ()
+    """Keys of further graders."""
+    labels: Path | None = None
+    """Labels of people by id: JSON Lines of ``id`` and ``label``, or CSV with these columns."""
+    confidence: float = 0.95
+    """Of the intervals, between 0 and 1."""
+
+    def __attrs_post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
+        if self.labels is not None:
+            try:
+                _people(self.labels)
+            except ConfigError as error:
+                raise ValueError(str(error)) from error
+
+    @override
+    def start(self) -> AgreementState:
+        return {"raters": {}, "pairs": _CELLS.start(), "units": {}, "scores": {}}
+
+    @override
+    def add(self, state: AgreementState, key: Key, grade: Grade) -> AgreementState:
+        labels, scores = self._ratings(key, grade)
+        for rater in labels:
+            state["raters"][rater] = state["raters"].get(rater, 0) + 1
+        cell: dict[str, Any] = {
+            _named(first, second, left, right): 1 for (first, left), (second, right) in combinations(labels.items(), 2)
+        }
+        if cell:
+            _CELLS.add(state["pairs"], key, cell)
+        for kind, values in (("units", list(labels.values())), ("scores", scores)):
+            if len(values) > 1:
+                name = json.dumps(sorted(values))
+                counts = state[kind]  # type: ignore[literal-required] # one of two fields of a kind
+                counts[name] = counts.get(name, 0) + 1
+        return state
+
+    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> list[Grade]:
+        """Return the grades of ``of`` with those of all raters as items, their labels ``pass`` or ``fail``.
+
+        Args:
+            of: The grader this reads.
+            columns: Grader key -> its grades of the same samples.
+        """
+        keys = (of, *(key for key in self.raters if key != of))
+        rows = zip(*(columns[key] for key in keys), strict=True)
+        return [replace(row[0], items=tuple(map(_item, keys, row))) for row in rows]
+
+    def _ratings(self, key: Key, grade: Grade) -> tuple[dict[str, str], list[float]]:
+        """Return labels by rater, and the scores that were given."""
+        if self.raters:
+            rated: list[tuple[str, Grade | Item]] = [(item.id, item) for item in grade.items]
+        else:
+            rated = [(GRADER, grade)]
+        labels, scores = {}, []
+        for name, each in rated:
+            if each.outcome is Outcome.GRADED and (label := _label(each)) is not None:
+                labels[name] = label
+                scores += [] if each.score is None else [float(each.score)]
+        if not self.raters and self.labels is None and GRADER in labels and grade.gold is not None:
+            labels = {GOLD: grade.gold, **labels}
+        if self.labels is not None and (label := _people(self.labels).get(key.id)) is not None:
+            labels = {PEOPLE: label, **labels}
+        return labels, scores
+
+    @override
+    def merge(self, left: AgreementState, right: AgreementState) -> AgreementState:
+        for name in ("raters", "units", "scores"):
+            counts = left[name]
+            for each, number in right[name].items():
+                counts[each] = counts.get(each, 0) + number
+        _CELLS.merge(left["pairs"], right["pairs"])
+        return left
+
+    @override
+    def finish(self, state: AgreementState) -> Mapping[str, JSON]:
+        tasks, _ = _CELLS.tasks(state["pairs"])
+        tables: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
+        for numbers, times in tasks.items():
+            for name, number in numbers:
+                first, second, left, right = json.loads(name)
+                tables.setdefault((first, second), Counter())[left, right] += int(number) * times
+        pairs = {
+            f"{first}, {second}": self._pair((first, second), tables[first, second], tasks)
+            for first, second in sorted(tables)
+        }
+        labels = {tuple(json.loads(name)): number for name, number in state["units"].items()}
+        scores = {tuple(map(float, json.loads(name))): number for name, number in state["scores"].items()}
+        levels: tuple[Level, Level] = ("ordinal", "interval")
+        return {
+            "raters": dict(sorted(state["raters"].items())),
+            **(next(iter(pairs.values())) if len(pairs) == 1 else {"pairs": pairs}),
+            "alpha_nominal": alpha(labels, "nominal"),
+            **{f"alpha_{level}": alpha(scores, level) for level in levels},
+        }
+
+    def _pair(
+        self, raters: tuple[str, str], table: Mapping[tuple[str, str], int], tasks: Mapping[TaskNumbers, int]
+    ) -> dict[str, JSON]:
+        def rate(above: list[tuple[str, str]], below: list[tuple[str, str]]) -> dict[str, JSON]:
+            names = [[_named(*raters, *cell) for cell in cells] for cells in (above, below)]
+            sums: Counter[TaskNumbers] = Counter()
+            for numbers, times in tasks.items():
+                known = dict(numbers)
+                kept = [sum(known.get(name, 0) for name in each) for each in names]
+                sums[("above", kept[0]), ("below", kept[1])] += times
+            return {**counts_interval(sums, "above", ("below",), confidence=self.confidence)}
+
+        cells = list(table)
+        same = [cell for cell in cells if cell[0] == cell[1]]
+        found: dict[str, JSON] = {
+            "n": sum(table.values()),
+            "percent_agreement": percent_agreement(table),
+            "percent_agreement_interval": rate(same, cells),
+            "kappa": kappa(table),
+            "ac1": ac1(table),
+            "alpha": alpha(dict(table.items()), "nominal"),
+        }
+        if {label for cell in cells for label in cell} <= {_PASS, _FAIL}:
+            for name, (truth, said) in {"false_pass_rate": (_FAIL, _PASS), "false_fail_rate": (_PASS, _FAIL)}.items():
+                of = [cell for cell in cells if cell[0] == truth]
+                total, wrong = sum(table[cell] for cell in of), table.get((truth, said), 0)
+                found[name] = wrong / total if total else None
+                found[f"{name}_interval"] = rate([(truth, said)], of) if total else {"reason": f"no {truth}"}
+        labels = sorted({label for cell in cells for label in cell})
+        found["table"] = {left: {right: table.get((left, right), 0) for right in labels} for left in labels}
+        return found
+
+
+def _item(key: str, grade: Grade) -> Item:
+    return Item(id=key, outcome=grade.outcome, score=grade.score, label=_label(replace(grade, label=None)))
+
+
+def _label(graded: Grade | Item) -> str | None:
+    if graded.label is not None:
+        return graded.label
+    verdict = graded.passed if isinstance(graded, Grade) else None
+    if verdict is None and graded.score is None:
+        return None
+    passed = (graded.score or 0) >= 1 if verdict is None else verdict
+    return _PASS if passed else _FAIL

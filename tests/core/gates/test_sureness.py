@@ -1,0 +1,204 @@
+"""How sure gates are: the interval of what they compare, by task, and what decides when the limit lies in it."""
+
+import json
+import math
+import statistics
+
+import attrs
+import pytest
+
+from gradestack import ConfigError, Grade, Grader, figures, grade, skipped, t_quantile
+from gradestack.gates.lines import gate_line
+from gradestack.intervals import again, ends
+
+TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
+SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]
+
+
+@pytest.fixture
+def gates(run_lines, record):
+    """Return a function that grades six tasks twice and returns the verdicts of gates."""
+    records = [record(task, score, run=run, model=f"m{run}") for task, run, _, score in SCORES]
+
+    def run(*given, **suite):
+        return run_lines(records, gates=list(given), **suite)
+
+    return run
+
+
+def interval_of(formula, tasks, confidence=0.95):
+    """Return the logit t interval of a formula of tasks, written out."""
+    count, whole = len(tasks), formula(tasks)
+    pseudo = [count * whole - (count - 1) * formula(tasks[:at] + tasks[at + 1 :]) for at in range(count)]
+    stderr, q = statistics.stdev(pseudo) / math.sqrt(count), t_quantile((1 + confidence) / 2, count - 1)
+    centre, half = math.log(whole / (1 - whole)), q * stderr / (whole * (1 - whole))
+    return [1 / (1 + math.exp(half - centre)), 1 / (1 + math.exp(-half - centre))]
+
+
+def mean(tasks):
+    return statistics.fmean(score for scores in tasks for score in scores)
+
+
+def test_an_average_and_an_accuracy_have_the_interval_of_the_mean(gates):
+    """A fraction also where the gate is in percent, of tasks with all their runs and models."""
+    average, accuracy = gates(
+        {"metric_key": "quality", "op": "gte", "value": 0.5},
+        {"kind": "simple", "metric_key": "quality", "aggregation": "accuracy", "op": "gte", "value": 50},
+    ).gates
+    expected = interval_of(mean, list(TASKS.values()))
+    for gate in (average, accuracy):
+        assert [gate["interval"]["low"], gate["interval"]["high"]] == pytest.approx(expected, abs=1e-12)
+        assert (gate["interval"]["n"], gate["interval"]["clusters"], gate["sure"]) == (12, 6, False)
+    shown = f"{expected[0]:.2f} to {expected[1]:.2f}"
+    assert gate_line(average) == f"Gate (quality >= 0.5): PASSED (actual: 0.67, {shown}: passes, not sure)"
+    assert f", {100 * expected[0]:.1f}% to {100 * expected[1]:.1f}%: passes, not sure" in gate_line(accuracy)
+
+
+def test_a_verdict_is_sure_when_the_interval_lies_on_one_side(gates):
+    """The line shows the interval and says nothing more; an unsure failure says so."""
+    sure, unsure = gates(
+        {"metric_key": "quality", "op": "gte", "value": 0.1}, {"metric_key": "quality", "op": "gte", "value": 0.8}
+    ).gates
+    assert (sure["passed"], sure["sure"]) == (True, True)
+    assert "sure" not in gate_line(sure)
+    assert (unsure["passed"], unsure["outcome"]) == (False, "failed")
+    assert gate_line(unsure).endswith(": fails, not sure)")
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "outcome"),
+    [("gte", 0.2, "passed"), ("gte", 0.99, "failed"), ("gte", 0.6, "undecided"), ("lt", 0.99, "passed")],
+)
+def test_with_confidence_the_one_sided_bound_decides(gates, op, value, outcome):
+    """Each bound at that confidence; between them nothing is decided, which fails unless the gate says otherwise."""
+    gate = {"metric_key": "quality", "op": op, "value": value, "confidence": 0.95}
+    found, passing, warned = gates(gate, gate | {"on_undecided": "pass"}, gate | {"on_undecided": "warn"}).gates
+    bounds = interval_of(mean, list(TASKS.values()), confidence=0.9)
+    assert found["bounds"] == pytest.approx(bounds, abs=1e-12)
+    assert (found["outcome"], found["passed"]) == (outcome, outcome == "passed")
+    assert passing["passed"] is warned["passed"] is (outcome != "failed")
+
+
+def test_an_undecided_gate_that_passes_is_a_warning_when_asked_for(gates):
+    """With ``warn``; the line says that it is undecided."""
+    gate = {"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95, "on_undecided": "warn"}
+    report = gates(gate)
+    assert "gate quality >= 0.6: undecided" in report.summary["warnings"]
+    assert gate_line(report.gates[0]).startswith("Gate (quality >= 0.6): UNDECIDED (actual: 0.67, ")
+
+
+@attrs.frozen(kw_only=True)
+class Part(Grader):
+    """Gives what was recorded under a name; skips what has none."""
+
+    name: str
+
+    needs = frozenset({"recorded"})
+
+    def grade(self, sample):
+        found = sample.recorded.get(self.name)
+        return skipped("nothing", "not recorded") if found is None else Grade(score=found)
+
+
+def test_a_weighted_gate_has_the_interval_of_its_whole_formula():
+    """Over the union of tasks: one that only one grader scores has part in it."""
+    quality, speed = {"a": 1.0, "b": 0.5, "c": 0.25, "d": 1.0}, {"a": 0.5, "b": 1.0, "c": 0.0, "e": 1.0}
+    names = sorted(quality.keys() | speed.keys())
+    samples = [{"id": name, "recorded": {"quality": quality.get(name), "speed": speed.get(name)}} for name in names]
+    weights = {"quality": 3, "speed": 1}
+    gate = {"kind": "weighted_average", "aggregation": "avg_score", "weights": weights, "op": "gte", "value": 0.5}
+    graders = {key: Part(name=key) for key in weights}
+    with grade(samples, graders=graders, gate=gate) as report:
+        (found,) = report.gates
+
+    def formula(tasks):
+        parts = [
+            weight * statistics.fmean(held[name] for name in tasks if name in held)
+            for weight, held in ((3, quality), (1, speed))
+        ]
+        return sum(parts) / 4
+
+    assert found["actual"] == pytest.approx(formula(names))
+    assert [found["interval"]["low"], found["interval"]["high"]] == pytest.approx(
+        interval_of(formula, names), abs=1e-12
+    )
+    assert found["interval"]["clusters"] == 5
+
+
+def test_each_group_has_its_own_interval(gates):
+    """And the whole is sure when every group is."""
+    (found,) = gates({"metric_key": "quality", "op": "gte", "value": 0.3, "per": "model"}).gates
+    for run in (0, 1):
+        scores = [(scores[run],) for scores in TASKS.values()]
+        group = found["groups"][f"m{run}"]["interval"]
+        assert [group["low"], group["high"]] == pytest.approx(interval_of(mean, scores), abs=1e-12)
+    assert found["sure"] is all(each["sure"] for each in found["groups"].values())
+
+
+def test_a_figure_has_the_interval_of_its_aggregator(gates):
+    """At the confidence asked for, whatever the aggregator's own."""
+    metrics = {"k": {"kind": "pass_hat_k", "of": "quality", "confidence": 0.8}}
+    (found,) = gates({"figure": "quality.k.1", "op": "gte", "value": 0.5, "confidence": 0.9}, metrics=metrics).gates
+    rows = [(task, run, f"m{run}", score) for task, run, _, score in SCORES]
+    held = {
+        confidence: figures({"pass_hat_k": {"confidence": confidence}}, rows)["pass_hat_k"]["pass_hat_k_interval"]["1"]
+        for confidence in (0.95, 0.8)
+    }
+    assert [found["interval"][end] for end in ("low", "high")] == pytest.approx(
+        [held[0.95][end] for end in ("low", "high")], abs=1e-9
+    )
+    assert found["bounds"] == pytest.approx([held[0.8][end] for end in ("low", "high")], abs=1e-9)
+
+
+def test_a_quantile_decides_by_its_value(gates):
+    """It has no interval, whatever the confidence asked for."""
+    (found,) = gates(
+        {
+            "kind": "simple",
+            "metric_key": "quality",
+            "aggregation": "median",
+            "op": "gte",
+            "value": 1,
+            "confidence": 0.95,
+        }
+    ).gates
+    assert (found["interval"], found["passed"], found["sure"]) == ({"reason": "quantile"}, True, None)
+
+
+def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, record):
+    """There is no interval then; without ``confidence`` the value decides."""
+    gate = {"metric_key": "quality", "op": "gte", "value": 0.5}
+    plain, sure = run_lines([record("a", 1.0)], gates=[gate, gate | {"confidence": 0.9}]).gates
+    assert (plain["passed"], plain["sure"], plain["interval"]) == (True, None, {"reason": "one task"})
+    assert (sure["outcome"], sure["passed"], sure["bounds"]) == ("undecided", False, None)
+
+
+def test_the_original_programs_gates_know_no_intervals(gates):
+    """Nothing of it stands in the profile upstream, and a confidence is without effect there."""
+    report = gates({"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95}, profile="upstream")
+    assert report.gates[0].keys() & {"interval", "sure", "bounds"} == set()
+    assert any("confidence: has no effect" in text for text in report.summary["warnings"])
+    assert "cells" not in json.dumps(report.summary)
+
+
+@pytest.mark.parametrize(
+    ("gate", "text"),
+    [
+        ({"op": "eq", "value": 1, "confidence": 0.9}, "nothing is surely equal to a value"),
+        ({"op": "gte", "value": 1, "confidence": 0.5}, "confidence must be between 0.5 and 1, got 0.5"),
+    ],
+)
+def test_a_confidence_that_cannot_be_is_refused(gates, gate, text):
+    """Equality, and what is no confidence."""
+    with pytest.raises(ConfigError) as caught:
+        gates({"metric_key": "quality", **gate})
+    assert any(text in problem for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize(("value", "stderr", "share"), [(0.42, 0.05, True), (1.0, 0.0, True), (3.0, 0.5, False)])
+def test_an_interval_is_found_again_at_another_confidence(value, stderr, share):
+    """As if it had been asked for at first."""
+    low, high, method = ends(value, stderr, 20, share=share)
+    held = {"low": low, "high": high, "confidence": 0.95, "n": 20, "clusters": 20, "method": method}
+    found = again(held, value, 0.8)
+    assert (found["low"], found["high"]) == pytest.approx(ends(value, stderr, 20, confidence=0.8, share=share)[:2])

@@ -1,0 +1,132 @@
+"""Statistics against libraries that compute the same; run by `make oracles`, in an environment of its own."""
+# ruff: noqa: S311 - test data
+
+import math
+import random
+
+import pytest
+
+from gradestack import Grade, figures, t_quantile
+from gradestack.comparison.paired import detectable, difference, holm, mcnemar
+from gradestack_plugins.statistics.raters import ac1, alpha, kappa
+
+pytestmark = [pytest.mark.oracles, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture(scope="module")
+def stats():
+    """Return scipy.stats."""
+    return pytest.importorskip("scipy.stats")
+
+
+@pytest.fixture(scope="module")
+def statsmodels():
+    """Return statsmodels' interface."""
+    return pytest.importorskip("statsmodels.api")
+
+
+@pytest.mark.parametrize("df", [*range(1, 31), 99, 100, 999, 1000, 1001, 12345, 1_000_000])
+def test_quantiles_of_student_are_scipys(stats, df):
+    """Within 1e-10, whatever the degrees of freedom."""
+    for probability in (0.6, 0.9, 0.95, 0.975, 0.995, 0.9995):
+        assert t_quantile(probability, df) == pytest.approx(stats.t.ppf(probability, df), rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_paired_test_is_scipys(stats, seed):
+    """Its p and its interval, of task differences."""
+    rng = random.Random(seed)
+    gaps = [rng.choice([-1, -0.5, 0, 0, 0.25, 1]) for _ in range(rng.randrange(3, 80))] + [0.5]
+    found, known = difference(gaps, bounded=False), stats.ttest_1samp(gaps, 0)
+    assert found.p == pytest.approx(known.pvalue, rel=1e-9)
+    interval = known.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+
+
+def test_mcnemar_is_the_binomial_test(stats):
+    """Of the flips, by halves."""
+    for fixed, broken in ((0, 1), (3, 9), (13, 15), (20, 2)):
+        assert mcnemar(fixed, broken) == pytest.approx(stats.binomtest(fixed, fixed + broken).pvalue, rel=1e-12)
+
+
+@pytest.mark.parametrize("tasks", [5, 20, 50, 200])
+def test_the_smallest_difference_that_shows_is_statsmodels(stats, statsmodels, tasks):
+    """To 1e-6, as near as its search comes; and with it scipy's noncentral t distribution gives a power of 80 %."""
+    known = statsmodels.stats.TTestPower().solve_power(nobs=tasks, alpha=0.05, power=0.8)
+    found = detectable(1.0, tasks)
+    assert found == pytest.approx(known, abs=1e-6)
+    critical, shift = stats.t.ppf(0.975, tasks - 1), found * math.sqrt(tasks)
+    power = stats.nct.sf(critical, tasks - 1, shift) + stats.nct.cdf(-critical, tasks - 1, shift)
+    assert power == pytest.approx(0.8, abs=1e-8)
+
+
+def test_holm_is_statsmodels(statsmodels):
+    """Adjusted p-values of several metrics."""
+    ps = [0.01, 0.04, 0.03, 0.005, 0.5]
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    assert statsmodels is not None
+    assert holm(ps) == pytest.approx(list(multitest.multipletests(ps, method="holm")[1]), rel=1e-12)
+
+
+def test_the_standard_error_of_a_mean_is_the_cluster_robust_one(statsmodels):
+    """Of an intercept, with the small-sample correction C / (C - 1)."""
+    rng = random.Random(4)
+    rows = [(f"t{task}", run, None, rng.random()) for task in range(15) for run in range(task % 4 + 1)]
+    scores, clusters = [row[3] for row in rows], [int(row[0][1:]) for row in rows]
+    model = statsmodels.OLS(scores, [1.0] * len(scores)).fit(cov_type="cluster", cov_kwds={"groups": clusters})
+    assert figures({"mean": {}}, rows)["mean"]["stderr"] == pytest.approx(model.bse[0], rel=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_are_scored_as_scikit_learn_does(seed):
+    """Accuracy, macro-F1 over the label set, kappa."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = random.Random(seed)
+    gold, said = ([rng.choice("abc") for _ in range(60)] for _ in range(2))
+    graded = [
+        (f"t{task}", None, None, Grade(score=float(a == b), gold=a, label=b))
+        for task, (a, b) in enumerate(zip(gold, said, strict=True))
+    ]
+    found = figures({"classification": {"labels": list("abcd")}, "agreement": {}}, graded)
+    assert found["classification"]["accuracy"] == pytest.approx(metrics.accuracy_score(gold, said))
+    macro = metrics.f1_score(gold, said, labels=list("abcd"), average="macro", zero_division=0)
+    assert found["classification"]["macro_f1"] == pytest.approx(macro, rel=1e-12)
+    assert found["agreement"]["kappa"] == pytest.approx(metrics.cohen_kappa_score(gold, said), rel=1e-10)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("seed", range(5))
+def test_alpha_is_that_of_krippendorff(seed, level):
+    """Three raters, values missing at random."""
+    library, rng = pytest.importorskip("krippendorff"), random.Random(seed)
+    table = [[rng.choice([1.0, 2.0, 3.0, 5.0, math.nan]) for _ in range(40)] for _ in range(3)]
+    units = {}
+    for values in zip(*table, strict=True):
+        held = tuple(sorted(value for value in values if not math.isnan(value)))
+        units[held] = units.get(held, 0) + 1
+    assert alpha(units, level) == pytest.approx(library.alpha(table, level_of_measurement=level), rel=1e-9)
+
+
+def test_the_intra_class_correlation_is_that_of_the_analysis_of_variance(statsmodels):
+    """Mean squares between and within tasks, with unequal numbers of runs."""
+    frames, formula = pytest.importorskip("pandas"), pytest.importorskip("statsmodels.formula.api")
+    rng = random.Random(9)
+    rows = [
+        (f"t{task}", run, None, float(rng.random() < chance))
+        for task, chance in enumerate(rng.random() for _ in range(20))
+        for run in range(rng.randrange(2, 6))
+    ]
+    frame = frames.DataFrame(rows, columns=["task", "run", "model", "score"])
+    table = statsmodels.stats.anova_lm(formula.ols("score ~ C(task)", frame).fit())
+    between, within = table["mean_sq"]
+    sizes = frame.groupby("task").size()
+    size = (len(frame) - (sizes**2).sum() / len(frame)) / (len(sizes) - 1)
+    known = (between - within) / (between + (size - 1) * within)
+    assert figures({"flakiness": {}}, rows)["flakiness"]["icc"] == pytest.approx(known, rel=1e-9)
+
+
+def test_ac1_of_a_published_table():
+    """Of rules and a judge, as irrCAC has it to three digits; that library pins an old scipy, so by its figure."""
+    table = {("1", "1"): 8, ("1", "0"): 1, ("0", "1"): 1}
+    assert round(ac1(table), 3) == 0.756
+    assert round(kappa(table), 3) == -0.111

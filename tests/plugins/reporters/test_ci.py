@@ -1,0 +1,127 @@
+"""What CI systems read of a run: JUnit, annotations, a step summary; and the documented Action, run step by step."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import yaml
+
+import gradestack
+from gradestack_plugins.reporters.github import GithubReporter
+from gradestack_plugins.reporters.junit import JunitReporter
+
+ROOT = Path(__file__).parents[3]
+HOSTILE = '::error::x\x1b[31m\ud800 </failure>]]> & "quoted" \u202e\nsecond ￾'
+
+
+def samples(number=4):
+    found = [
+        {"id": f"t{task}", "run": run, "expected": "x", "predicted": "x" if (task + run) % 2 else "y"}
+        for task in range(number)
+        for run in (0, 1)
+    ]
+    broken = {"id": "broken", "run": 0, "expected": "x", "error": HOSTILE}
+    return [*found, broken, {"id": HOSTILE, "run": "a", "predicted": "z"}]
+
+
+@pytest.fixture
+def graded():
+    """Return the report of a small run with a gate that fails; a hostile error and a hostile id."""
+    gate = {"metric_key": "exact", "op": "gte", "value": 0.9}
+    with gradestack.grade(samples(), graders={"exact": {"kind": "exact_match"}}, gate=gate) as report:
+        yield report
+
+
+def parsed(report, tmp_path, **options):
+    (path,) = JunitReporter(**options).write(report, tmp_path)
+    return ET.parse(path).getroot()  # noqa: S314 - a file of our own
+
+
+def test_junit_has_a_suite_per_grader_and_a_case_per_task_and_run(graded, tmp_path):
+    """Its counts are those of its cases; failures say why, properties are the figures, and the gates are a suite."""
+    root = parsed(graded, tmp_path)
+    exact, gates = root
+    assert (root.tag, exact.get("name"), gates.get("name")) == ("testsuites", "exact", "gates")
+    cases = exact.findall("testcase")
+    for suite in root:
+        held = suite.findall("testcase")
+        numbers = {"tests": len(held)} | {
+            f"{kind}s": sum(case.find(kind) is not None for case in held) for kind in ("failure", "error")
+        }
+        assert {name: int(suite.get(name)) for name in numbers} == numbers
+        assert int(suite.get("skipped")) == sum(case.find("skipped") is not None for case in held)
+    assert [int(root.get(name)) for name in ("tests", "failures", "errors", "skipped")] == [11, 5, 1, 1]
+    assert [case.get("name") for case in cases[:2]] == ["t0 run 0", "t0 run 1"]
+    assert {case.get("classname") for case in cases} == {"exact"}
+    assert cases[0].find("failure").get("message").startswith("score 0.0: ")
+    properties = {each.get("name"): each.get("value") for each in exact.iter("property")}
+    assert properties["avg_score_attempted"] == "0.5"
+    assert gates[0].find("failure") is not None
+
+
+def test_nothing_from_the_data_breaks_out_of_the_xml(graded, tmp_path):
+    """Control characters, lone surrogates and markup come back as text, without any that would be a command."""
+    text = "".join(parsed(graded, tmp_path).itertext())
+    raw = (tmp_path / "junit.xml").read_text(encoding="utf-8")
+    assert all(char.isprintable() or char == "\n" for char in raw + text)
+    assert not any(line.lstrip().startswith("::") for line in raw.splitlines())
+    names = [case.get("name") for case in ET.fromstring(raw).iter("testcase")]  # noqa: S314
+    assert any("</failure>" in name and 'quoted" ' in name for name in names)
+
+
+def test_a_long_run_lists_only_what_did_not_pass(graded, tmp_path):
+    """And how many did; the counts stay those of all."""
+    exact = parsed(graded, tmp_path, max_cases=5)[0]
+    assert (int(exact.get("tests")), len(exact.findall("testcase"))) == (10, 6)
+    properties = {each.get("name"): each.get("value") for each in exact.iter("property")}
+    assert properties["passed cases left out"] == "4"
+
+
+def test_annotations_are_the_failed_gates_and_the_worst_samples(graded, tmp_path):
+    """Ten at most, each a command of one line that nothing from the data can end or add to; the rest is a page."""
+    annotations, summary = GithubReporter().write(graded, tmp_path)
+    lines = annotations.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "::error title=gate failed::exact >= 0.9: failed, actual: 0.5"
+    assert len(lines) == 6
+    assert all(line.startswith("::error title=") and line.isprintable() for line in lines)
+    assert not any("::" in line.removeprefix("::error title=").partition("::")[0] for line in lines)
+    assert summary.read_text(encoding="utf-8").startswith("#")
+    few, _ = GithubReporter(max_annotations=2).write(graded, tmp_path)
+    assert few.read_text(encoding="utf-8").splitlines() == lines[:2]
+
+
+def test_the_documented_action_runs_as_a_script(tmp_path):
+    """Its steps, one after the other: graded, shown, compared with the baseline, and commented by a stand-in for gh."""
+    page = (ROOT / "docs/ci.md").read_text(encoding="utf-8")
+    blocks = dict(block.split("\n", 1) for block in page.split("```yaml ")[1:])
+    steps = yaml.safe_load(blocks["agent.yml"].split("```")[0])["jobs"]["grade"]["steps"]
+    (tmp_path / "suite.yaml").write_text(blocks["suite.yaml"].split("```")[0])
+    shutil.copy(ROOT / "examples/airline/results.json", tmp_path / "results.json")
+    gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "baseline")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    gh = tools / "gh"
+    gh.write_text('#!/bin/sh\necho "$@" > asked.txt\n')
+    gh.chmod(0o755)
+    path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "GITHUB_STEP_SUMMARY": str(tmp_path / "shown.md"), "PULL_REQUEST": "7"}
+    scripts = {step["name"]: step["run"] for step in steps if "run" in step and "name" in step}
+    said = {
+        name: subprocess.run(
+            ["/bin/bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for name, script in scripts.items()
+    }
+    assert list(said) == ["Grade", "Show", "Compare"]
+    assert said["Show"].splitlines()[0].startswith("::error title=")
+    assert (tmp_path / "shown.md").read_text(encoding="utf-8").startswith("#")
+    assert "no evidence of a difference on reward" in said["Compare"]
+    asked = (tmp_path / "asked.txt").read_text().split()
+    assert asked[:3] == ["pr", "comment", "7"]
+    assert (tmp_path / asked[-1]).is_file()
+    assert json.loads((tmp_path / "comparison/comparison.json").read_text())["baseline"] == "baseline"

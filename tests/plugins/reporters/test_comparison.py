@@ -1,0 +1,73 @@
+"""The page of a comparison."""
+
+import pytest
+
+from gradestack_plugins.reporters.comparison import changed, differences, html_page
+
+
+def metric(low, high, *, same=0, difference=0.0):
+    ends = None if low is None else [low, high]
+    return {
+        "a": 0.5,
+        "b": 0.5 + difference,
+        "difference": difference,
+        "better": 2,
+        "worse": 1,
+        "same": same,
+        "tasks": 3 + same,
+        "interval": {"confidence": 0.95, "ends": ends, "reason": None},
+        "p_holm": 0.5,
+        "mde80": None,
+    }
+
+
+def comparison(**metrics):
+    run = {"model": None, "tasks": 3, "trials": 2}
+    tasks = [{"task": "<b>", "a": "2/2", "b": "0/2"}, {"task": "2", "a": "0/2", "b": "1/2"}]
+    flips = {"fixed": 1, "broken": 2, "count": 2, "tasks": tasks}
+    return {
+        "runs": [{**run, "name": "one"}, {**run, "name": "<i>two"}],
+        "failed": "zero",
+        "incomparable": [],
+        "sentence": "no evidence",
+        "headline": "x",
+        "metrics": metrics,
+        "flips": flips,
+    }
+
+
+@pytest.mark.parametrize(
+    ("each", "word"),
+    [
+        (metric(0.01, 0.2, difference=0.1), "better"),
+        (metric(-0.2, -0.01, difference=-0.1), "worse"),
+        (metric(-0.2, 0.01, difference=-0.1), "within noise"),
+        (metric(None, None), "no interval"),
+        ({**metric(0.0, 0.0), "better": 0, "worse": 0, "same": 3, "tasks": 3}, "no difference"),
+    ],
+)
+def test_a_difference_has_a_word(each, word):
+    """Better or worse only where the whole interval is; equal runs have no difference, whatever the interval."""
+    (shown,) = differences({"metrics": {"x": each}}, 1.0)
+    assert shown.word == word
+
+
+def test_differences_share_an_axis_around_zero():
+    """Zero is in its middle, and nothing leaves it."""
+    shown = differences({"metrics": {"x": metric(-0.4, 0.2, difference=-0.1), "y": metric(None, None)}}, 0.5)
+    assert [(each.at, each.low, each.high) for each in shown] == [(40.0, 10.0, 70.0), (50.0, None, None)]
+
+
+def test_tasks_changed_both_ways():
+    """Those that lost trials stand apart from those that gained some."""
+    lost, gained = changed(comparison(x=metric(0, 1)))
+    assert ([each["task"] for each in lost], [each["task"] for each in gained]) == (["<b>"], ["2"])
+
+
+def test_names_are_escaped():
+    """A run or task named like a tag stays text."""
+    page = html_page(comparison(x=metric(-0.1, 0.1)))
+    assert "<i>two" not in page
+    assert "&lt;i&gt;two" in page
+    assert "&lt;b&gt;" in page
+    assert page == html_page(comparison(x=metric(-0.1, 0.1)))

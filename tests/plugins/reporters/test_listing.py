@@ -1,0 +1,61 @@
+"""The list of all samples a page carries, and why points were lost in them."""
+
+import base64
+import gzip
+import json
+
+from gradestack import RowIndex
+from gradestack.jsonio import dumps, loads
+from gradestack_plugins.reporters.failures import failures_of
+from gradestack_plugins.reporters.headline import words_of
+from gradestack_plugins.reporters.listing import VERDICTS, listing
+
+
+def index_of(fake, rows):
+    return RowIndex.of(((0, 0, dumps(row).encode()) for row in rows), lambda _, line: loads(line), "partial")
+
+
+def read(text):
+    return json.loads(gzip.decompress(base64.b64decode(text)))
+
+
+def test_the_list_has_every_sample(fake):
+    """Id, model, run, verdict, score and reasons of each can be read back, whatever the number of drill-downs."""
+    rows = fake.realistic_rows(tasks=5, trials=2)
+    index = index_of(fake, rows)
+    held = read(listing(index, words_of({}), {3}))
+    assert [held["ids"][number] for number in held["i"]] == [str(row["sample"]["id"]) for row in rows]
+    assert [held["models"][number] for number in held["m"]] == [row["model_name"] for row in rows]
+    assert [held["runs"][number] for number in held["r"]] == [str(row["run"]) for row in rows]
+    scores = [row["grade"]["score"] if row["state"] == "graded" else None for row in rows]
+    assert held["s"] == [None if score is None else round(score, 3) for score in scores]
+    assert [VERDICTS[int(place)] == "passed" for place in held["v"]] == [row["passed"] is True for row in rows]
+    assert [tuple(held["sets"][number]) for number in held["k"]] == index.given.given
+    assert held["d"] == [3]
+
+
+def test_the_same_index_gives_the_same_bytes(fake):
+    """No time and no order of sets is in it."""
+    rows = fake.realistic_rows(tasks=3, trials=2)
+    assert listing(index_of(fake, rows), words_of({}), {2, 1}) == listing(index_of(fake, rows), words_of({}), {1, 2})
+
+
+def test_hidden_characters_are_visible_in_the_list(fake):
+    """Ids, models and reasons are cleaned like all texts of a page."""
+    row = fake.graded_row(1, 0, "m\u202e")
+    row["sample"]["id"] = "\x1bid"
+    held = read(listing(index_of(fake, [row]), words_of({}), ()))
+    assert (held["ids"], held["models"]) == (["␛id"], ["m⟨U+202E⟩"])
+
+
+def test_failures_are_ranked_and_counted(fake):
+    """By the number of samples, and those that are not shown are counted."""
+    rows = fake.realistic_rows(tasks=8, trials=4)
+    index = index_of(fake, rows)
+    found, left_out = failures_of(index)
+    assert [each.samples for each in found] == sorted((each.samples for each in found), reverse=True)
+    assert found[0].width == 100
+    assert len(found) + left_out == len(index.given.kinds)
+    for each in found:
+        assert sum(each.number in numbers for numbers in index.given.given) == each.samples
+    assert failures_of(RowIndex()) == ((), 0)

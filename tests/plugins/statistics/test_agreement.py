@@ -1,0 +1,177 @@
+"""Agreement of raters and flakiness of tasks: worked examples, edges, and graders of one run."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, Grade, figures
+from gradestack_plugins.statistics.raters import ac1, alpha, kappa
+
+RULES, JUDGE = "1111111101", "1111111011"
+
+
+def rated(first, second):
+    return [
+        (f"t{task}", None, None, Grade(score=1.0, gold=a, label=b))
+        for task, (a, b) in enumerate(zip(first, second, strict=True))
+    ]
+
+
+def found(first, second, **options):
+    return figures({"agreement": options}, rated(first, second))["agreement"]
+
+
+def test_the_worked_example_of_rules_and_a_judge():
+    """Agreement .80, with chance nearly as often: kappa and alpha below 0, AC1 not."""
+    got = found(RULES, JUDGE)
+    assert (got["n"], got["percent_agreement"]) == (10, 0.8)
+    interval = got["percent_agreement_interval"]
+    assert [round(interval[end], 3) for end in ("low", "high")] == [0.378, 0.963]
+    assert [round(got[name], 3) for name in ("kappa", "alpha", "ac1")] == [-0.111, -0.056, 0.756]
+    assert got["table"] == {"0": {"0": 0, "1": 1}, "1": {"0": 1, "1": 8}}
+
+
+def test_one_class_on_both_sides_has_no_kappa():
+    """Agreement stands at 1, AC1 too; kappa and alpha say nothing there."""
+    got = found("1111", "1111")
+    assert (got["percent_agreement"], got["kappa"], got["ac1"], got["alpha"]) == (1.0, None, 1.0, None)
+    assert figures({"agreement": {}}, [])["agreement"] == {
+        "raters": {},
+        "pairs": {},
+        "alpha_nominal": None,
+        "alpha_ordinal": None,
+        "alpha_interval": None,
+    }
+
+
+def test_alpha_of_several_raters_with_missing_values():
+    """Krippendorff's own example of four observers and twelve units, by nominal, ordinal and interval distance."""
+    observers = (
+        "1 2 3 3 2 1 4 1 2 . . .",
+        "1 2 3 3 2 2 4 1 2 5 . 3",
+        ". 3 3 3 2 3 4 2 2 5 1 .",
+        "1 2 3 3 2 4 4 1 2 5 1 .",
+    )
+    units = {}
+    for values in zip(*(each.split() for each in observers), strict=True):
+        held = tuple(sorted(float(value) for value in values if value != "."))
+        units[held] = units.get(held, 0) + 1
+    assert [round(alpha(units, level), 3) for level in ("nominal", "ordinal", "interval")] == [0.743, 0.815, 0.849]
+
+
+def test_chance_corrected_figures_by_hand():
+    """A table of 40, 10, 5 and 45."""
+    table = {("a", "a"): 40, ("a", "b"): 10, ("b", "a"): 5, ("b", "b"): 45}
+    assert kappa(table) == pytest.approx((0.85 - 0.5) / 0.5)
+    share = 95 / 200
+    chance = 2 * share * (1 - share)
+    assert ac1(table) == pytest.approx((0.85 - chance) / (1 - chance))
+
+
+def graded(tmp_path, labels=None, **metrics):
+    samples = [
+        {"id": f"t{task}", "expected": "x", "predicted": "x" if task % 3 else "xx" if task % 2 else "y"}
+        for task in range(12)
+    ]
+    graders = {"rules": {"kind": "exact_match"}, "judge": {"kind": "contains"}}
+    return gradestack.grade(samples, graders=graders, metrics=metrics, output=tmp_path / "out")
+
+
+def test_graders_of_one_run_are_compared_with_each_other(tmp_path):
+    """Pass or fail by each one's own verdict; against rules a judge has false passes and false fails."""
+    report = graded(tmp_path, agreement={"of": "rules", "raters": ["judge"]})
+    got = report.aggregates["rules"]["agreement"]
+    assert got["table"] == {"fail": {"fail": 2, "pass": 2}, "pass": {"fail": 0, "pass": 8}}
+    assert (got["false_pass_rate"], got["false_fail_rate"]) == (0.5, 0.0)
+    assert got["false_pass_rate_interval"]["clusters"] == 4
+    assert got["raters"] == {"judge": 12, "rules": 12}
+    assert "Agreement" in (report.path / "report.md").read_text(encoding="utf-8") if report.pages else True
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_labels_of_people_join_by_id(tmp_path, suffix):
+    """From a file of their own; samples they have not labelled have no part."""
+    people = {f"t{task}": "pass" if task % 3 else "fail" for task in range(6)}
+    file = tmp_path / f"people.{suffix}"
+    lines = (
+        [json.dumps({"id": key, "label": label}) for key, label in people.items()]
+        if suffix == "jsonl"
+        else ["id,label", *(f"{key},{label}" for key, label in people.items())]
+    )
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report = graded(tmp_path, agreement={"of": "judge", "labels": str(file)})
+    got = report.aggregates["judge"]["agreement"]
+    assert (got["n"], got["table"]["fail"]["pass"], got["false_pass_rate"]) == (6, 1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"of": "rules", "raters": ["juge"]}, "no grader has the key 'juge' (did you mean 'judge'?)"),
+        ({"of": "rules", "labels": "nowhere.jsonl"}, "nowhere.jsonl: cannot be read"),
+        ({"of": "rules", "confidence": 2}, "confidence must be between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, options, text):
+    """Unknown graders, a file that is not there, a confidence that is none."""
+    with pytest.raises(ConfigError) as caught:
+        graded(tmp_path, agreement=options)
+    assert any(text in problem for problem in caught.value.problems)
+
+
+def test_flaky_tasks_and_what_runs_are_worth():
+    """By hand: passes 0, 1, 2 and 4 of four runs."""
+    rows = [
+        (f"t{task}", run, None, float(run < passes)) for task, passes in enumerate((0, 1, 2, 4)) for run in range(4)
+    ]
+    got = figures({"flakiness": {}}, rows)["flakiness"]
+    assert (got["always"], got["never"], got["flaky"], got["flaky_share"]) == (1, 1, 2, 0.5)
+    assert got["within_variance"] == pytest.approx((3 / 12 + 4 / 12) / 4)
+    mean, between = 7 / 16, sum(4 * (passes / 4 - 7 / 16) ** 2 for passes in (0, 1, 2, 4)) / 3
+    within = (3 / 4 + 1) / 12
+    assert mean < 1
+    icc = (between - within) / (between + 3 * within)
+    assert got["icc"] == pytest.approx(icc)
+    assert (got["design_effect"], got["worth"]) == (pytest.approx(1 + 3 * icc), pytest.approx(16 / (1 + 3 * icc)))
+    assert got["saturated"] == {"always": 1, "never": 1, "of": 4}
+
+
+def test_one_run_a_task_says_nothing_of_flakiness():
+    """Null, not 0."""
+    got = figures({"flakiness": {}}, [("a", 0, None, 1.0), ("b", 0, None, 0.0)])["flakiness"]
+    assert (got["icc"], got["within_variance"], got["flaky_share"], got["design_effect"]) == (None,) * 4
+    assert got["flaky_share_interval"] == {"reason": "one run"}
+
+
+def test_tasks_every_model_passes_or_fails_tell_them_apart_no_more():
+    """Over all models; each has its own figures."""
+    rows = [
+        (task, run, model, score)
+        for model, scores in {"m": {"a": 1.0, "b": 0.0, "c": 1.0}, "n": {"a": 1.0, "b": 0.0, "c": 0.0}}.items()
+        for task, score in scores.items()
+        for run in (0, 1)
+    ]
+    got = figures({"flakiness": {}}, rows)["flakiness"]
+    assert got["saturated"] == {"always": 1, "never": 1, "of": 3}
+    assert {model: (each["always"], each["never"]) for model, each in got["models"].items()} == {
+        "m": (2, 1),
+        "n": (1, 2),
+    }
+
+
+@pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
+def test_figures_of_a_published_run(tmp_path):
+    """gpt-4o on tau-bench's airline: flaky tasks, what 200 samples are worth; partial credit is another story."""
+    file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
+    metrics = {"flakiness": {"of": "reward"}, "agreement": {"of": "reward", "raters": ["partial"]}}
+    suite = {"target": {"paths": [str(file)]}, "stack": "tau-bench", "metrics": metrics, "reports": []}
+    report = gradestack.run(suite, output=tmp_path / "out")
+    flaky, got = (report.aggregates["reward"][name] for name in ("flakiness", "agreement"))
+    assert (flaky["never"], flaky["always"], flaky["flaky"]) == (14, 10, 26)
+    assert [round(flaky[name], 3) for name in ("icc", "design_effect")] == [0.405, 2.214]
+    assert round(flaky["worth"]) == 90
+    assert (got["percent_agreement"], got["n"]) == (0.705, 200)
+    assert [round(got[name], 3) for name in ("kappa", "alpha", "ac1")] == [0.36, 0.342, 0.466]

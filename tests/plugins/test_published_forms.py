@@ -1,0 +1,51 @@
+"""Every published file of the forms read here, as a user names it: its samples are those it should hold."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import Inputs
+from gradestack.suites.inputs import expand, name_inputs, recognise
+from tests.plugins.chat_files import reference, told
+
+REGISTRY = gradestack.discover(limit="")
+
+
+def samples_of(path):
+    found = recognise(expand([str(path)]), REGISTRY, None)
+    reader, inputs = REGISTRY.load("reader", found.reader)(), Inputs(data=name_inputs(found.paths))
+    index = reader.index(inputs)
+    return [each for shard in reader.plan(inputs, index) for each in reader.read(shard, index)]
+
+
+@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz"])
+def test_a_published_file_gives_its_samples(folder):
+    """Ids, calls, text, tools, usage and references, by its name alone; of BFCL also by its directory."""
+    place = reference("formats") / folder
+    for name, content in json.loads((place / "expected.json").read_text(encoding="utf-8")).items():
+        for path in [place / each for each in (name, *content.get("alternatives", ()))]:
+            samples = samples_of(path)
+            assert len(samples) == len(content["samples"]), path
+            for sample, wanted in zip(samples, content["samples"], strict=True):
+                found = told(sample)
+                usage = wanted["usage"] if isinstance(wanted["usage"], list) else [wanted["usage"]]
+                held = {key: getattr(sample.usage, key) for key in usage[0]} if sample.usage and usage[0] else None
+                assert held in usage
+                assert {**found, "usage": None} == {**{key: wanted[key] for key in found}, "usage": None}
+                assert wanted["id"] in {None, sample.id}
+                assert wanted["model"] == "any" or sample.model in wanted["model"]
+                expected = [call.name for call in sample.expected.calls or ()]
+                assert expected == wanted.get(
+                    "expected_names", [each["name"] for each in wanted.get("expected_calls", ())]
+                )
+                assert wanted.get("recorded", {}).items() <= dict(sample.recorded).items()
+
+
+@pytest.mark.parametrize("folder", ["openai", "anthropic", "tau2", "bfcl", "gz"])
+def test_a_published_file_gives_a_page(folder, tmp_path):
+    """By one call, without naming anything else."""
+    place = reference("formats") / folder
+    name = next(iter(json.loads((place / "expected.json").read_text(encoding="utf-8"))))
+    gradestack.grade_files(place / name, output=tmp_path / "out", overrides=("reports=[html]",), registry=REGISTRY)
+    assert (tmp_path / "out/report.html").stat().st_size > 0

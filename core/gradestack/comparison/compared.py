@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import Failed, Side, differing, task_means
+from gradestack.comparison.sides import UNMATCHED, Failed, Side, differing, task_means
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
@@ -70,7 +70,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     if problems and not rules.force:
         msg = "the runs cannot be compared"
-        raise DataError(msg, *problems, "--force compares them all the same, and says so in its first line")
+        apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
+        told = [f"{problem}; try --match input or ordinal" if problem in apart else problem for problem in problems]
+        force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(told) else []
+        raise DataError(msg, *told, *force)
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         msg = "the runs cannot be compared: they have no grader in common"

@@ -18,6 +18,7 @@ from gradestack.report import Report
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
+UNMATCHED = "have no task in common"
 _APART = "::"
 
 
@@ -234,5 +235,5 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
         what = f"{len(changed)} of {len(common)} tasks have other expectations"
         problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
     if not common:
-        problems.append(f"{a.name} and {b.name} have no task in common; try --match input or ordinal")
+        problems.append(f"{a.name} and {b.name} {UNMATCHED}")
     return problems

@@ -114,7 +114,11 @@ def test_tasks_only_one_side_has_are_listed(made):
     assert (metric["tasks"], metric["only_a"], metric["only_b"]) == (2, ["1"], ["4"])
     with pytest.raises(DataError, match="cannot be compared") as caught:
         compare(a, made("c", {"8": [1], "9": [1]}))
-    assert "no task in common; try --match input or ordinal" in caught.value.problems[0]
+    assert caught.value.problems == ("a and c have no task in common; try --match input or ordinal",)
+    gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
+    with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
+        made("d", {"8": [1], "9": [1]}, gate=gate)
+    assert caught.value.problems == (f"{a} and this run have no task in common",)
 
 
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):

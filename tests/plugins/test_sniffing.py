@@ -54,6 +54,15 @@ def test_a_conversation_with_an_id_is_a_log_unless_it_says_what_was_expected(tmp
     assert _owner(written(tmp_path, [{"id": "a", "messages": talk, **more}])) == owner
 
 
+@pytest.mark.parametrize(
+    ("more", "owner"),
+    [({}, "openai"), ({"expected": []}, "jsonl"), ({"predicted": "x"}, "jsonl"), ({"instructions": "i"}, "openai")],
+)
+def test_a_model_and_an_input_are_a_request_unless_it_says_what_was_expected(tmp_path, more, owner):
+    """The jsonl form has both keys too."""
+    assert _owner(written(tmp_path, [{"id": "a", "model": "m", "input": "hi", **more}])) == owner
+
+
 def test_published_files_go_to_their_own_reader():
     """Logs of either API and tables to their readers, any other file to none of the three."""
     root = os.environ.get("GRADESTACK_REFERENCE_DATA")

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import Failed, Side, differing, task_means
+from gradestack.comparison.sides import UNMATCHED, Failed, Side, differing, task_means
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
@@ -62,6 +62,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         pairs: The only ones to compare; default: each with every other, and a leaderboard where there are three.
 
     Raises:
+        ConfigError: No run has the grader or the facet asked for.
         DataError: Graders, their versions or options, or what is expected of a matched task differ; or they have
             nothing in common.
     """
@@ -69,7 +70,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     if problems and not rules.force:
         msg = "the runs cannot be compared"
-        raise DataError(msg, *problems, "--force compares them all the same, and says so in its first line")
+        apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
+        told = [f"{problem}; try --match input or ordinal" if problem in apart else problem for problem in problems]
+        force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(told) else []
+        raise DataError(msg, *told, *force)
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         msg = "the runs cannot be compared: they have no grader in common"
@@ -137,14 +141,19 @@ def differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, f
     return common, [task for task in left if task not in right], [task for task in right if task not in left]
 
 
+def _bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
+    return all(0 <= each <= 1 for side in (a, b) for each in task_means(side.tasks, key, failed).values())
+
+
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     found, only_a, only_b = differences(a, b, key, rules.failed)
     left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
-    bounded = all(0 <= each <= 1 for means in (left, right) for each in means.values())
+    bounded = _bounded(a, b, key, rules.failed)
     values = list(found.values())
     asked = difference(values, confidence=rules.confidence, bounded=bounded)
     usual = asked if rules.confidence == 0.95 else difference(values, bounded=bounded)
     spread = None if asked.stderr is None else asked.stderr * math.sqrt(asked.tasks)
+    shows = None if not spread else detectable(spread, asked.tasks)
     return {
         "a": math.fsum(left[task] for task in found) / len(found) if found else None,
         "b": math.fsum(right[task] for task in found) / len(found) if found else None,
@@ -158,7 +167,7 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
         "better": asked.better,
         "worse": asked.worse,
         "same": asked.same,
-        "mde80": None if not spread else detectable(spread, asked.tasks),
+        "mde80": None if shows is not None and bounded and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
         "tasks": asked.tasks,
         "only_a": only_a[:_LISTED],
@@ -213,8 +222,7 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
         hint = suggest(str(rules.by), known) or f"; there are: {', '.join(known) or 'none'}"
         msg = f"no task of {a.name} has a facet {rules.by!r}{hint}"
         raise ConfigError(msg)
-    means = [*task_means(a.tasks, key, rules.failed).values(), *task_means(b.tasks, key, rules.failed).values()]
-    bounded = all(0 <= each <= 1 for each in means)
+    bounded = _bounded(a, b, key, rules.failed)
     found, _, _ = differences(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in found.items():
@@ -304,7 +312,8 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
         low, high = ends if gap > 0 else (-ends[1], -ends[0])
         text = f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({share} {low:.3f} to {high:.3f}, {tasks})"
     else:
-        can = "" if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
+        can = "" if not metric["stderr"] else f"; {tasks} are too few to show any"
+        can = can if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
         text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
     text += _unmatched(a, b, metric)
     exact = metric["p_exact"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, Literal
 
 import attrs
+import msgspec
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
@@ -16,6 +18,7 @@ from gradestack.report import Report
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
+UNMATCHED = "have no task in common"
 _APART = "::"
 
 
@@ -94,18 +97,21 @@ def sides_of(
 
     Raises:
         ConfigError: It has no such model.
-        DataError: It keeps no rows, or nothing to match by.
+        DataError: It keeps no rows, or rows that are not those of a run, or nothing to match by.
     """
     if report.header.get("rows") is False:
         msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
         raise DataError(msg)
     models: dict[str, dict[str, Task]] = {}
     made = count = 0
-    for row in report.rows() if rows is None else rows:
+    for row in _rows(report, name) if rows is None else rows:
         tasks = models.setdefault(row.get("model_name") or "", {})
         _take(tasks.setdefault(_task_of(row, match, name), Task()), row)
         count += 1
         made += (row.get("facets") or {}).get("id_made") is True
+    if rows is None and not count:
+        msg = f"{name}: the run holds no sample, so that there is nothing to compare"
+        raise DataError(msg)
     if match == "id" and count and made == count:
         msg = f"{name}: all ids were made up, so that tasks cannot be matched by them; use --match input or ordinal"
         raise DataError(msg)
@@ -119,6 +125,48 @@ def sides_of(
         only, tasks = next(iter(models.items()))
         return [Side(name, only, report, tasks)]
     return [Side(f"{name}{_APART}{each}", each, report, tasks) for each, tasks in models.items()]
+
+
+class _Sample(msgspec.Struct):
+    id: str | int
+
+
+class _Grade(msgspec.Struct):
+    state: Outcome
+    score: float | None
+    passed: bool | None = None
+
+
+class _Row(msgspec.Struct):
+    """What is read of a row; pages show the rest, and nothing is computed from it."""
+
+    sample: _Sample
+    expected: dict[str, Any]
+    grades: dict[str, _Grade]
+    run: int | str | None = None
+    model_name: str | None = None
+    cluster: str | None = None
+    facets: dict[str, Any] | None = None
+    source: dict[str, Any] | None = None
+
+
+def _rows(report: Report, name: str) -> Iterator[Mapping[str, Any]]:
+    """Yield a run's rows, which anybody may have written since.
+
+    Raises:
+        DataError: One is not of the form of a row, or has a grade without a finite score.
+    """
+    for number, row in enumerate(report.rows(), 1):
+        try:
+            grades = msgspec.convert(row, _Row).grades
+        except msgspec.ValidationError as error:
+            msg = f"{name}: row {number} of its results.jsonl is not that of a run: {error}"
+            raise DataError(msg) from error
+        for key, grade in grades.items():
+            if grade.state == Outcome.GRADED and (grade.score is None or not math.isfinite(grade.score)):
+                msg = f"{name}: row {number} of its results.jsonl is graded by {key}, and its score is no finite number"
+                raise DataError(msg)
+        yield row
 
 
 def _take(task: Task, row: Mapping[str, Any]) -> None:
@@ -187,5 +235,5 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
         what = f"{len(changed)} of {len(common)} tasks have other expectations"
         problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
     if not common:
-        problems.append(f"{a.name} and {b.name} have no task in common; try --match input or ordinal")
+        problems.append(f"{a.name} and {b.name} {UNMATCHED}")
     return problems

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
+import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
@@ -47,7 +48,8 @@ def _loads_slowly(text: str | bytes) -> Any:
         msg = "nested too deeply"
         raise JsonProblem(msg) from error
     except ValueError as error:  # integers over the interpreter's digit limit
-        raise JsonProblem(str(error)) from error
+        msg = f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read"
+        raise JsonProblem(msg) from error
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})

@@ -121,7 +121,7 @@ def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers
         able = [name for name in resolver.registry.names("engine") if _has_workers(resolver.registry, name)]
         if options.get("kind") in resolver.registry.names("engine") and options["kind"] not in able:
             told = f"the engine {options['kind']!r} has no workers to set; engines that have: {', '.join(able)}"
-            resolver.problems[f"workers: {told}"] = None
+            resolver.problems[f"workers: {told}"] = ("engine", "workers")
         else:
             reference = {**options, "workers": workers}
     return resolver.stage("engine", "engine", reference, ("engine",))

@@ -37,7 +37,7 @@ def looks(head: bytes) -> str:
     except UnicodeDecodeError as error:
         if error.reason != "unexpected end of data":  # the head ends within a character
             line = head.count(b"\n", 0, error.start) + 1
-            return f"it is not UTF-8 text (line {line}, byte {error.start} of the file)"
+            return f"it is not UTF-8 text (line {line}, byte {error.start} of the file): save it as UTF-8"
     if b"\0" in head:
         return "it is no text: it holds NUL bytes"
     records = _records(head)

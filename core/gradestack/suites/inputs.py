@@ -209,7 +209,8 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     which = f"; of {len(files)} files, the first is {files[0].relative_to(path)}" if path.is_dir() else ""
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
     advice = _advice(path, registry)
-    return f"{path}: the format is not recognised{which}: {what}; name it with --reader (known: {known}){advice}"
+    naming = f"name it with --reader, in a suite as target.reader (known: {known})"
+    return f"{path}: the format is not recognised{which}: {what}; {naming}{advice}"
 
 
 def _advice(path: Path, registry: Registry) -> str:

@@ -41,7 +41,7 @@ class Resolver:
     def __init__(self, document: Document, registry: Registry, base: Path | None, *, allow_code: bool) -> None:
         registry.require_sound()
         self.document, self.registry, self.base, self.allow_code = document, registry, base, allow_code
-        self.problems: dict[str, None] = {}
+        self.problems: dict[str, Place] = {}
         self.broken: list[str] = []
         self.warnings: list[str] = []
         self.profile: Profile = "documented"
@@ -54,9 +54,13 @@ class Resolver:
 
     def say(self, place: Place, message: str | Exception) -> None:
         """Record one problem."""
-        self.problems[f"{self.document.where(place)}: {message}"] = None
+        self.problems[f"{self.document.where(place)}: {message}"] = place
         if isinstance(message, Exception):
             self._cause = self._cause or message
+
+    def said_of(self, place: Place) -> bool:
+        """Return whether there is a problem of this place, or of one below it."""
+        return any(each[: len(place)] == place for each in self.problems.values())
 
     def told(self) -> list[str]:
         """Return the warnings for summary.json, which must not depend on where the suite lies."""

@@ -92,13 +92,17 @@ def resolve(
     _override(document, options.overrides, early=False)
     spec = resolver.sections(SuiteSpec)
     resolver.profile = spec.profile
-    if not spec.target.paths and not any(problem for problem in resolver.problems if "target" in problem):
+    misspelt = any("did you mean 'target'" in problem for problem in resolver.problems)
+    if not spec.target.paths and not misspelt and not resolver.said_of(("target",)):
         resolver.say(("target",), "paths is missing: name the result files to grade")
     kind = sniffed.reader if named is None and sniffed is not None else named
     reader_options = reference if isinstance(reference, Mapping) else {}
-    reader = resolver.stage("reader", "reader", {**reader_options, "kind": kind}, reader_place) if kind else None
+    reader = (
+        resolver.stage("reader", "reader", {**reader_options, "kind": kind}, reader_place) if kind is not None else None
+    )
     graders = grader_stages(resolver, spec, made or {})
-    if not spec.graders and not document.data.get("graders"):
+    unlaid = resolver.said_of(("stack",)) or resolver.said_of(reader_place)  # whatever graders these would have brought
+    if not spec.graders and not document.data.get("graders") and not unlaid:
         resolver.say(("graders",), "at least one grader is needed, or a stack")
     parts = _parts(resolver, spec, graders, options.workers, reader)
     dataset, dataset_reader = dataset_of(resolver, spec, reader)

@@ -6,6 +6,7 @@ The default cattrs converter turns ``"false"`` into True and 2.9 into 2; here a 
 from __future__ import annotations
 
 import math
+import re
 import types
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
@@ -48,11 +49,24 @@ def _kind_of(value: Any) -> str:
     return "a set" if isinstance(value, set) else repr(value)  # which has an order of its own in every process
 
 
+def _in_yaml(value: Any) -> str:
+    """Return how to write a number such as 1e-6, which YAML takes for text: its numbers with an exponent have a dot."""
+    if not isinstance(value, str) or not re.fullmatch(r"[-+]?[0-9.]{1,20}[eE][-+]?[0-9]{1,3}", value):
+        return ""
+    try:
+        number = float(value)
+    except ValueError:
+        return ""
+    text = repr(number)
+    dotted = text if "." in text else text.replace("e", ".0e")
+    return f"; write {dotted}" if math.isfinite(number) else ""
+
+
 def _scalar(value: Any, kind: type) -> Any:
     exact = type(value) is kind or (kind is float and type(value) is int)
     if not exact or (kind is float and not math.isfinite(value)):
         quote = "; put it in quotes" if kind is str and not isinstance(value, Mapping | list | None) else ""
-        msg = f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}"
+        msg = f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}{_in_yaml(value) if kind is float else ''}"
         raise ValueError(msg)
     return float(value) if kind is float else value
 

@@ -17,7 +17,10 @@ from tests.core.outcomes import clean
         (b"", ("data.jsonl: the file is empty",)),
         (
             b"just text\n",
-            ("data.jsonl: the format is not recognised: it is no JSON", "; name it with --reader (known: "),
+            (
+                "data.jsonl: the format is not recognised: it is no JSON",
+                "; name it with --reader, in a suite as target.reader (known: ",
+            ),
         ),
         (b'{"tasks": {}}\n', ("data.jsonl: the format is not recognised",)),
         (b"\x00\xff\xfe", ("data.jsonl: the format is not recognised",)),

@@ -114,7 +114,11 @@ def test_tasks_only_one_side_has_are_listed(made):
     assert (metric["tasks"], metric["only_a"], metric["only_b"]) == (2, ["1"], ["4"])
     with pytest.raises(DataError, match="cannot be compared") as caught:
         compare(a, made("c", {"8": [1], "9": [1]}))
-    assert "no task in common; try --match input or ordinal" in caught.value.problems[0]
+    assert caught.value.problems == ("a and c have no task in common; try --match input or ordinal",)
+    gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
+    with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
+        made("d", {"8": [1], "9": [1]}, gate=gate)
+    assert caught.value.problems == (f"{a} and this run have no task in common",)
 
 
 def test_tasks_are_matched_by_input_or_place_where_ids_say_nothing(made):
@@ -216,6 +220,40 @@ def test_runs_are_called_by_the_last_part_of_their_place(made):
     assert [side.name for side in compare(a, b).sides] == ["a", "b"]
     again = made("other/a", BEFORE)
     assert [side.name for side in compare(a, again).sides] == [str(a), str(again)]
+
+
+def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
+    """A key that is missing or of another kind, a state nobody knows, a score that is none: no bug, never a zero."""
+    good, bad = made("good", BEFORE), made("bad", BEFORE)
+    rows = bad / "results.jsonl"
+    first, *rest = map(json.loads, rows.read_text().splitlines())
+    grade = first["grades"]["g"]
+    for changed in (
+        {"sample": [5]},
+        {"grades": [5]},
+        {"expected": [5]},
+        {"run": [5]},
+        {"facets": 5},
+        *({"grades": {"g": {**grade, **odd}}} for odd in ({"score": "x"}, {"score": None}, {"state": "zzz"})),
+    ):
+        rows.write_text("".join(json.dumps(row) + "\n" for row in (first | changed, *rest)))
+        with pytest.raises(DataError, match=r"^bad: row 1 of its results\.jsonl is "):
+            compare(bad, good)
+    rows.write_text(json.dumps(first).replace(f'"score": {grade["score"]}', '"score": 1e999') + "\n")
+    with pytest.raises(DataError, match=r"graded by g, and its score is no finite number$"):
+        compare(bad, good)
+    rows.write_text("")
+    with pytest.raises(DataError, match=r"^bad: the run holds no sample"):
+        compare(bad, good)
+
+
+def test_too_few_tasks_are_said_to_be_too_few(made):
+    """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's value."""
+    found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
+    assert found.data["metrics"]["g"]["mde80"] is None
+    assert found.sentence.endswith("3 tasks x 1 are too few to show any")
+    even = next(group for group in found.data["by"]["groups"] if group["group"] == "even")
+    assert even["ends"] == [-1.0, 1.0]
 
 
 def test_of_several_models_the_pairs_of_the_headline_are_adjusted_together(made):

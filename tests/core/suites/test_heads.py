@@ -46,7 +46,7 @@ UNKNOWN = {
     "an object": (b'{\n "a": 1\n}\n', "it is one JSON object over several lines with the keys a; name"),
     "a piece": (b'{"a": [1,\n', "a document begins with '{\"a\": [1,'; name"),
     "a table": (b"id,expected\n", "it begins with 'id,expected'; name"),
-    "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file); name"),
+    "Latin-1": (b'{"id": "\xe9"}\n', "it is not UTF-8 text (line 1, byte 8 of the file): save it as UTF-8; name"),
     "binary": (b"ab\0c" * 20, "it is no text: it holds NUL bytes; name"),
     "a long key": (b'{"%s": 1}\n' % (b"k" * 500), f"with the keys {'k' * 60}; name"),
 }

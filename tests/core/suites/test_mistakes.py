@@ -192,3 +192,26 @@ def test_a_long_text_makes_no_long_message(load):
     (problem,) = refused(load, f"target: {{paths: [runs.jsonl]}}\ngraders:\n  q: {'x' * 1_000_000}\n")
     assert problem.startswith("suite.yaml:3: graders.q: unknown grader 'xxx")
     assert len(problem) < 2100
+
+
+@pytest.mark.parametrize(
+    ("line", "only"),
+    [
+        ("stack: jsonn", "suite.yaml:2: stack: unknown stack 'jsonn' (did you mean 'jsonl'?)"),
+        ("reader: jsonk", "suite.yaml:2: reader.kind: unknown reader 'jsonk' (did you mean 'jsonl'?)"),
+        ("reader: ''", "suite.yaml:2: reader.kind: unknown reader ''; there are: "),
+    ],
+)
+def test_graders_that_a_stack_would_have_brought_are_not_missed(load, line, only):
+    """The mistake is the name; without a stack graders are missed whatever the file is called."""
+    paths = "target: {paths: [runs.jsonl]}\n"
+    (told,) = refused(load, f"{paths}{line}\n")
+    assert told.startswith(only)
+    assert len(refused(load, f"nmae: y\n{paths}stack: jsonn\n")) == 2
+
+
+def test_missing_paths_are_told_beside_another_mistake_that_holds_the_word(load):
+    """Only a problem of the target itself, or of its misspelt name, says enough of it."""
+    told = refused(load, "profile: target\ngraders: {quality: toy}\n")
+    assert sum(each.endswith("target: paths is missing: name the result files to grade") for each in told) == 1
+    assert len(refused(load, "targte: {paths: [runs.jsonl]}\ngraders: {quality: toy}\n")) == 1

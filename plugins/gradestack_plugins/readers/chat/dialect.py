@@ -188,10 +188,10 @@ def of_record(record: Any) -> Dialect | None:
 
 
 def of_others(record: Any) -> bool:
-    """Return whether a record with messages has keys of another form, such as gradestack's own."""
-    if not isinstance(record, dict) or "messages" not in record:
+    """Return whether a record with messages, or an input, has keys of another form, such as gradestack's own."""
+    if not isinstance(record, dict) or not record.keys() & {"messages", "input"}:
         return False
-    return bool(record.keys() & _OF_OTHERS) or isinstance(record.get("response"), str)
+    return bool(record.keys() & _OF_OTHERS) or ("messages" in record and isinstance(record.get("response"), str))
 
 
 def of_text(text: bytes) -> Dialect | None:

@@ -86,10 +86,13 @@ class HtmlReporter(Reporter):
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
-        view = page_of(report).view
+        page = page_of(report)
+        view = page.view
         shown = [Entry.of(index.entries[position]) for position in drilldowns.shown]
         return {
             "view": view,
+            "presets": page.presets,
+            "folded": page.presets.others if page.presets else frozenset(),
             "failures": any(grader.lost for grader in view.graders),
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),

@@ -9,6 +9,7 @@ NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
 """Traits of samples that are no codes of reasons, as the index of a run names them."""
 _NAMES_ONLY = "only names of tools are compared, no arguments"
 _ONCE = "one call counts for several equal ones: expected twice and made once is right"
+_AGAIN = "a call made again costs nothing: equal calls count once"
 _SPELLED = "a call of a name spelled otherwise counts as the one expected"
 _NOT_MADE = "expected calls that were not made cost nothing"
 _PART = "a score below 1 is enough to pass"
@@ -45,7 +46,7 @@ def softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
     if code == "missing_call":
         return _missing(options, part=part)
     if code == "extra_call" and options.get("extra", "allow") != "allow":
-        return _ONCE if options.get("repeats") == "set" else _PART if part else _SPELLED
+        return _AGAIN if options.get("repeats") == "set" else _PART if part else _SPELLED
     return _FREE.get(code) or (f"{code.replace('_', ' ')} costs nothing" if code else "no reason is given")
 
 

@@ -244,7 +244,7 @@ def _agreement(kinds: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], ...]:
         cells = []
         for others, theirs in kinds[:place]:
             both = graded & theirs
-            same = (both & ~(passed ^ others)).bit_count()
-            cells.append(f"{100 * same / both.bit_count():.0f}" if both else "–")
+            same, of = (both & ~(passed ^ others)).bit_count(), both.bit_count()
+            cells.append(f"{100 if same == of else min(99, round(100 * same / of))}" if of else "–")
         rows.append(tuple(cells))
     return tuple(rows)

@@ -34,7 +34,7 @@ def test_pages_show_the_figures_and_say_why_there_are_no_samples(suite, tmp_path
     assert "No rows were kept" in markdown
     assert "No rows were kept" in html
     assert "This run has no samples" not in markdown + html
-    assert "4 samples, 4 graded" in markdown
+    assert "4 samples: 4 graded" in markdown
     assert html.index("<code>second</code>") < html.index("<code>first</code>")  # the headline, not the alphabet
     from gradestack.outcome.pages import rewrite_pages
 

@@ -22,6 +22,7 @@ from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.rows.index import RowIndex
 from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
+from gradestack.rows.verdicts import compared
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -174,7 +175,7 @@ class Report:
         """
         self._check_rows()
         outcome = as_map(self.summary.get("outcome")).get("grader")
-        return RowIndex.of(self._lines(), self._row, outcome)
+        return RowIndex.of(self._lines(), self._row, outcome, compared(self.header))
 
     def _check_rows(self) -> None:
         if not self.has_rows:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import gradestack
 from gradestack_plugins.reporters.html import HtmlReporter
 
 SHOWN = "+document.getElementById('shown-count').textContent.split(' ')[0]"
@@ -56,6 +57,22 @@ def test_it_is_silent_and_alone(opened, page):
     opened.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
     assert opened.messages() == []
     assert opened.requests() == [page[0]]
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_presets_side_by_side_fit_any_width(tab, tmp_path, width):
+    """What other tools would say, every part of it open, is no wider than the window and leaves the console empty."""
+    call = '{"name": "f", "arguments": {"a_long_argument": 1}}'
+    line = f'{{"id": "one", "expected": [{call}, {call}], "predicted": [{call}]}}\n'
+    (tmp_path / "runs.jsonl").write_text(line, encoding="utf-8")
+    report = gradestack.grade_files([tmp_path / "runs.jsonl"], output=tmp_path / "out", stack="peers", engine="serial")
+    tab.emulate(width=width)
+    tab.open("about:blank")
+    tab.open((report.path / "report.html").as_uri())
+    tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run("document.querySelectorAll('#presets .rules tbody tr').length") == 57
+    assert tab.messages() == []
 
 
 def test_the_filter_leaves_what_was_asked_for(opened, page):

@@ -49,6 +49,7 @@ class Grade(Struct, gc=False):
     fault: dict[str, Any] | None = None
     reasons: list[Reason] = []
     items: list[Item] = []
+    passed: bool | None = None
 
     @property
     def outcome(self) -> str:
@@ -58,12 +59,14 @@ class Grade(Struct, gc=False):
 
 def odd_grade(grade: Mapping[str, Any]) -> Grade:
     """Return a grade of any form: what is not of the type it should have is as if it were not there."""
+    passed = grade.get("passed")
     return Grade(
         as_number(grade.get("score")),
         as_text(grade.get("state")),
         dict(as_map(grade.get("fault"))),
         odd_reasons(grade),
         [odd_item(item) for item in as_list(grade.get("items"))],
+        passed if isinstance(passed, bool) else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -15,6 +15,7 @@ from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact
 from gradestack.rows.grades import Grade, Reason, odd_grade
 from gradestack.rows.tallies import CallTally, Kind, ReasonTally, ScoreMean, kinds_of
+from gradestack.rows.verdicts import Verdicts
 
 MOST_REASONS = 2000
 """Reasons counted one by one."""
@@ -147,9 +148,10 @@ class RowIndex:
         calls: What became of expected calls, by tool and argument.
         quiet: Positions of the samples that expect no call at all.
         given: Which reasons were given in which samples, down to the argument they are about.
+        verdicts: What graders that declare a preset say of each sample, where there are several.
     """
 
-    def __init__(self, outcome: str | None = None) -> None:
+    def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
         self._outcome = outcome
         self.entries: list[RowEntry] = []
         self.scores: dict[str, ScoreBins] = {}
@@ -160,6 +162,7 @@ class RowIndex:
         self.calls = CallTally()
         self.quiet = array("q")
         self.given = ReasonTally()
+        self.verdicts = Verdicts(compared, outcome)
         self._places = array("q")
         self._names = _Names()
 
@@ -169,6 +172,7 @@ class RowIndex:
         lines: Iterable[tuple[int, int, bytes]],
         loads: Callable[[int, bytes], Any],
         outcome: str | None = None,
+        compared: Collection[str] = (),
     ) -> RowIndex:
         """Return the index of rows.
 
@@ -177,8 +181,9 @@ class RowIndex:
             loads: Returns the value of a line that is not as rows are written today, given its number and bytes. What
                 is not an object is no row.
             outcome: Key of the outcome grader, if the run has one.
+            compared: Keys of graders whose verdicts are kept side by side.
         """
-        index = cls(outcome)
+        index = cls(outcome, compared)
         for number, place, line in lines:
             try:
                 found = _usual(line)
@@ -203,8 +208,11 @@ class RowIndex:
         names, entries = self._names, self.entries
         id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
         entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
-        if row.expected is not None and row.expected.calls == []:
+        quiet = row.expected is not None and row.expected.calls == []
+        if quiet:
             self.quiet.append(len(entries) - 1)
+        if self.verdicts.by_grader:
+            self.verdicts.add(len(entries) - 1, grades, quiet=quiet)
         answered, kinds = False, list[Kind]()
         for key, grade, same in grades:
             if grade.items and not answered:

@@ -16,6 +16,8 @@ from gradestack_plugins.reporters.text import UNDEFINED, brief, capital, number
 
 _NUMBERED = re.compile(r"(.*[\^@])k", re.IGNORECASE)
 _EQUAL = 1e-9
+_RATES = ("mean", "accuracy", "success_rate")
+"""Figures that may be the share of successes, before other rates: they are where they have its value."""
 _MOST_ROWS, _MOST_ENTRIES, _LONGEST_PATH = 16, 6, 20
 
 
@@ -143,13 +145,15 @@ def _is_share(entry: Mapping[str, Any], value: Any, success: Success) -> bool:
 
 def _known(summary: Mapping[str, Any], share: float | None) -> Any:
     """Return the interval the outcome grader's own figures give its share of successes, None where there is none."""
+    if share is None:
+        return None
     grader = as_text(as_map(summary.get("outcome")).get("grader"))
     held = as_map(as_map(as_map(summary.get("metrics")).get("aggregates")).get(grader))
     for metrics in map(as_map, held.values()):
-        for name in ("mean", "accuracy", "success_rate"):
+        for name in [*_RATES, *sorted(key for key in metrics if key.endswith("_rate") and key not in _RATES)]:
             value = as_number(metrics.get(name))
-            if share is not None and value is not None and abs(value - share) < _EQUAL:
-                return metrics.get(f"{name}_interval")
+            if value is not None and abs(value - share) < _EQUAL and f"{name}_interval" in metrics:
+                return metrics[f"{name}_interval"]
     return None
 
 

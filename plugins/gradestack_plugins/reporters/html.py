@@ -88,10 +88,13 @@ class HtmlReporter(Reporter):
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
-        view = page_of(report).view
+        page = page_of(report)
+        view = page.view
         failures, failures_left_out = failures_of(index)
         return {
             "view": view,
+            "presets": page.presets,
+            "folded": page.presets.others if page.presets else frozenset(),
             "failures": failures,
             "failures_left_out": failures_left_out,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),

@@ -25,8 +25,8 @@ PAGE = "report.md"
 _BAR = 24
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS = 30, 5
-_SHARES = (0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
-"""Of the room behind the first lines: graders, tasks, samples, warnings, unread records, this run."""
+_SHARES = (0.3, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
+"""Of the room behind the first lines: presets, graders, tasks, samples, warnings, unread records, this run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -80,6 +80,7 @@ class MarkdownReporter(Reporter):
         lost = [entry for entry in index.entries if _lost(entry)]
         context = {
             "view": view,
+            "presets": page.presets,
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
             "kept": report.has_rows,
@@ -94,7 +95,16 @@ class MarkdownReporter(Reporter):
         head = _few_lines(f"{parts.head().strip()}\n", parts, view)
         graders = [piece for grader in view.graders for piece in _pieces(parts, grader)]
         warned = [f"- {prose(warning)}" for warning in view.warnings]
+        presets = context["presets"]
         folds = [
+            Fold(
+                "What other tools would say",
+                parts.preset_intro().strip(),
+                _lines(parts.preset_line, presets.rows if presets else ()),
+                "\n",
+                "rules",
+                "report.html",
+            ),
             Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
             Fold(
                 "Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks.rows), "\n", "tasks", "results.jsonl"

@@ -9,6 +9,7 @@ import attrs
 from gradestack import Report, RowIndex
 from gradestack_plugins.reporters.index import index_of
 from gradestack_plugins.reporters.overview import Overview, overview
+from gradestack_plugins.reporters.presets import Presets, presets_of
 
 
 @attrs.frozen
@@ -18,10 +19,12 @@ class Page:
     Attributes:
         index: The index of its rows.
         view: Everything made of summary, header and index.
+        presets: What graders that declare a preset say, side by side; None where there are fewer than two.
     """
 
     index: RowIndex
     view: Overview
+    presets: Presets | None
 
 
 _known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()
@@ -33,6 +36,6 @@ def page_of(report: Report) -> Page:
     known = _known.get(index)
     if known is not None and known[0].summary is report.summary and known[0].header is report.header:
         return known[1]
-    page = Page(index, overview(report, index))
+    page = Page(index, overview(report, index), presets_of(report.header, report.summary, index))
     _known[index] = (report, page)
     return page

@@ -15,7 +15,9 @@ from gradestack_plugins.reporters.text import clean, natural, number
 
 MOST_CELLS = 800
 _TALLEST, _LOWEST, _WIDTH, _ROOM = 25, 8, 22, 200
-_LONGEST_ID = 4
+_LONGEST_ID, _LONGEST_LEVEL = 4, 3
+"""Characters of an id that is written below its column, upright; shorter ones are level."""
+_LEVEL_ROOM, _TURNED_ROOM = 16, 32
 
 
 @attrs.frozen
@@ -60,6 +62,8 @@ class TaskMap:
     """Height of a cell."""
     height: int
     """Height of a column with its label."""
+    turned: bool = False
+    """Whether labels are written upright, since they are wider than a column."""
 
 
 def about(reliable: Reliability, words: Mapping[str, str]) -> tuple[Part, ...]:
@@ -89,15 +93,16 @@ def maps_of(index: RowIndex, words: Mapping[str, str], *, outcome: bool) -> tupl
         return ()
     tasks = by_task(index.entries)
     models = list(dict.fromkeys(model for model, _ in tasks))
-    short = all(len(id_) <= _LONGEST_ID for _, id_ in tasks)
+    longest = max(len(id_) for _, id_ in tasks)
+    short, turned = longest <= _LONGEST_ID, _LONGEST_LEVEL < longest <= _LONGEST_ID
     most = max(map(len, tasks.values()))
     size = max(_LOWEST, min(_TALLEST, _ROOM // most))
-    height = most * (size + 2) + (16 if short else 2)
+    height = most * (size + 2) + (_TURNED_ROOM if turned else _LEVEL_ROOM if short else 2)
     found = []
     for model in models:
         own = {id_: entries for (owner, id_), entries in tasks.items() if owner == model}
         groups = _groups(own, words, short=short, size=size, outcome=outcome)
-        found.append(TaskMap(name_of(model) if len(models) > 1 else "", groups, size, height))
+        found.append(TaskMap(name_of(model) if len(models) > 1 else "", groups, size, height, turned))
     return tuple(found)
 
 

@@ -145,7 +145,7 @@ class ToolCalls(Grader):
         preset = find(self.preset) if self.preset is not None else None if given else find(DOCUMENTED)
         if preset is not None:
             refuse(preset, given)
-        if self.order == "strict" and self.assignment == "first_fit":
+        if preset is None and self.order == "strict" and self.assignment == "first_fit":
             raise ValueError("assignment: first_fit has no meaning with order: strict, which goes index by index")
         own = {**OWN, **given}
         object.__setattr__(self, "_preset", preset)
@@ -182,9 +182,12 @@ class ToolCalls(Grader):
         return {name: value for name in fields if (value := getattr(self, name)) is not None}
 
     def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> ToolCalls:
-        """Return the grader with its preset named in full, as ``NAME@VERSION``, for header.json."""
+        """Return the grader as header.json shows it: preset as ``NAME@VERSION``, with what a peer's stands for."""
         preset = self._preset
-        return self if preset is None else attrs.evolve(self, preset=preset.full_name)
+        if preset is None:
+            return self
+        stands = {} if preset.name == DOCUMENTED else preset.settings
+        return attrs.evolve(self, preset=preset.full_name, **stands)
 
     @override
     def grade(self, sample: Sample) -> Grade:

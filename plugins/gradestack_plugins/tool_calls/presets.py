@@ -160,11 +160,12 @@ def _promptfoo() -> Iterator[Preset]:
     for mode, compared in (("partial", "superset"), ("exact", "exact")):
         rule = promptfoo.tool_args_match(mode)
         stands = {"order": "any", "extra": "allow", "missing": "penalise", "arguments": compared, "credit": "call"}
+        stands["repeats"] = "set"
         yield Preset(name=f"promptfoo/trajectory:tool-args-match/{mode}", version=version, rule=rule, settings=stands)
 
 
 def _others() -> Iterator[Preset]:
-    stands = _settings("any", "allow", "subset", credit="none")
+    stands = _settings("any", "allow", "subset", credit="none", repeats="set")
     yield Preset(
         name="tau2/action", version="a2c0247", sample_rule=gold_actions.actions, settings=stands, takes_rules=True
     )

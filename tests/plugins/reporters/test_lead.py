@@ -135,6 +135,17 @@ def test_successes_stand_first_even_if_no_figure_is_their_share():
     assert (only.title, only.value, only.unit, only.note) == ("Solved", "25.0", "%", "1 of 4 samples")
 
 
+@pytest.mark.parametrize("name", ["mean", "accuracy", "success_rate", "verdict_rate", "solve_rate"])
+def test_the_share_of_successes_has_the_interval_of_the_rate_it_is(name):
+    """Whichever figure of the outcome grader is that share; another rate of another value says nothing of it."""
+    held = {"low": 0.2, "high": 0.4, "confidence": 0.95}
+    other = {"mean": 0.7, "mean_interval": {"low": 0.6, "high": 0.8}, "a_rate": 0.1, "a_rate_interval": {"low": 0.0}}
+    aggregates = {"reward": {"first": other, "second": {name: 0.25, f"{name}_interval": held}}}
+    summary = {"outcome": SOLVED, "metrics": {"aggregates": aggregates}}
+    row = rows_of(summary, success(5, 20), WORDS, Reliability(0, None, {}))[0]
+    assert (row.title, row.value, row.interval, row.low, row.high) == ("Solved", "25.0", "20.0 – 40.0%", 20.0, 40.0)
+
+
 def test_models_have_a_row_each():
     """Under the figure's name, with the model's beside it."""
     models = {"north": {"value": 0.5}, "south": {"value": None, "reason": "nothing graded"}}
@@ -225,6 +236,21 @@ def test_the_map_keeps_what_was_not_graded_apart():
     ]
     (found,) = maps_of(index_of(rows), WORDS, outcome=False)
     assert [(group.title, group.count) for group in found.groups] == [("", 2)]
+
+
+def test_labels_of_the_map_have_room():
+    """Ids of three characters stand below their column, of four upright, longer ones nowhere."""
+    found = []
+    for ids in (("1", "22"), ("1", "333"), ("1", "4444"), ("1", "55555")):
+        (shown,) = maps_of(index_of([row(id_, 1, True) for id_ in ids]), WORDS, outcome=True)
+        labels = [column.label for group in shown.groups for column in group.columns]
+        found.append((labels, shown.turned, shown.height - shown.size))
+    assert found == [
+        (["1", "22"], False, 18),
+        (["1", "333"], False, 18),
+        (["1", "4444"], True, 34),
+        (["", ""], False, 4),
+    ]
 
 
 def test_too_many_cells_are_no_map():

@@ -9,8 +9,11 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError
+from gradestack_plugins.reporters.page import page_of
+from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import PRESETS
 from gradestack_plugins.tool_calls.stacks import key_of, peers
+from gradestack_plugins.tool_calls.table import CASES, sample_of
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -120,7 +123,7 @@ def test_every_preset_stands_in_the_stack_of_peers(tmp_path):
 
 
 def test_the_preset_in_use_is_in_the_header(tmp_path):
-    """Our own rule, too, is named there, unless other options are set."""
+    """Our own rule, too, is named there, unless other options are set; a peer's with the options it stands for."""
     line = {"id": "a", "expected": [{"name": "f"}], "predicted": [{"name": "f"}]}
     (tmp_path / "runs.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     said = []
@@ -128,7 +131,56 @@ def test_the_preset_in_use_is_in_the_header(tmp_path):
         report = run(tmp_path, {"calls": {"kind": "tool_calls", **options}}, f"out{len(said)}")
         grader = next(each for each in report.header["components"] if each["kind"] == "grader")
         said.append(grader["options"])
-    assert said == [{"preset": "documented@1"}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1"}]
+    stands = dict(PRESETS["bfcl/ast"].settings)
+    assert said == [{"preset": "documented@1"}, {"order": "strict"}, {"preset": "bfcl/ast@2025.10.27.1", **stands}]
+
+
+def test_every_preset_can_be_given_with_the_options_it_stands_for():
+    """What header.json shows can be set again, and changes no grade."""
+    for preset in PRESETS.values():
+        again = ToolCalls(preset=preset.full_name, **preset.settings)
+        for case in CASES.values():
+            assert again.grade(sample_of(*case)) == ToolCalls(preset=preset.name).grade(sample_of(*case)), preset.name
+
+
+def test_the_page_says_why_other_tools_differ(tmp_path):
+    """Fourteen small runs by a few rules: what each differs in has its cause, its samples and an example."""
+    lines = []
+    for name, (expected, made) in CASES.items():
+        sides = [[{"name": tool, "arguments": given} for tool, given in side] for side in (expected, made)]
+        lines.append({"id": name, "expected": sides[0], "predicted": sides[1]})
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    names = ("documented", "ragas/tool_call_f1", "adk/any_order", "adk/exact", "azure/exact_match", "tau2/action")
+    names = (*names, "deepeval/tool_correctness/default/arguments", "waza/action_sequence/any_order_match")
+    report = run(tmp_path, {key_of(name): {"kind": "tool_calls", "preset": name} for name in names})
+    presets = page_of(report).presets
+    found = {(each.kind, each.cause): (each.samples, each.names, each.example) for each in presets.differences}
+    once = "one call counts for several equal ones: expected twice and made once is right"
+    twice = ("expected twice, made once", "f, f, g made for f, g, g")
+    again = "a call made again costs nothing: equal calls count once"
+    assert found["softer", again] == (1, ("ragas/tool_call_f1",), twice[1])
+    assert found["softer", once] == (2, ("ragas/tool_call_f1", "tau2/action"), twice[0])
+    extra = ("adk/any_order", "tau2/action", "deepeval/tool_correctness/default/arguments")
+    assert found["softer", "calls nobody expected cost nothing"][1][:2] == extra[:2]
+    assert found["softer", "calls cost nothing where none is expected"] == (1, extra[:2], "nothing expected, one made")
+    assert found["softer", "values are compared as Python does: true is 1"][2] == "true where 1 is expected"
+    text = 'values are compared as text, so "1" is 1'
+    assert found["softer", text] == (1, ("azure/exact_match",), '"1" where 1 is expected')
+    names_only = found["softer", "only names of tools are compared, no arguments"]
+    assert names_only[1:] == (("waza/action_sequence/any_order_match",), "true where 1 is expected")
+    below = found["softer", "a score below 1 is enough to pass"]
+    assert below[1] == ("deepeval/tool_correctness/default/arguments",)
+    assert found["softer", "arguments left out cost nothing"][:2] == (2, ("tau2/action",))
+    order = "calls must come in the order expected"
+    assert found["harder", order] == (1, ("adk/exact", "azure/exact_match"), "other order")
+    nothing = "to expect no call, and make none, is worth nothing"
+    assert found["harder", nothing] == (1, ("ragas/tool_call_f1",), "nothing expected, nothing made")
+    raises = found["silent", "the original program raises: nothing expected"]
+    assert raises[:2] == (2, ("azure/exact_match", "waza/action_sequence/any_order_match"))
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<b>One call counts for several equal ones: expected twice and made once is right</b>" in page
+    markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    assert f"- {order.capitalize()}: 1 sample, such as `other order`; 2 rules (`adk, azure`)" in markdown
 
 
 def test_every_option_can_be_set_in_a_suite(tmp_path):

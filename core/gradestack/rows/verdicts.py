@@ -1,0 +1,97 @@
+"""What several graders say of the same samples, side by side: kept for graders that declare a preset."""
+
+from __future__ import annotations
+
+import itertools
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from gradestack.jsonio.lenient import as_list, as_map, as_text
+from gradestack.rows.grades import Grade, Item
+
+Mark = tuple[str, str]
+"""State and, of a failed or skipped grade, its code. ``passed``, ``part`` (passed with a score below 1) and ``lost``
+stand for ``graded``."""
+NONE: Mark = ("missing", "")
+NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
+"""Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
+_MOST_MARKS, _MOST_TRAITS, _LONGEST_CODE = 255, 100, 60
+
+
+def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the keys of the graders that declare a preset, none where there are fewer than two."""
+    graders = [as_map(each) for each in as_list(header.get("components")) if as_map(each).get("kind") == "grader"]
+    keys = [as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))]
+    return tuple(keys) if len(keys) > 1 else ()
+
+
+class Verdicts:
+    """Marks of the same samples by several graders, and what the outcome grader found in them.
+
+    Attributes:
+        marks: The marks there are; their places in this list are what ``by_grader`` holds.
+        by_grader: Grader key -> one byte per sample, in the order of the rows.
+        traits: Code of a reason the outcome grader gave, or another trait -> positions of its samples.
+    """
+
+    def __init__(self, keys: Collection[str], outcome: str | None) -> None:
+        self._outcome = outcome
+        self.marks: list[Mark] = [NONE]
+        self._places: dict[Mark, int] = {NONE: 0}
+        keys = dict.fromkeys((*keys, outcome) if outcome and keys else keys)
+        self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
+        self.traits: dict[str, array[int]] = {}
+
+    def add(self, position: int, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
+        """Add one sample.
+
+        Args:
+            position: Its position.
+            grades: Its grades.
+            quiet: Whether it expects no call at all.
+        """
+        for marks in self.by_grader.values():
+            marks.append(0)
+        found = {NOTHING_EXPECTED} if quiet else set()
+        for key, grade, _ in grades:
+            if key in self.by_grader:
+                self.by_grader[key][-1] = self._place(mark_of(grade))
+            if key == self._outcome:
+                found.update(_traits(grade))
+        for trait in sorted(found):
+            if trait in self.traits or len(self.traits) < _MOST_TRAITS:
+                self.traits.setdefault(trait, array("q")).append(position)
+
+    def _place(self, mark: Mark) -> int:
+        place = self._places.get(mark)
+        if place is None:
+            if len(self.marks) >= _MOST_MARKS and mark[1]:
+                return self._place((mark[0], ""))
+            place = self._places[mark] = len(self.marks)
+            self.marks.append(mark)
+        return place
+
+
+def mark_of(grade: Grade) -> Mark:
+    """Return the mark of a grade. Its verdict is its own where it has one, else whether the score is 1."""
+    state = grade.outcome
+    if state == "graded" and grade.score is not None:
+        if grade.passed if grade.passed is not None else grade.score >= 1:
+            return ("passed" if grade.score >= 1 else "part", "")
+        return ("lost", "")
+    fault = as_text(as_map(grade.fault).get("code"))
+    code = fault or next((each.code for each in grade.reasons if each.code), "")
+    return (state[:_LONGEST_CODE], code[:_LONGEST_CODE])
+
+
+def _traits(grade: Grade) -> set[str]:
+    reasons = [*grade.reasons, *(reason for item in grade.items for reason in item.reasons)]
+    found = {each.code[:_LONGEST_CODE] for each in reasons if each.code}
+    return found | {OTHER_ORDER} if _turned(grade.items) else found
+
+
+def _turned(items: Sequence[Item]) -> bool:
+    """Return whether the calls that answer expected ones were made in another order than expected."""
+    made = [each.metadata.call for each in items if each.gold is not None and type(each.metadata.call) is int]
+    return any(later < earlier for earlier, later in itertools.pairwise(made))

@@ -121,6 +121,6 @@ def test_names_of_presets_are_escaped(html, markdown):
 def test_reasons_and_figures_of_presets_are_folded(html):
     """Failures and figures show the outcome grader's; those of rules it is compared with can be opened."""
     page = html(report_of())
-    assert page.text.index("Reasons of 1 rule it is compared with") > page.text.index("extra_call")
+    assert page.text.index("1 reason of rules it is compared with") > page.text.index("extra_call")
     own, others = page.html[page.html.index('id="graders"') :].split("Figures of 3 rules it is compared with")
     assert (own.count("<article"), others.count("<article")) == (1, 3)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import tempfile
 import threading
 import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -21,7 +19,7 @@ from distributed.comm.addressing import parse_address
 from distributed.comm.registry import get_backend
 
 from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, error_text
-from gradestack_plugins.engines.dask_local import LocalWorkers
+from gradestack_plugins.engines.dask_local import LocalWorkers, scratch
 from gradestack_plugins.engines.dask_task import VERSIONS
 from gradestack_plugins.engines.machine import memory_share
 from gradestack_plugins.engines.pool import Raised
@@ -165,12 +163,12 @@ def connected(address: str | None, workers: int, memory: str | None, patience: f
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
-        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="gradestack-dask-", ignore_cleanup_errors=True))
-        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": place}))
+        place = stack.enter_context(scratch())
+        stack.enter_context(dask.config.set({**_SETTINGS, "temporary-directory": str(place)}))
         local = None
         if address is None:
             address = stack.enter_context(_scheduler())
-            local = LocalWorkers(address, workers, memory_share(memory, workers), Path(place))
+            local = LocalWorkers(address, workers, memory_share(memory, workers), place)
             stack.callback(local.close)
             local.tend()
         client = _client(address, patience)

@@ -15,15 +15,55 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
 from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import BinaryIO
 
 from gradestack import PluginError
 from gradestack_plugins.engines.machine import be_expendable, leave_when, limit_memory
 
 _STILLBORN = 3
 """Processes that may end before they have joined the scheduler."""
+
+
+_NAME = "gradestack-dask-"
+_HELD = "held"
+"""File of a run's directory that is locked as long as the run lives."""
+_TO_TIDY = 3.0
+"""Seconds within which a worker that has lost its scheduler finds that the run is gone."""
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """Have a directory for what workers put away; those of runs that were killed are removed first."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_NAME}*/{_HELD}"):
+        with contextlib.suppress(OSError), path.open("rb") as file:  # somebody else's, or gone meanwhile
+            _lock(file)
+            shutil.rmtree(path.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=_NAME, ignore_cleanup_errors=True) as place,
+        Path(place, _HELD).open("wb") as file,
+    ):
+        with contextlib.suppress(OSError):  # without locks it is left to who cleans temporary files
+            _lock(file)
+        yield Path(place)
+
+
+def _lock(file: BinaryIO) -> None:
+    """Lock a file for this process.
+
+    Raises:
+        OSError: Another process has locked it, or this system has no such locks.
+    """
+    if sys.platform == "win32":
+        msg = "no locks of files that end with their process"
+        raise OSError(msg)
+    import fcntl  # noqa: PLC0415 - not on every system
+
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class LocalWorkers:
@@ -113,10 +153,12 @@ def main(address: str, directory: str, memory: str) -> None:
     def tidy() -> None:
         shutil.rmtree(place, ignore_errors=True)
 
-    threading.Thread(target=leave_when, args=(lambda: os.getppid() != parent, tidy), daemon=True).start()
+    leaving = threading.Thread(target=leave_when, args=(lambda: os.getppid() != parent, tidy), daemon=True)
+    leaving.start()
     be_expendable()
     with contextlib.suppress(OSError):  # the scheduler is gone: so is the run
         asyncio.run(_serve(address, place, int(memory)))
+    leaving.join(_TO_TIDY)
 
 
 if __name__ == "__main__":

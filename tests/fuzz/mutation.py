@@ -1,5 +1,6 @@
 """Mutated files: changes at the level of bytes and of JSON, drawn by hypothesis and applied to real examples."""
 
+import copy
 import gzip
 import json
 
@@ -71,9 +72,9 @@ def changed(records, edits):
     records = json.loads(json.dumps(records))
     for kind, place, number in edits:
         holder, step = _place([records], place)
-        value = VALUES[number % len(VALUES)]
+        value = copy.deepcopy(VALUES[number % len(VALUES)])  # what is put in may be edited itself
         if kind == "record" and isinstance(records, list) and records:
-            records.insert(number % len(records), records[place % len(records)])
+            records.insert(number % len(records), copy.deepcopy(records[place % len(records)]))
         elif kind == "replace":
             holder[step] = value
         elif kind == "drop" and holder is not None and (isinstance(holder, dict) or len(holder) > 1):
@@ -82,7 +83,7 @@ def changed(records, edits):
             holder[str(value)[:50]] = holder.pop(step)
         elif kind == "copy":
             other, key = _place([records], number)
-            holder[step] = json.loads(json.dumps(other[key]))
+            holder[step] = copy.deepcopy(other[key])
         elif kind == "wrap":
             holder[step] = [holder[step]] if number % 2 else {"x": holder[step]}
         elif kind == "add" and isinstance(holder[step], dict):

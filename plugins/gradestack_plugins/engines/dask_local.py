@@ -43,13 +43,23 @@ def scratch() -> Iterator[Path]:
         with contextlib.suppress(OSError), path.open("rb") as file:  # somebody else's, or gone meanwhile
             _lock(file)
             shutil.rmtree(path.parent, ignore_errors=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=_NAME, ignore_cleanup_errors=True) as place,
-        Path(place, _HELD).open("wb") as file,
-    ):
-        with contextlib.suppress(OSError):  # without locks it is left to who cleans temporary files
-            _lock(file)
-        yield Path(place)
+    place = Path(tempfile.mkdtemp(prefix=_NAME))
+    try:
+        with (place / _HELD).open("wb") as file:
+            with contextlib.suppress(OSError):  # without locks it is left to who cleans temporary files
+                _lock(file)
+            yield place
+    finally:
+        _remove(place)
+
+
+def _remove(place: Path) -> None:
+    """Remove a directory, although Ctrl-C may come again meanwhile: then once more, and the interruption after it."""
+    try:
+        shutil.rmtree(place, ignore_errors=True)
+    except KeyboardInterrupt:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
 
 
 def _lock(file: BinaryIO) -> None:

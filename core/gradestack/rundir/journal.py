@@ -235,7 +235,7 @@ class Journal:
         Raises:
             OSError: The disk is full.
         """
-        if self._thread is not None:
+        if self._thread is not None and self._thread.is_alive():  # Ctrl-C may have come before it began
             self._thread.join()
         self._raise()
         if self._waiting and (self.recorded or not short or time.monotonic() - self._written > PAUSE):
@@ -260,7 +260,7 @@ class Journal:
             failed: The disk is full or broken; make room, and write even what was taken down a moment ago.
         """
         with contextlib.suppress(OSError):  # what was written before counts
-            if self._thread is not None:
+            if self._thread is not None and self._thread.is_alive():
                 self._thread.join()
             if failed and self._to >= 0:
                 self._make_room()

@@ -16,8 +16,8 @@ _NAMES = {
     "Memory Profile Reader ResultT Shard",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "grading.graders": "UNDER_WAY",
-    "grading.progress": "Progress",
-    "intervals": "Estimate Interval estimate interval jackknife t_quantile",
+    "progress": "Progress",
+    "intervals.interval": "Estimate Interval estimate interval jackknife t_quantile",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "output.markup": "ci_command xml_text",
@@ -39,8 +39,8 @@ _NAMES = {
     "suites.folding": "figures",
     "suites.local_files": "load_file",
     "suites.safe_yaml": "yaml_data",
-    "task_cells": "CellsState ExactCell TaskCells counted_cells ratio_interval rounded_cells",
-    "task_counts": "CountsState TaskCounts TaskNumbers counts_interval",
+    "intervals.task_cells": "CellsState ExactCell TaskCells counted_cells ratio_interval rounded_cells",
+    "intervals.task_counts": "CountsState TaskCounts TaskNumbers counts_interval",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

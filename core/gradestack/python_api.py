@@ -15,7 +15,7 @@ import attrs
 from gradestack.api import Profile
 from gradestack.copies.remote import run_name
 from gradestack.errors import ConfigError
-from gradestack.grading.progress import ProgressCallback
+from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry, discover, unknown_plugin
 from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite

@@ -12,9 +12,8 @@ import attrs
 from gradestack.copies.names import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.gates.scores import RowSeries
+from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
-from gradestack.grading.progress import ProgressCount
-from gradestack.interruption import Interruption
 from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
@@ -25,6 +24,7 @@ from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
 from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.outcome.trajectories import with_trajectories
+from gradestack.progress import ProgressCount
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import header, timed_out

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from gradestack import Estimate, Key, TaskCells, interval, jackknife, t_quantile
-from gradestack.intervals import ends
+from gradestack.intervals.interval import ends
 
 # the definition
 

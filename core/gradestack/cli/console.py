@@ -11,8 +11,8 @@ from typing import Any
 from gradestack.cli.headline import block, number, share
 from gradestack.cli.progress_line import shown
 from gradestack.gates.lines import gate_line
-from gradestack.grading.progress import Progress, ProgressCallback
 from gradestack.output.terminal import terminal_line
+from gradestack.progress import Progress, ProgressCallback
 from gradestack.report import Report
 
 _BAR = 40

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 
-from gradestack.grading.progress import Progress, ProgressCallback
+from gradestack.progress import Progress, ProgressCallback
 
 _WIDTH = 40
 _PLAIN_EVERY = 10.0

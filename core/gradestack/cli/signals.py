@@ -14,7 +14,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 from gradestack.errors import EXIT_INTERRUPTED
-from gradestack.interruption import HELD_BACK
+from gradestack.grading.interruption import HELD_BACK
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

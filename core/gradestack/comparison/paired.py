@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from gradestack.intervals import t_quantile
+from gradestack.intervals.interval import t_quantile
 
 _REACHED = 1e-9
 """A sum this close to the observed one counts as reaching it."""

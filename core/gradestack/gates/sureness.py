@@ -22,9 +22,9 @@ from gradestack.gates.rules import (
     leaves,
     over_total,
 )
-from gradestack.intervals import Cell, Interval, again, interval, jackknife
+from gradestack.intervals.interval import Cell, Interval, again, interval, jackknife
+from gradestack.intervals.task_cells import CellsState, TaskCells, added, mappings
 from gradestack.model import JSON, Grade, Key, Outcome
-from gradestack.task_cells import CellsState, TaskCells, added, mappings
 
 _CELLS = TaskCells("counted", "sum", "outside")
 _WIDTH = len(_CELLS.names)

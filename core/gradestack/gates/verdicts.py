@@ -24,7 +24,7 @@ from gradestack.gates.rules import (
 )
 from gradestack.gates.scores import Figure
 from gradestack.gates.sureness import Sureness
-from gradestack.intervals import Interval, again
+from gradestack.intervals.interval import Interval, again
 from gradestack.model import JSON
 
 

@@ -15,11 +15,11 @@ from gradestack.grading.counts import Counting
 from gradestack.grading.dataset import joined
 from gradestack.grading.graders import Column, Graders
 from gradestack.grading.guarded import begin_grading
+from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import digest
-from gradestack.interruption import Interruption
 from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 

@@ -5,24 +5,40 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from gradestack.api import Engine, Shard
 from gradestack.errors import DataError
 from gradestack.grading.dataset import read_dataset, unanswered, unmatched
 from gradestack.grading.duplicates import places_in_input
-from gradestack.grading.merging import Merging
+from gradestack.grading.interruption import Interruption
+from gradestack.grading.merging import Merged, Merging
 from gradestack.grading.plan import Plan
-from gradestack.grading.progress import ProgressCount
 from gradestack.grading.reading import shards_of
 from gradestack.grading.recording import Recorder
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import Selection, first_ids, last_ones
 from gradestack.grading.worker import Worker
-from gradestack.interruption import Interruption
 from gradestack.model import Sample, Source
 
 _FAR = 1 << 62
+
+
+class Observer(Protocol):
+    """Is told how far the loop is."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody wants to know of samples one by one."""
+
+    def plan(self, shards: Sequence[Shard]) -> None:
+        """Take note of what there is to do."""
+
+    def add(self, samples: int) -> None:
+        """Count samples of the shard under way."""
+
+    def merged(self, shard: Shard, merged: Merged, *, resumed: bool = False) -> None:
+        """Count a finished shard."""
 
 
 class Loop:
@@ -34,7 +50,7 @@ class Loop:
         seconds: Spent on merging.
     """
 
-    def __init__(self, plan: Plan, recorder: Recorder, progress: ProgressCount, *, strict: bool = False) -> None:
+    def __init__(self, plan: Plan, recorder: Recorder, progress: Observer, *, strict: bool = False) -> None:
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
         self.merging = Merging(plan)
         self.merged = self.merging.merged

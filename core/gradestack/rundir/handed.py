@@ -11,11 +11,11 @@ from gradestack.grading.dataset import unanswered
 from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
-from gradestack.grading.progress import ProgressCount
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.model import BadRecord, Sample
+from gradestack.progress import ProgressCount
 from gradestack.rundir.in_process import InProcess
 
 

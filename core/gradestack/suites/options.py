@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import attrs
 
 from gradestack.errors import ConfigError, suggest
-from gradestack.grading.progress import ProgressCallback
+from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry
 
 Rows = Literal["full", "slim", "none"]

@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from gradestack import DataError, Input, Inputs, PluginError, error_text
+from gradestack.grading.interruption import Interruption
 from gradestack.grading.reading import records_of, shards_of
-from gradestack.interruption import Interruption
 from gradestack.plugin_errors import guarded, stable_text
 
 

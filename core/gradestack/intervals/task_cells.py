@@ -19,7 +19,7 @@ from zlib import crc32
 import msgspec
 
 from gradestack.exact import add_exact
-from gradestack.intervals import Cell, Figures, Interval, interval, jackknife
+from gradestack.intervals.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.jsonio.values import loads
 from gradestack.model import JSON, Key
 

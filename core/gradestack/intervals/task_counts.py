@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gradestack.intervals import Interval
-from gradestack.task_cells import Number, PerTask, Tasks, added, mappings, ratio_interval
+from gradestack.intervals.interval import Interval
+from gradestack.intervals.task_cells import Number, PerTask, Tasks, added, mappings, ratio_interval
 
 CountsState = dict[str, Tasks[dict[str, Number]]]
 """JSON state: model (empty where none is named) -> its tasks' numbers by name."""

@@ -17,7 +17,7 @@ _NAMES = {
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "grading.graders": "UNDER_WAY",
     "progress": "Progress",
-    "intervals.interval": "Estimate Interval estimate interval jackknife t_quantile",
+    "intervals.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "output.markup": "ci_command xml_text",
@@ -38,6 +38,7 @@ _NAMES = {
     "rundir.memory": "free_memory",
     "suites.folding": "figures",
     "suites.local_files": "load_file",
+    "suites.presets": "preset_version",
     "suites.safe_yaml": "yaml_data",
     "intervals.task_cells": "CellsState ExactCell TaskCells counted_cells ratio_interval rounded_cells",
     "intervals.task_counts": "CountsState TaskCounts TaskNumbers counts_interval",

@@ -31,6 +31,7 @@ from gradestack.intervals.interval import estimate as estimate
 from gradestack.intervals.interval import interval as interval
 from gradestack.intervals.interval import jackknife as jackknife
 from gradestack.intervals.interval import t_quantile as t_quantile
+from gradestack.intervals.interval import valid_confidence as valid_confidence
 from gradestack.intervals.task_cells import CellsState as CellsState
 from gradestack.intervals.task_cells import ExactCell as ExactCell
 from gradestack.intervals.task_cells import TaskCells as TaskCells
@@ -97,4 +98,5 @@ from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.rundir.memory import free_memory as free_memory
 from gradestack.suites.folding import figures as figures
 from gradestack.suites.local_files import load_file as load_file
+from gradestack.suites.presets import preset_version as preset_version
 from gradestack.suites.safe_yaml import yaml_data as yaml_data

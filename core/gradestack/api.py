@@ -215,6 +215,13 @@ class Aggregator(Contract, Generic[StateT]):
             state = self.add(state, key, grade)
         return state
 
+    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> Sequence[Grade]:
+        """Return the grades to add: those of the grader this one reads, ``of``, out of those of all graders by key.
+
+        Overridden by a metric of several graders, whose keys are its option ``raters``.
+        """
+        return columns[of]
+
     @abc.abstractmethod
     def merge(self, left: StateT, right: StateT) -> StateT:
         """Return the state of ``left`` followed by ``right``; may change ``left`` in place, never ``right``."""

@@ -1,5 +1,6 @@
 """Every installed component keeps the laws; a component cannot be added without passing here."""
 
+import attrs
 import pytest
 
 from gradestack import discover, testing
@@ -62,3 +63,20 @@ def test_aggregator_keeps_the_laws(component):
     for aggregator in made:
         for seed in (1, 2, 3):
             testing.check_aggregator(aggregator, seed=seed)
+
+
+SURE = [
+    each
+    for each in COMPONENTS
+    if each.kind == "aggregator" and "confidence" in attrs.fields_dict(REGISTRY.load(each.kind, each.name))
+]
+
+
+@pytest.mark.parametrize("component", [pytest.param(each, id=each.name) for each in SURE])
+def test_a_confidence_is_between_0_and_1(component):
+    """A suite that asks for 95 instead of 0.95 is refused before anything is read."""
+    made = REGISTRY.load("aggregator", component.name)
+    assert made(confidence=0.5).confidence == 0.5
+    for value in (0, 1, 95):
+        with pytest.raises(ValueError, match=f"confidence must be between 0 and 1, got {value}"):
+            made(confidence=value)

@@ -191,7 +191,8 @@ class Blocks:
                     result.remarks.setdefault(kind, [0, f"{each.source or each.id}"])[0] += times
             for each in [sample for sample in block if sample.id.isdecimal() and sample.status is not Status.MISSING]:
                 form = "number" if each.source and each.source.id is not None else "text"
-                result.ids.setdefault(form, f"{each.source or each.id}")
+                if form not in result.ids:
+                    result.ids[form] = f"{each.source or each.id}"
             result.keys += b"".join([digest(each) for each in block if each.status is not Status.MISSING])
             self.torn = False
 

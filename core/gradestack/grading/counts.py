@@ -112,9 +112,8 @@ class Counting:
     def add(self, keys: list[Key], columns: dict[str, list[Grade]], ran: list[bool]) -> None:
         """Count a block of samples; ``ran`` says of each whether its recorded run did not fail."""
         for number, (name, of, aggregator) in enumerate(self._metrics):
-            several = getattr(aggregator, "raters", ())  # of more graders than the one it reads
             try:
-                grades = aggregator.together(of, columns) if several else columns[of]  # type: ignore[attr-defined]
+                grades = aggregator.together(of, columns)
                 self.states[number] = aggregator.add_many(self.states[number], keys, grades)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
                 self._broken(name, error)

@@ -57,6 +57,17 @@ class Estimate:
     """Number of tasks."""
 
 
+def valid_confidence(_component: object, _field: object, confidence: float) -> None:
+    """Validate an option ``confidence``, as ``attrs.field(default=0.95, validator=valid_confidence)``.
+
+    Raises:
+        ValueError: It does not lie between 0 and 1.
+    """
+    if not 0 < confidence < 1:
+        msg = f"confidence must be between 0 and 1, got {confidence}"
+        raise ValueError(msg)
+
+
 def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width: int) -> dict[str, Estimate]:
     """Return figures with their standard errors, leaving out one task at a time.
 

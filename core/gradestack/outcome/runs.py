@@ -94,14 +94,12 @@ def _add(suite: Suite, run: Merging, into: Merged, row: Row, ordinal: int) -> No
     grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
     count_grades(into.tally, row["model_name"] or "", grades, suite.rule, ran=row["status"] == Status.OK)
     key = key_from_row(row, ordinal)
+    columns = {name: [grade] for name, grade in grades.items()}
     for metric in suite.metrics:
         name, aggregator = metric.name, metric.stage.component
         if name not in run.merged.broken:
             state = into.states[name] if name in into.states else aggregator.start()
-            grade = grades[metric.of]
-            if getattr(aggregator, "raters", ()):
-                (grade,) = aggregator.together(metric.of, {each: [found] for each, found in grades.items()})
-            into.states[name] = aggregator.add(state, key, grade)
+            into.states[name] = aggregator.add_many(state, [key], aggregator.together(metric.of, columns))
     into.samples += 1
 
 

@@ -25,6 +25,7 @@ import msgspec
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
+from gradestack.grading.interruption import Interruption
 from gradestack.grading.result import ShardResult
 from gradestack.plugin_errors import error_text
 from gradestack.report import HEADER, ROWS, is_run
@@ -199,7 +200,10 @@ class Journal:
         waiting, self._waiting = self._waiting, []
         self._written = time.monotonic()
         self._thread = threading.Thread(target=self._write, args=(waiting,), name="gradestack-journal", daemon=True)
-        self._thread.start()
+        with Interruption(patient=True) as interruption:  # nobody can wait for a thread that is half begun
+            self._thread.start()
+        if interruption.requested:
+            raise KeyboardInterrupt
 
     def _write(self, waiting: Sequence[_Entry]) -> None:
         """Have rows and pieces on disk, then the lines."""
@@ -235,7 +239,7 @@ class Journal:
         Raises:
             OSError: The disk is full.
         """
-        if self._thread is not None and self._thread.is_alive():  # Ctrl-C may have come before it began
+        if self._thread is not None:
             self._thread.join()
         self._raise()
         if self._waiting and (self.recorded or not short or time.monotonic() - self._written > PAUSE):
@@ -260,7 +264,7 @@ class Journal:
             failed: The disk is full or broken; make room, and write even what was taken down a moment ago.
         """
         with contextlib.suppress(OSError):  # what was written before counts
-            if self._thread is not None and self._thread.is_alive():
+            if self._thread is not None:
                 self._thread.join()
             if failed and self._to >= 0:
                 self._make_room()

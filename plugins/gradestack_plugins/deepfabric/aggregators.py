@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, Outcome, Profile, TaskCells
+from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, Outcome, Profile, TaskCells, valid_confidence
 from gradestack.exact import Partials, add_exact, add_times, exact_mean, merge_exact
 from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
@@ -95,15 +95,11 @@ class DeepFabricMetrics(Aggregator[State]):
     """
 
     profile: Profile = "documented"
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
     version: ClassVar[str] = "3"
     memory: ClassVar[Memory] = "per_key"
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> State:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile
+from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile, valid_confidence
 from gradestack_plugins.orchestrationbench.results.figures import (
     AVERAGE_PARTS,
     FC_PARTS,
@@ -39,12 +39,8 @@ class _PerFile(Aggregator[State]):
     """The figures it is about."""
 
     profile: Profile = "documented"
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> State:

@@ -10,7 +10,7 @@ from typing import Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Outcome, Profile
+from gradestack import JSON, Aggregator, Grade, Key, Outcome, Profile, valid_confidence
 from gradestack_plugins.stability.measures import Measures, documented, upstream
 from gradestack_plugins.stability.records import INVALID
 from gradestack_plugins.stability.state import (
@@ -114,12 +114,10 @@ class Stability(Aggregator[StabilityState]):
     """What means are divided by; default ``processed`` (upstream: ``items``)."""
     by: tuple[str, ...] = ("experiment",)
     """Facets that keep runs of the same task and model apart."""
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
     def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
         if self.runs is not None and self.runs < 1:
             raise ValueError(f"runs must be at least 1, got {self.runs}")
         if self.labels is not None and (len(self.labels) < 2 or len(set(self.labels)) < len(self.labels)):

@@ -27,6 +27,7 @@ from gradestack import (
     TaskNumbers,
     counts_interval,
     replace,
+    valid_confidence,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads
 from gradestack_plugins.statistics.raters import Level, ac1, alpha, kappa, percent_agreement
@@ -106,12 +107,10 @@ class Agreement(Aggregator[AgreementState]):
     """Keys of further graders."""
     labels: Path | None = None
     """Labels of people by id: JSON Lines of ``id`` and ``label``, or CSV with these columns."""
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
     def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
         if self.labels is not None:
             try:
                 _people(self.labels)
@@ -139,13 +138,16 @@ class Agreement(Aggregator[AgreementState]):
                 counts[name] = counts.get(name, 0) + 1
         return state
 
-    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> list[Grade]:
+    @override
+    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> Sequence[Grade]:
         """Return the grades of ``of`` with those of all raters as items, their labels ``pass`` or ``fail``.
 
         Args:
             of: The grader this reads.
             columns: Grader key -> its grades of the same samples.
         """
+        if not self.raters:
+            return columns[of]
         keys = (of, *(key for key in self.raters if key != of))
         rows = zip(*(columns[key] for key in keys), strict=True)
         return [replace(row[0], items=tuple(map(_item, keys, row))) for row in rows]

@@ -20,6 +20,7 @@ from gradestack import (
     Profile,
     TaskCounts,
     TaskNumbers,
+    valid_confidence,
 )
 from gradestack.exact import count_into
 from gradestack_plugins.statistics.matrix_intervals import MatrixIntervals, pair_name, pair_of
@@ -157,7 +158,7 @@ class Classification(Aggregator[ClassificationState]):
     memory = "per_key"
 
     profile: Profile = "documented"
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
     labels: tuple[str, ...] | None = None
     """Label set in display order; default: as declared by the grades, else the labels seen."""
@@ -170,8 +171,6 @@ class Classification(Aggregator[ClassificationState]):
     ``sets``), ``pool`` counts every item instead of the grade, ``declared`` follows ``metadata.label_set.items``."""
 
     def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
         if self.labels is not None and len(set(self.labels)) < max(1, len(self.labels)):
             raise ValueError("labels must name at least one label, and each only once")
         if self.labels is not None and (unknown := sorted(set(self.exclude or ()) - set(self.labels))):

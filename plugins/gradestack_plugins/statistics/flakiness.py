@@ -19,6 +19,7 @@ from gradestack import (
     TaskCells,
     counted_cells,
     ratio_interval,
+    valid_confidence,
 )
 
 _CELLS = TaskCells("runs", "passes", "models", "always", "never")
@@ -44,12 +45,8 @@ class Flakiness(Aggregator[CellsState]):
 
     threshold: float = 1.0
     """Score from which a run passes, where its grader has no verdict of its own."""
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the interval, between 0 and 1."""
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> CellsState:

@@ -23,6 +23,7 @@ from gradestack import (
     jackknife,
     rounded_cells,
     t_quantile,
+    valid_confidence,
 )
 
 _CELLS = TaskCells("samples", "scores")
@@ -59,15 +60,10 @@ class Mean(Aggregator[MeanState]):
 
     profile: Profile = "documented"
     """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the interval, between 0 and 1."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            msg = f"confidence must be between 0 and 1, got {self.confidence}"
-            raise ValueError(msg)
 
     @override
     def start(self) -> MeanState:

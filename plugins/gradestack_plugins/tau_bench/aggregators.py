@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells
+from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
 from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.binary import (
@@ -100,7 +100,7 @@ class PartialStatistics(Aggregator[PartialState]):
     version: ClassVar[str] = "3"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says."""

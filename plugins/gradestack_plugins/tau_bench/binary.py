@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells
+from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
 from gradestack.exact import Partials, add_exact, count_into, exact_mean, merge_exact
 
 SUCCESS_ABOVE = 0.9
@@ -98,7 +98,7 @@ class Binary(Aggregator[BinaryState]):
     memory: ClassVar[Memory] = "per_key"
 
     threshold: float = SUCCESS_ABOVE
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     share: bool = True
 
     def __attrs_post_init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from gradestack import CellsState, TaskCells, counted_cells, suggest
+from gradestack import CellsState, TaskCells, counted_cells, preset_version
 
 PRESETS: Final = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/pass": "1b82b71"}
 REWARDS: Final = TaskCells("records", "reward")
@@ -17,20 +17,8 @@ _UNNAMED: Final = "null"
 
 
 def with_version(preset: str | None) -> str | None:
-    """Return a preset as ``NAME@VERSION``.
-
-    Raises:
-        ValueError: There is none of that name, or not in that version.
-    """
-    if preset is None:
-        return None
-    name, at, version = preset.partition("@")
-    if name not in PRESETS:
-        hint = suggest(name, PRESETS) or f"; there are: {', '.join(PRESETS)}"
-        raise ValueError(f"unknown preset {name!r}{hint}")
-    if at and version != PRESETS[name]:
-        raise ValueError(f"preset {name!r} is there in version {PRESETS[name]} only, not in {version!r}")
-    return f"{name}@{PRESETS[name]}"
+    """Return a preset of these as ``NAME@VERSION``."""
+    return preset_version(preset, PRESETS)
 
 
 def task_means(rewards: CellsState) -> Counter[tuple[int, Fraction]]:

@@ -26,6 +26,7 @@ from gradestack import (
     interval,
     jackknife,
     rounded_cells,
+    valid_confidence,
 )
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
 
@@ -82,7 +83,7 @@ class Trials(Aggregator[TrialsState]):
 
     tolerance: float = 1e-6
     max_k: int | None = None
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     def __attrs_post_init__(self) -> None:
         """Check the options.

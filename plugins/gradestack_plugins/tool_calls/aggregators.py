@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, TaskCells
+from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, TaskCells, valid_confidence
 from gradestack.exact import count_into
 from gradestack.jsonio import as_count, as_list, as_map
 
@@ -119,12 +119,8 @@ class CallFigures(Aggregator[FiguresState]):
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> FiguresState:

@@ -19,20 +19,11 @@ from gradestack import (
     TaskCounts,
     TaskNumbers,
     counts_interval,
+    valid_confidence,
 )
 from gradestack.exact import Partials, add_exact, count_into, exact_mean, exact_value, merge_exact
 
 _CELLS = TaskCounts()
-
-
-def _check(confidence: float) -> None:
-    """Refuse a confidence that is none.
-
-    Raises:
-        ValueError: It does not lie between 0 and 1.
-    """
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, got {confidence}")
 
 
 class OutcomesState(TypedDict):
@@ -62,11 +53,8 @@ class ToolOutcomes(Aggregator[OutcomesState]):
     version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
-
-    def __attrs_post_init__(self) -> None:
-        _check(self.confidence)
 
     @override
     def start(self) -> OutcomesState:
@@ -142,11 +130,8 @@ class UsageTotals(Aggregator[TotalsState]):
     version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
-
-    def __attrs_post_init__(self) -> None:
-        _check(self.confidence)
 
     @override
     def start(self) -> TotalsState:

@@ -7,7 +7,7 @@ from typing import ClassVar, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells
+from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells, valid_confidence
 from gradestack.exact import count_into
 
 _CELLS = TaskCells("runs", "valid", "checked")
@@ -47,7 +47,7 @@ class CallValidity(Aggregator[ValidityState]):
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
     def start(self) -> ValidityState:

@@ -7,7 +7,7 @@ from typing import ClassVar, TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells
+from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells, valid_confidence
 
 _CELLS = TaskCells("runs", "kept")
 
@@ -34,7 +34,7 @@ class PolicyChecks(Aggregator[ChecksState]):
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
     def start(self) -> ChecksState:
@@ -101,7 +101,7 @@ class Loops(Aggregator[LoopsState]):
     version: ClassVar[str] = "1"
     memory: ClassVar[Memory] = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
     def start(self) -> LoopsState:

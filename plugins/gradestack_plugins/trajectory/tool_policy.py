@@ -10,13 +10,26 @@ from typing import ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import Fault, Grade, Grader, Item, Outcome, Reason, Sample, ToolCall, failed, replace, skipped
+from gradestack import (
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Outcome,
+    Reason,
+    Sample,
+    ToolCall,
+    failed,
+    preset_version,
+    replace,
+    skipped,
+)
 from gradestack_plugins.trajectory import policy_checks, policy_presets
 from gradestack_plugins.trajectory.calls import ASSISTANT, Count, judged
 from gradestack_plugins.trajectory.patterns import CallPattern, Pattern, compiled, fits, whole
 from gradestack_plugins.trajectory.policy_checks import Range, Repeats
 from gradestack_plugins.trajectory.policy_presets import PRESETS, TAKES
-from gradestack_plugins.trajectory.presets import refuse, with_version
+from gradestack_plugins.trajectory.presets import refuse
 
 _MOST_REASONS: Final = 20
 """Of one check."""
@@ -34,7 +47,7 @@ _RULES: Final = (
 
 
 def _named(preset: str | None) -> str | None:
-    return None if preset is None else with_version(preset, PRESETS)
+    return preset_version(preset, PRESETS)
 
 
 @attrs.frozen(kw_only=True)

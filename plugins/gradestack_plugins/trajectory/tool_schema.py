@@ -9,10 +9,23 @@ from typing import ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Grade, Grader, Item, Outcome, Reason, Sample, ToolCall, ToolSpec, replace, skipped
+from gradestack import (
+    JSON,
+    Grade,
+    Grader,
+    Item,
+    Outcome,
+    Reason,
+    Sample,
+    ToolCall,
+    ToolSpec,
+    preset_version,
+    replace,
+    skipped,
+)
 from gradestack.exact import count_into
 from gradestack_plugins.trajectory.calls import ASSISTANT, Count, judged, state_of
-from gradestack_plugins.trajectory.presets import refuse, with_version
+from gradestack_plugins.trajectory.presets import refuse
 from gradestack_plugins.trajectory.schemas import violations
 
 PRESETS: Final = {"mcp_bench/tool_accuracy": "01ae3b4"}
@@ -23,7 +36,7 @@ _SHOWN: Final = 300
 
 
 def _named(preset: str | None) -> str | None:
-    return None if preset is None else with_version(preset, PRESETS)
+    return preset_version(preset, PRESETS)
 
 
 @attrs.frozen(kw_only=True)

@@ -8,7 +8,7 @@ from typing import TypedDict
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Outcome, TaskCells
+from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Outcome, TaskCells, valid_confidence
 from gradestack.exact import count_into
 
 RATES = ("tool", "answer", "parameter")
@@ -79,12 +79,8 @@ class Hallucination(Aggregator[HallucinationState]):
 
     memory = "per_key"
 
-    confidence: float = 0.95
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
-
-    def __attrs_post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must be between 0 and 1, got {self.confidence}")
 
     @override
     def start(self) -> HallucinationState:

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from gradestack import DataError, Input, Inputs, PluginError, error_text
+from gradestack.grading import interruption
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.reading import records_of, shards_of
 from gradestack.plugin_errors import guarded, stable_text
@@ -82,3 +83,18 @@ def test_a_callers_own_handler_stays():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, usual)
+
+
+def test_a_second_ctrl_c_during_the_word_about_the_first(monkeypatch):
+    """Is the second one: the run ends, and nothing is said twice."""
+    said = []
+
+    def word():
+        said.append("held back")
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(interruption, "HELD_BACK", [word])
+    with Interruption() as held, pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert held.requested
+    assert said == ["held back"]

@@ -1,6 +1,9 @@
 """What is on record of an unfinished run, and the hidden directory it is kept in."""
 
 import json
+import os
+import signal
+import threading
 
 import attrs
 import pytest
@@ -98,6 +101,24 @@ def test_the_mark_of_a_range(tmp_path):
         data[at] = ord("b")
         path.write_bytes(data)
         assert (range_mark(shard) == mark) is same
+
+
+def test_ctrl_c_comes_after_a_thread_has_begun(tmp_path, monkeypatch):
+    """What was waiting to be written is, and the journal can be closed."""
+
+    class Late(threading.Thread):
+        def start(self):
+            os.kill(os.getpid(), signal.SIGINT)
+            super().start()
+
+    monkeypatch.setattr(journal.threading, "Thread", Late)
+    staging = Staging(tmp_path / "out")
+    kept = journal.Journal(staging, {}, "now")
+    kept._waiting.append(journal._Entry(b"{}\n", []))
+    with pytest.raises(KeyboardInterrupt):
+        kept._start()
+    assert kept.close() == 1
+    assert staging.journal.read_bytes() == b"{}\n"
 
 
 # the hidden directory

@@ -288,3 +288,20 @@ def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path, monkeypatch):
     with dask_local.scratch() as living, dask_local.scratch() as own:
         assert {path.name for path in tmp_path.iterdir()} == {living.name, own.name}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_while_the_directory_is_removed(tmp_path, monkeypatch):
+    """It is removed all the same, and then the interruption goes on."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    remove, calls = dask_local.shutil.rmtree, []
+
+    def interrupted(path, **options):
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, **options)
+
+    monkeypatch.setattr(dask_local.shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt), dask_local.scratch():
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -220,6 +220,18 @@ def test_the_record_a_worker_was_ended_at():
         alone(Slow(frozenset({5}), strict=True), SHARD, attempt)
 
 
+def test_the_timer_is_set_before_a_grader_begins(monkeypatch):
+    """By who begins: code that keeps the interpreter's lock may never let the thread come to it."""
+    said = []
+    monkeypatch.setattr(module.faulthandler, "dump_traceback_later", lambda seconds, **_: said.append(seconds))
+    monkeypatch.setattr(module.faulthandler, "cancel_dump_traceback_later", lambda: said.append("cancelled"))
+    monkeypatch.setattr(module.threading.Thread, "start", lambda _thread: None)
+    monkeypatch.setattr(module, "_ending", module._Ending())
+    with module.process_limit(5.0):
+        assert said == [5.0 + module.GRACE]
+    assert said[1:] == ["cancelled"]
+
+
 NATIVE = """
 import hashlib
 import sys

@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import Any
 
 from gradestack import UNDER_WAY, Fault, TimedOut
 
@@ -109,7 +109,7 @@ class _Ending:
         self._limits: dict[int, tuple[float, _Looks]] = {}
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._nowhere: BinaryIO | None = None
+        self._nowhere: int | None = None
 
     @contextlib.contextmanager
     def guarding(self, seconds: float) -> Iterator[None]:
@@ -131,7 +131,8 @@ class _Ending:
     def _set_timer(self) -> None:
         """Set the timer outside the interpreter anew, or stop it where nothing is guarded."""
         if self._limits:
-            self._nowhere = self._nowhere or open(os.devnull, "wb")  # noqa: PTH123, SIM115 - kept for the process's life
+            if self._nowhere is None:  # kept for the process's life
+                self._nowhere = os.open(os.devnull, os.O_WRONLY)
             longest = max(seconds for seconds, _ in self._limits.values())
             faulthandler.dump_traceback_later(longest, exit=True, file=self._nowhere)
         else:

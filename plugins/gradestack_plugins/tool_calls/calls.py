@@ -28,11 +28,6 @@ class Call:
     """Of a call that was made: whether it ended in an error, or was not run."""
     turn: int | None = None
 
-    @property
-    def decodable(self) -> bool:
-        """Whether its arguments are an object."""
-        return self.raw is None
-
     def same(self, other: Call) -> bool:
         """Return whether names and arguments are equal as Python has it: True = 1 = 1.0."""
         return self.name == other.name and self.arguments == other.arguments

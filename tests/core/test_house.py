@@ -217,6 +217,7 @@ def test_the_command_line_imports_little_at_its_top():
         "click",
         "gradestack._version",
         "gradestack.cli.comparing",
+        "gradestack.cli.showing",
         "gradestack.errors",
         "gradestack.output.terminal",
     }

@@ -10,6 +10,7 @@ import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
+from gradestack.cli.showing import show
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.output.terminal import terminal_line, traceback_text
 
@@ -289,6 +290,7 @@ def schema(what: str) -> None:
 
 
 cli.add_command(compare)
+cli.add_command(show)
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

@@ -24,6 +24,7 @@ from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
 from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
 from gradestack.rows.verdicts import compared
+from gradestack.run_folder import Folder
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -331,5 +332,13 @@ class Reporter(Contract):
             report: The run.
             entry: What the index says of it.
             row: Its row, with its ``trajectory``, or ``trajectory_gone`` where that is not to be had.
+        """
+        return ""
+
+    def runs(self, folder: Folder) -> str:
+        """Return a page over the runs of a folder, which stands in it; "" where there is no such page.
+
+        Args:
+            folder: The runs.
         """
         return ""

@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup, escape
 from typing_extensions import override
 
-from gradestack import Report, Reporter, RowEntry, RowIndex
+from gradestack import Folder, Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
@@ -24,6 +24,7 @@ from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.listing import VERDICTS, listing
 from gradestack_plugins.reporters.page import page_of
+from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
@@ -83,6 +84,11 @@ class HtmlReporter(Reporter):
     def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the page of a comparison, ``comparison.html``."""
         return {"comparison.html": html_page(data)}
+
+    @override
+    def runs(self, folder: Folder) -> str:
+        """Return ``index.html`` over the runs of a folder."""
+        return runs_page(folder)
 
     def _context(
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns

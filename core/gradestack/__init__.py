@@ -33,6 +33,7 @@ _NAMES = {
     "report": "Report Reporter is_run load_report",
     "run_folder": "Folder FoundComparison FoundRun",
     "rows.index": "RowEntry RowIndex ScoreBins",
+    "rows.parts": "SamplePart",
     "rows.read": "grade_from_json key_from_row",
     "rows.tables": "Table",
     "rows.write": "grade_to_json",

@@ -91,6 +91,7 @@ from gradestack.report import load_report as load_report
 from gradestack.rows.index import RowEntry as RowEntry
 from gradestack.rows.index import RowIndex as RowIndex
 from gradestack.rows.index import ScoreBins as ScoreBins
+from gradestack.rows.parts import SamplePart as SamplePart
 from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.tables import Table as Table

@@ -23,6 +23,7 @@ from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
+from gradestack.rows.parts import RowPlaces, SamplePart
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
 from gradestack.run_folder import Folder
@@ -203,6 +204,17 @@ class Report:
             rows = self.completed([row]) if trajectories and self.completed is not None else iter([row])
             yield entry, next(rows)
 
+    def places(self) -> RowPlaces:
+        """Return the rows of a run directory by position, after one pass over the ends of their lines.
+
+        Raises:
+            DataError: No rows were kept.
+            OSError: The file cannot be read.
+        """
+        self._check_rows()
+        assert self.path is not None, "what was never written has no file"  # noqa: S101 - callers load a directory
+        return RowPlaces(self.path / ROWS, self._row, self._outcome)
+
     @cached_property
     def index(self) -> RowIndex:
         """What pages show of all samples: an entry for each, distributions of scores, why points were lost.
@@ -343,6 +355,18 @@ class Reporter(Contract):
             report: The run.
             entry: What the index says of it.
             row: Its row, with its ``trajectory``, or ``trajectory_gone`` where that is not to be had.
+        """
+        return ""
+
+    def samples(self, report: Report, part: SamplePart) -> str:
+        """Return a page that lists a part of a run's samples, on demand; "" where there is no such view.
+
+        It is the root of the pages: a sample stands at ``samples/NUMBER``, its row at ``rows/NUMBER.json``, from 1 on,
+        the whole report at ``report.html``. The queries ``from``, ``q`` and ``verdict`` ask for another part.
+
+        Args:
+            report: The run.
+            part: The samples.
         """
         return ""
 

@@ -50,6 +50,7 @@ LAYERS = [
     "python_stream",
     "python_compare",
     "python_index",
+    "serving",
     "cli",
     "testing",
 ]
@@ -221,6 +222,7 @@ def test_the_command_line_imports_little_at_its_top():
         "gradestack.cli.comparing",
         "gradestack.cli.indexing",
         "gradestack.cli.showing",
+        "gradestack.cli.viewing",
         "gradestack.errors",
         "gradestack.output.terminal",
     }

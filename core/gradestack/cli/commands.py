@@ -12,6 +12,7 @@ from gradestack._version import __version__
 from gradestack.cli.comparing import compare
 from gradestack.cli.indexing import index
 from gradestack.cli.showing import show
+from gradestack.cli.viewing import view
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.output.terminal import terminal_line, traceback_text
 
@@ -290,7 +291,7 @@ def schema(what: str) -> None:
     click.echo(dumps(found, indent=2))
 
 
-for _command in (compare, index, show):
+for _command in (compare, index, show, view):
     cli.add_command(_command)
 
 

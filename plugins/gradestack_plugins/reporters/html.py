@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup, escape
 from typing_extensions import override
 
-from gradestack import Folder, Report, Reporter, RowEntry, RowIndex
+from gradestack import Folder, Report, Reporter, RowEntry, RowIndex, SamplePart
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
@@ -28,6 +28,7 @@ from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
+from gradestack_plugins.reporters.view_pages import list_page, sample_page
 
 PAGE = "report.html"
 _IN_MEMORY = 8_000_000
@@ -84,6 +85,16 @@ class HtmlReporter(Reporter):
     def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the page of a comparison, ``comparison.html``."""
         return {"comparison.html": html_page(data)}
+
+    @override
+    def sample(self, report: Report, entry: RowEntry, row: Mapping[str, Any]) -> str:
+        """Return the page of one sample; texts are not longer than ``max_text``."""
+        return sample_page(report, entry, row, self.max_text)
+
+    @override
+    def samples(self, report: Report, part: SamplePart) -> str:
+        """Return the page that lists a part of the samples."""
+        return list_page(report, part)
 
     @override
     def runs(self, folder: Folder) -> str:

@@ -109,7 +109,7 @@ def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts
     truth = None if truth == expected.get("label") else truth
     return SampleView(
         entry=entry,
-        gist=_gist(row),
+        gist=gist(row),
         codes=" ".join(sorted(_row_codes(row))),
         source=_source(source),
         facts=_facts(row),
@@ -190,7 +190,7 @@ def _row_codes(row: Mapping[str, Any]) -> set[str]:
     return {token(brief(code, 60)) for code in codes if code}
 
 
-def _gist(row: Mapping[str, Any]) -> str:
+def gist(row: Mapping[str, Any]) -> str:
     """Return why the main grade is what it is: its fault, first reason, labels or rationale, else another's."""
     grade, grades = as_map(row.get("grade")), as_map(row.get("grades"))
     text = _fault(as_map(grade.get("fault"))) or _fault(as_map(row.get("error"))) or _why(grade)

@@ -1,0 +1,1 @@
+"""Pages of a run on demand, for one person on this machine."""

@@ -226,5 +226,5 @@ def test_the_reporters_are_offered():
     """The plugin names its reporters and where they are."""
     found = reporters.gradestack_components()
     assert {component.kind for component in found} == {"reporter"}
-    assert [component.name for component in found] == ["html", "markdown", "junit", "github"]
+    assert [each.name for each in found] == ["html", "markdown", "csv", "json", "text", "junit", "github"]
     assert hasattr(reporters.gradestack_components, f"{hookimpl.project_name}_impl")

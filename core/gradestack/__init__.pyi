@@ -35,7 +35,6 @@ from gradestack.intervals.interval import valid_confidence as valid_confidence
 from gradestack.intervals.task_cells import CellsState as CellsState
 from gradestack.intervals.task_cells import ExactCell as ExactCell
 from gradestack.intervals.task_cells import TaskCells as TaskCells
-from gradestack.intervals.task_cells import counted_cells as counted_cells
 from gradestack.intervals.task_cells import ratio_interval as ratio_interval
 from gradestack.intervals.task_cells import rounded_cells as rounded_cells
 from gradestack.intervals.task_counts import CountsState as CountsState

@@ -23,7 +23,7 @@ from gradestack.gates.rules import (
     over_total,
 )
 from gradestack.intervals.interval import Cell, Interval, again, interval, jackknife
-from gradestack.intervals.task_cells import CellsState, TaskCells, added, mappings
+from gradestack.intervals.task_cells import CellsState, TaskCells, mappings
 from gradestack.model import JSON, Grade, Key, Outcome
 
 _CELLS = TaskCells("counted", "sum", "outside")
@@ -49,7 +49,7 @@ class GateCells(Aggregator[CellsState]):
         percent = gate.aggregation in PERCENT
         if score is not None:
             value = int(gate.sample_passes(score)) if percent else score
-            cell: list[int | float | list[float]] = [1, value, int(not 0 <= value <= 1)]
+            cell: list[float] = [1, value, int(not 0 <= value <= 1)]
         elif over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING):
             cell = [1, int(gate.op in ("lt", "lte")), 0]
         else:
@@ -151,12 +151,10 @@ def _joint(states: Sequence[CellsState], group: str | None) -> Counter[Cell]:
     wanted = [(at, tasks) for at, state in enumerate(states) for name, tasks in state.items() if group in (None, name)]
     found: Counter[Cell] = Counter()
     for parts in mappings([tasks for _, tasks in wanted], _CELLS.join):
-        joined: dict[str, list[Any]] = {}
+        joined: dict[str, list[list[float]]] = {}
         for (at, _), tasks in zip(wanted, parts, strict=True):
-            for task, cell in tasks.items():
-                row = joined.setdefault(task, [0] * _WIDTH * len(states))
-                for place, number in enumerate(cell, _WIDTH * at):
-                    row[place] = added(row[place], number)
-        for row in joined.values():
-            found[tuple([math.fsum(each) if isinstance(each, list) else each for each in row])] += 1
+            for task, cells in tasks.items():
+                joined.setdefault(task, [[] for _ in states])[at] += cells
+        for each in joined.values():
+            found[tuple([math.fsum(cells[place::_WIDTH]) for cells in each for place in range(_WIDTH)])] += 1
     return found

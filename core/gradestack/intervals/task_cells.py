@@ -8,17 +8,21 @@ are read. Texts are kept in parts by a checksum of the id, so that only one part
 
 from __future__ import annotations
 
+import abc
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypedDict, TypeVar
+from functools import partial
+from itertools import zip_longest
+from typing import Generic, TypedDict, TypeVar
 from zlib import crc32
 
 import msgspec
+from typing_extensions import override
 
-from gradestack.exact import add_exact
+from gradestack.exact import exact_parts
 from gradestack.intervals.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.jsonio.values import loads
 from gradestack.model import JSON, Key
@@ -110,19 +114,21 @@ def _read(texts: Iterable[str], join: Join[ValueT]) -> dict[str, ValueT]:
     return found
 
 
-Number = int | float | list[float]
-"""Of a cell: a number, or the parts of an exact sum of floats."""
 ExactCell = tuple[float | tuple[float, ...], ...]
-"""A cell with its sums as parts."""
-CellsState = dict[str, Tasks[list[Number]]]
-"""JSON state: model (empty where none is named) -> its tasks' cells."""
+"""A cell, with what no float holds as the parts of an exact sum."""
+CellsState = dict[str, Tasks[list[float]]]
+"""JSON state: model (empty where none is named) -> its tasks' cells. Those of one task stand one after the other."""
+
+_ROWS = 8
+"""Cells of one task that are kept before they are added up."""
 
 
-class PerTask(Generic[ValueT]):
+class PerTask(abc.ABC, Generic[ValueT]):
     """State of a value per model and task; what several samples of a task bring is joined."""
 
-    join: ClassVar[Callable[..., Any]]
-    """Returns what two values of one task come to."""
+    @abc.abstractmethod
+    def join(self, left: ValueT, right: ValueT) -> ValueT:
+        """Return what two values of one task come to, a new one."""
 
     def start(self) -> dict[str, Tasks[ValueT]]:
         """Return the state of nothing seen."""
@@ -157,21 +163,7 @@ class PerTask(Generic[ValueT]):
         return left
 
 
-def _added(left: list[Number], right: list[Number]) -> list[Number]:
-    return [added(a, b) for a, b in zip(left, right, strict=True)]
-
-
-def added(a: Number, b: Number) -> Number:
-    """Return a sum, exact: a whole number, a float, or the parts of a sum of floats."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    parts = a.copy() if isinstance(a, list) else [float(a)]
-    for value in b if isinstance(b, list) else (float(b),):
-        add_exact(parts, value)
-    return parts[0] if len(parts) == 1 else parts
-
-
-class TaskCells(PerTask[list[Number]]):
+class TaskCells(PerTask[list[float]]):
     """Cells of numbers per model and task, for figures with intervals: an aggregator's whole state.
 
     A task is the sample's cluster, else its id; what several samples of it bring is added, exactly.
@@ -200,7 +192,37 @@ class TaskCells(PerTask[list[Number]]):
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    join = staticmethod(_added)
+    @override
+    def join(self, left: list[float], right: list[float]) -> list[float]:
+        both, width = left + right, len(self.names)
+        if len(both) <= _ROWS * width:
+            return both
+        sums = [exact_parts(both[place::width]) for place in range(width)]
+        return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
+
+    def counted(
+        self, state: CellsState, of: Callable[[str, ExactCell], Cell] | None = None
+    ) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
+        """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model.
+
+        Args:
+            state: The cells.
+            of: Returns what is wanted of a model's cell; called once for equal ones.
+        """
+        every: Counter[ExactCell] = Counter()
+        models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
+        for parts in mappings(list(state.values()), self.join):
+            width = len(self.names)
+            if of is not None:
+                wanted = [_wanted(cells, partial(of, model), width) for model, cells in zip(state, parts, strict=True)]
+                width = next((len(cell) for cells in wanted for cell in cells.values()), width)
+            else:
+                wanted = parts
+            for model, cells in zip(state, wanted, strict=True):
+                _count(models[model], cells.values(), width)
+            if len(state) > 1:
+                _count(every, _pooled(wanted), width)
+        return every if len(state) != 1 else next(iter(models.values())), models
 
     def finish(
         self, state: CellsState, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
@@ -217,7 +239,7 @@ class TaskCells(PerTask[list[Number]]):
             confidence: Of the intervals.
             share: Whether the figures are bound to [0, 1].
         """
-        every, models = counted_cells(state)
+        every, models = self.counted(state)
         found = self._estimated(rounded_cells(every), figures, confidence, share=share)
         if len(models) > 1:
             found["models"] = {
@@ -244,7 +266,7 @@ class TaskCells(PerTask[list[Number]]):
             confidence: Of the intervals.
             unbounded: Figures that are not bound to [0, 1].
         """
-        return self._ratios(rounded_cells(counted_cells(state)[0]), of, confidence, unbounded)
+        return self._ratios(rounded_cells(self.counted(state)[0]), of, confidence, unbounded)
 
     def model_ratios(
         self,
@@ -261,7 +283,7 @@ class TaskCells(PerTask[list[Number]]):
         if len(state) < 2:
             return {}
         found: dict[str, JSON] = {}
-        for model, cells in counted_cells(state)[1].items():
+        for model, cells in self.counted(state)[1].items():
             values = {name: self._ratio(cells, *parts) for name, parts in of.items()}
             found[model] = {**values, **self._ratios(rounded_cells(cells), of, confidence, unbounded)}
         return {"models": found}
@@ -329,26 +351,6 @@ def _ratio(below: float, above: float) -> Figures:
     return {"ratio": above / below if below else None}
 
 
-def counted_cells(
-    state: CellsState, of: Callable[[str, ExactCell], ExactCell] | None = None
-) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
-    """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model.
-
-    Args:
-        state: The cells.
-        of: Returns what is wanted of a model's cell; called once for equal ones.
-    """
-    every: Counter[ExactCell] = Counter()
-    models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
-    for parts in mappings(list(state.values()), _added):
-        wanted = [_wanted(cells, model, of) for model, cells in zip(state, parts, strict=True)]
-        for model, cells in zip(state, wanted, strict=True):
-            models[model].update(cells.values())
-        if len(wanted) > 1:
-            every.update(_pooled(wanted))
-    return every if len(state) != 1 else next(iter(models.values())), models
-
-
 def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
     """Return cells with their sums rounded, once."""
     found: Counter[Cell] = Counter()
@@ -357,30 +359,31 @@ def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
     return found
 
 
-def _wanted(
-    cells: Mapping[str, list[Number]], model: str, of: Callable[[str, ExactCell], ExactCell] | None
-) -> dict[str, ExactCell]:
-    known: dict[ExactCell, ExactCell] = {}
-    found = {}
-    for task, numbers in cells.items():
-        cell: ExactCell = tuple([tuple(each) if isinstance(each, list) else each for each in numbers])
-        if of is not None:
-            if cell not in known:
-                known[cell] = of(model, cell)
-            cell = known[cell]
-        found[task] = cell
-    return found
+def _exact(numbers: tuple[float, ...], width: int) -> ExactCell:
+    """Return the sum of cells that stand one after the other."""
+    if len(numbers) == width:
+        return numbers
+    sums = [exact_parts(numbers[place::width]) for place in range(width)]
+    return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
 
 
-def _pooled(models: Sequence[Mapping[str, ExactCell]]) -> Iterator[ExactCell]:
-    """Yield the cell of every task over all models."""
-    for task in {task: None for cells in models for task in cells}:
-        met = [cells[task] for cells in models if task in cells]
-        yield met[0] if len(met) == 1 else tuple(map(_sum_of, zip(*met, strict=True)))
+def _count(into: Counter[ExactCell], cells: Iterable[list[float]], width: int) -> None:
+    for numbers, times in Counter(map(tuple, cells)).items():
+        into[_exact(numbers, width)] += times
 
 
-def _sum_of(numbers: Iterable[float | tuple[float, ...]]) -> float | tuple[float, ...]:
-    total: Number = 0
-    for each in numbers:
-        total = added(total, list(each) if isinstance(each, tuple) else each)
-    return tuple(total) if isinstance(total, list) else total
+def _wanted(cells: Mapping[str, list[float]], of: Callable[[ExactCell], Cell], width: int) -> dict[str, list[float]]:
+    known: dict[tuple[float, ...], list[float]] = {}
+    for numbers in map(tuple, cells.values()):
+        if numbers not in known:
+            known[numbers] = list(of(_exact(numbers, width)))
+    return {task: known[tuple(numbers)] for task, numbers in cells.items()}
+
+
+def _pooled(models: Sequence[Mapping[str, list[float]]]) -> Iterable[list[float]]:
+    """Return the cells of every task over all models."""
+    found: dict[str, list[float]] = {}
+    for cells in models:
+        for task, numbers in cells.items():
+            found[task] = found[task] + numbers if task in found else numbers
+    return found.values()

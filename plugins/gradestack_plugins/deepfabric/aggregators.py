@@ -245,7 +245,7 @@ class DeepFabricMetrics(Aggregator[State]):
         return rates
 
 
-def _cell(grade: Grade, processed: int) -> list[int | float | list[float]]:
+def _cell(grade: Grade, processed: int) -> list[float]:
     """Return what a sample adds to its task: one applicable sample, and its part of every figure."""
     count = grade.counts.get
     return [

@@ -18,7 +18,6 @@ from gradestack import (
     Key,
     Profile,
     TaskCells,
-    counted_cells,
     interval,
     jackknife,
     rounded_cells,
@@ -94,7 +93,7 @@ class Mean(Aggregator[MeanState]):
 
     @override
     def finish(self, state: MeanState) -> dict[str, JSON]:
-        every, models = counted_cells(state["cells"])
+        every, models = _CELLS.counted(state["cells"])
         share = self.share and not state["outside"]
         found = {"total": state["total"], **self._figures(every, share=share)}
         if len(models) > 1:

@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
-from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
+from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, exact_parts, merge_exact
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.binary import (
     AVERAGES,
@@ -168,15 +168,13 @@ class PartialStatistics(Aggregator[PartialState]):
         score, counts = float(grade.score), grade.counts
         rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
         found = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
-        similar: list[float] = []
-        number = 0
-        for each in found:
-            if each is not None:
-                number += 1
-                add_exact(similar, each)
+        similar = [each for each in found if each is not None]
+        similarity, *rest = exact_parts(similar)
         state["outside"] += beyond(score) + (0 if reward is None else beyond(reward))
         expected, called = counts.get("expected_calls", 0), counts.get("called", 0)
-        cell = [1, 1, score, rewards, successes, reward or 0, expected, called, number, similar or 0]
+        cell = [1, 1, score, rewards, successes, reward or 0, expected, called, len(similar), similarity]
+        for part in rest:
+            cell += [0, 0, 0, 0, 0, 0, 0, 0, 0, part]
         _CREDITS.add(state["cells"], key, cell)
 
     def _add_reward(self, state: PartialState, key: Key, grade: Grade, reward: float) -> None:

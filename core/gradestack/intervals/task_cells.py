@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Generic, TypedDict, TypeVar
 from zlib import crc32
 
@@ -199,6 +199,14 @@ class TaskCells(PerTask[list[float]]):
             return both
         sums = [exact_parts(both[place::width]) for place in range(width)]
         return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
+
+    def totals(self, state: CellsState) -> dict[str, Fraction]:
+        """Return the exact sums of all cells, by name."""
+        sums: list[list[float]] = [[] for _ in self.names]
+        for parts in mappings(list(state.values()), self.join):
+            numbers = list(chain.from_iterable(chain.from_iterable(cells.values() for cells in parts)))
+            sums = [exact_parts(held + numbers[place :: len(sums)]) for place, held in enumerate(sums)]
+        return {name: sum(map(Fraction, held), Fraction(0)) for name, held in zip(self.names, sums, strict=True)}
 
     def counted(
         self, state: CellsState, of: Callable[[str, ExactCell], Cell] | None = None

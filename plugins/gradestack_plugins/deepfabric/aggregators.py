@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Final, TypedDict
 
 import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, Outcome, Profile, TaskCells, valid_confidence
-from gradestack.exact import Partials, add_exact, add_times, exact_mean, merge_exact
 from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
 RATES: Final = {
@@ -61,15 +60,11 @@ class State(TypedDict):
     failed: int
     missing: int
     skipped: int
-    processed: int
     undefined: int
     errors: int
     stopped: int
     first_error: list[int | str]
     """Ordinal, id and words of the first processing error; empty without one."""
-    correct: dict[str, int]
-    quality: Partials
-    score: Partials
     outside: int
     """Sample scores beyond [0, 1], which weights can give."""
     cells: CellsState
@@ -108,14 +103,10 @@ class DeepFabricMetrics(Aggregator[State]):
             "failed": 0,
             "missing": 0,
             "skipped": 0,
-            "processed": 0,
             "undefined": 0,
             "errors": 0,
             "stopped": 0,
             "first_error": [],
-            "correct": dict.fromkeys(RATES.values(), 0),
-            "quality": [],
-            "score": [],
             "outside": 0,
             "cells": _CELLS.start(),
         }
@@ -141,16 +132,8 @@ class DeepFabricMetrics(Aggregator[State]):
             state["first_error"] = _first(state["first_error"], [key.ordinal, key.id, fault.message])
         processed = counts.get("processed")
         processed = int(outcome is _GRADED and fault is None) if processed is None else processed
-        state["processed"] += processed
-        correct = state["correct"]
-        for name in correct:
-            correct[name] += counts.get(name, 0)
-        if grade.score:
-            add_exact(state["score"], grade.score)
-        elif fault is not None and fault.code == NO_SCORE:
+        if not grade.score and fault is not None and fault.code == NO_SCORE:
             state["undefined"] += 1
-        if quality := grade.parts.get("response_quality"):
-            add_exact(state["quality"], quality)
         state["outside"] += 0 if 0 <= (grade.score or 0) <= 1 else 1
         _CELLS.add(state["cells"], key, _cell(grade, processed))
         return state
@@ -163,16 +146,7 @@ class DeepFabricMetrics(Aggregator[State]):
                 if grade.outcome is not _GRADED or grade.fault is not None:
                     self.add(state, key, grade)
         state["graded"] += len(usual)
-        state["processed"] += sum([each.counts.get("processed", 1) for each in usual])
-        correct = state["correct"]
-        for name in correct:
-            correct[name] += sum([each.counts.get(name, 0) for each in usual])
-        for score, times in Counter([each.score for each in usual if each.score]).items():
-            add_times(state["score"], score, times)
-            state["outside"] += 0 if 0 <= score <= 1 else times
-        for quality, times in Counter([each.parts.get("response_quality") for each in usual]).items():
-            if quality:
-                add_times(state["quality"], quality, times)
+        state["outside"] += sum([not 0 <= (each.score or 0) <= 1 for each in usual])
         cells, add = state["cells"], _CELLS.add
         for key, grade in zip(keys, grades, strict=True):
             if grade.outcome is _GRADED and grade.fault is None:
@@ -185,15 +159,10 @@ class DeepFabricMetrics(Aggregator[State]):
         left["failed"] += right["failed"]
         left["missing"] += right["missing"]
         left["skipped"] += right["skipped"]
-        left["processed"] += right["processed"]
         left["undefined"] += right["undefined"]
         left["errors"] += right["errors"]
         left["stopped"] += right["stopped"]
         left["first_error"] = _first(left["first_error"], right["first_error"])
-        for name, number in right["correct"].items():
-            left["correct"][name] += number
-        merge_exact(left["quality"], right["quality"])
-        merge_exact(left["score"], right["score"])
         left["outside"] += right["outside"]
         _CELLS.merge(left["cells"], right["cells"])
         return left
@@ -201,8 +170,9 @@ class DeepFabricMetrics(Aggregator[State]):
     @override
     def finish(self, state: State) -> Mapping[str, JSON]:
         total = state["graded"] + state["failed"] + state["missing"]
-        processed = state["processed"]
-        metrics = self._figures(state, total)
+        sums = _CELLS.totals(state["cells"])
+        processed = int(sums["processed"])
+        metrics = self._figures(sums, total)
         undefined = {name: "there is no sample to divide by" for name, value in metrics.items() if value is None}
         if state["undefined"]:
             metrics["overall_score"] = None
@@ -214,11 +184,11 @@ class DeepFabricMetrics(Aggregator[State]):
             "samples_missing": state["missing"],
             "samples_skipped": state["skipped"],
         }
-        attempted = self._figures(state, processed)
+        attempted = self._figures(sums, processed)
         if state["undefined"]:
             attempted["overall_score"] = None
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
-        metrics |= {f"{name}_correct": number for name, number in state["correct"].items()}
+        metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
         metrics |= self._intervals(state, metrics, undefined)
         metrics["interpretation"] = interpretation(metrics, errors=state["errors"])
         metrics["undefined"] = undefined
@@ -236,13 +206,10 @@ class DeepFabricMetrics(Aggregator[State]):
         models = _CELLS.model_ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
         return {**found, **why, **models}
 
-    def _figures(self, state: State, divisor: int) -> dict[str, Any]:
+    def _figures(self, sums: Mapping[str, Fraction], divisor: int) -> dict[str, Any]:
         if not divisor:
             return dict.fromkeys(FIGURES, 0.0 if self.profile == "upstream" else None)
-        rates: dict[str, Any] = {name: state["correct"][count] / divisor for name, count in RATES.items()}
-        rates["response_quality"] = exact_mean(state["quality"], divisor)
-        rates["overall_score"] = exact_mean(state["score"], divisor)
-        return rates
+        return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
 def _cell(grade: Grade, processed: int) -> list[float]:

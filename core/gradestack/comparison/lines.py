@@ -14,13 +14,13 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     if data["incomparable"]:
         found += ["Compared by force, though:", *(f"  {each}" for each in data["incomparable"]), ""]
     found += [data["sentence"], ""]
-    pairs = data.get("pairs") or [
-        {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], "metrics": data["metrics"]}
-    ]
-    for pair in pairs:
+    first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
+    for pair in data.get("pairs") or [first]:
         found += [f"{pair['a']} (a) and {pair['b']} (b); failed trials count {_counted(data['failed'])}:"]
-        found += _metrics(pair["metrics"])
+        found += _metrics({**pair["metrics"], **pair.get("figures", {})})
         found.append("")
+    if "not_compared" in data:
+        found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
     flips = data["flips"]
     if flips["count"]:
         found.append(f"{flips['fixed']} trials fixed, {flips['broken']} broken; tasks that changed most:")

@@ -25,6 +25,8 @@ _ROUNDING = 1e-14
 """Spread of pseudo-values, by task and size of the figure, up to which tasks that are alike may seem to differ."""
 _LARGE = 1000
 """Degrees of freedom from which on the expansion about the normal quantile is exact to 1e-11."""
+_SUREST = 1 - 2**-53
+"""Probability next to 1."""
 _EXPANSION = (  # Abramowitz and Stegun 26.7.5, and its fifth term: divisor, powers of z and their factors
     (4, ((3, 1), (1, 1))),
     (96, ((5, 5), (3, 16), (1, 3))),
@@ -206,7 +208,7 @@ def t_quantile(probability: float, df: int) -> float:
     if probability < 0.5:
         return -t_quantile(1 - probability, df)
     if df >= _LARGE:
-        z = NormalDist().inv_cdf(probability)
+        z = NormalDist().inv_cdf(min(probability, _SUREST))
         terms = [math.fsum(factor * z**power for power, factor in powers) / over for over, powers in _EXPANSION]
         return z + math.fsum(term / df**order for order, term in enumerate(terms, 1))
     low, high = 0.0, 1.0

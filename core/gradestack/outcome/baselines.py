@@ -149,7 +149,7 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     values = list(found.values())
     known = difference(values)
     bounds = _bounds(known, gate.confidence)
-    flipped = flips(before, now, key, known.tasks)
+    flipped = flips(before, now, key, "zero", known.tasks)
     verdicts = list(_conditions(gate, bounds, flipped["broken"]))
     outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
     margin = known.difference if gate.not_worse_than is None else gate.not_worse_than

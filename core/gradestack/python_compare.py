@@ -14,7 +14,7 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
-from gradestack.report import Report, is_run, load_report
+from gradestack.report import Report, damage, is_run, load_report
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
 
@@ -133,7 +133,7 @@ def _sides(run: str | Path | Report, name: str, match: Match, registry: Registry
         return sides_of(run, name, match=match)
     place, model = _place(run)
     path = Path(place)
-    if path.is_dir() and is_run(path):
+    if path.is_dir() and (is_run(path) or damage(path)):
         return sides_of(load_report(path), name, model, match)
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     return sides_of(grade_suite(files_suite(path, options), options), name, model, match)

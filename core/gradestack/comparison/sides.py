@@ -119,8 +119,8 @@ def sides_of(
         msg = f"{name}: the run holds no sample, so that there is nothing to compare"
         raise DataError(msg)
     if match == "id" and count and made == count:
-        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them; use --match input or ordinal"
-        raise DataError(msg)
+        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them"
+        raise DataError(msg, "use --match input or ordinal")
     if model is not None and model not in models:
         known = ", ".join(each or "(unnamed)" for each in models)
         msg = f"{name}: it has no model {model!r}; there are: {known}"

@@ -247,6 +247,16 @@ def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
         compare(bad, good)
 
 
+def test_a_damaged_header_is_named(made, command):
+    """It is a run all the same, and no directory of results to be graded."""
+    good, bad = made("good", BEFORE), made("bad", BEFORE)
+    header = bad / "header.json"
+    header.write_bytes(header.read_bytes()[:40])
+    said = command("compare", str(good), str(bad))
+    assert said.code == 3
+    assert f"{header}: cannot be read: " in said.err
+
+
 def test_too_few_tasks_are_said_to_be_too_few(made):
     """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's value."""
     found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
@@ -288,7 +298,12 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
         runs.append(gradestack.grade_files(path, graders=["tool_success"], output=tmp_path / name))
     with pytest.raises(DataError, match="all ids were made up") as caught:
         compare(*runs)
-    assert "--match input or ordinal" in caught.value.args[0]
+    assert caught.value.problems == ("use --match input or ordinal",)
+    gate = [f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))]
+    with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
+        gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
+    assert any("all ids were made up" in problem for problem in caught.value.problems)
+    assert "--match" not in "".join(map(str, (*caught.value.args, *caught.value.problems)))
 
 
 def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):

@@ -155,6 +155,32 @@ def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_p
     assert list(data["not_compared"]) == ["g.classification.macro_f1"]
 
 
+def test_bounds_of_a_baseline_gate_are_those_of_its_scores(tmp_path):
+    """Shares differ by 1 at most, steps by any number."""
+
+    def verdict(kind, before, after):
+        report = None
+        for name, values in (("before", before), ("after", after)):
+            samples = [
+                {
+                    "id": str(t),
+                    "expected": "x",
+                    "messages": [{"role": "assistant", "content": "yx"[value > 0]}] * max(1, value),
+                }
+                for t, value in enumerate(values)
+            ]
+            gate = {"baseline": str(tmp_path / kind / "before"), "require": "improvement"} if report else None
+            report = gradestack.grade(samples, graders={"g": kind}, gate=gate, output=tmp_path / kind / name)
+        return report.gates[0]
+
+    shares = verdict("exact_match", [0, 0, 0], [1, 1, 0])
+    assert (shares["bounds"][1], shares["interval"]["high"]) == (1.0, 1.0)
+    steps = verdict("usage", [1, 1, 1], [3, 3, 1])
+    known = difference([2.0, 2.0, 0.0], bounded=False)
+    assert steps["interval"]["high"] == known.high > 3
+    assert steps["bounds"][1] > 2
+
+
 def test_what_is_no_share_is_not_cut_to_shares(tmp_path):
     """Steps, whose grader has other bounds, however few they are; a score beyond [0, 1] tells, too."""
 

@@ -15,6 +15,7 @@ from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, differing
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
+from gradestack.output.words import counted
 
 _LISTED = 100
 """Tasks of a list in comparison.json."""
@@ -325,7 +326,7 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
 def _unmatched(a: Side, b: Side, metric: Mapping[str, Any]) -> str:
     """Return how many tasks have a score on one side only, which no difference is of."""
     only = [(metric[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
-    return "".join(f"; {count} tasks only in {name}" for count, name in only if count)
+    return "".join(f"; {counted(count, 'task')} only in {name}" for count, name in only if count)
 
 
 def _letter(number: int) -> str:
@@ -335,15 +336,16 @@ def _letter(number: int) -> str:
 def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: float) -> str:
     """Return what a difference comes to, in words; never that two runs are equal."""
     gap, ends = metric["difference"], metric["interval"]["ends"]
-    tasks = f"{metric['tasks']} tasks x {min(a.trials, b.trials)}"
+    tasks = f"{counted(metric['tasks'], 'task')} x {min(a.trials, b.trials)}"
+    only, reason = _unmatched(a, b, metric), metric["interval"]["reason"]
     if gap is None:
-        return f"{b.name} cannot be compared with {a.name} on {key}: {metric['interval']['reason']}"
+        return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"
     word, certain = "better" if gap > 0 else "worse", metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT
     if ends is None and certain:
-        why = f"{metric['interval']['reason']}: exact p {metric['p_holm']:.2g}"
-        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks})"
+        why = f"{reason}: exact p {metric['p_holm']:.2g}"
+        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks}){only}"
     if ends is None:
-        return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {metric['interval']['reason']}"
+        return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {reason}{only}"
     share = f"{100 * confidence:.6g} % interval"
     if certain:
         low, high = ends if gap > 0 else (-ends[1], -ends[0])
@@ -352,7 +354,7 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
         can = "" if not metric["stderr"] else f"; {tasks} are too few to show any"
         can = can if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
         text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
-    text += _unmatched(a, b, metric)
+    text += only
     exact = metric["p_exact"]
     if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"

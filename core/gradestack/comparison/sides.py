@@ -14,6 +14,7 @@ import msgspec
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
 from gradestack.model import JSON, Outcome
+from gradestack.output.words import counted
 from gradestack.report import Report
 
 Match = Literal["id", "input", "ordinal"]
@@ -243,7 +244,8 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
     common = [task for task in a.tasks if task in b.tasks]
     changed = [task for task in common if a.tasks[task].expected != b.tasks[task].expected]
     if changed:
-        what = f"{len(changed)} of {len(common)} tasks have other expectations"
+        has = "has" if len(common) == 1 else "have"
+        what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
     if not common:
         problems.append(f"{a.name} and {b.name} {UNMATCHED}")

@@ -69,7 +69,8 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
         return None if value is None else round(50 + 50 * value / widest, 2)
 
     low, high = found if found is not None else (None, None)
-    counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {each['tasks']} tasks"
+    counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {each['tasks']}"
+    counts += " task" if each["tasks"] == 1 else " tasks"
     return Difference(
         key,
         number(each["a"]),

@@ -1,11 +1,13 @@
 """Runs compared task by task: what differs, what cannot be compared, and what is said of it."""
 
 import json
+import re
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare
+from gradestack.gates.lines import gate_line
 
 BEFORE = {str(task): [1, 0] for task in range(20)}
 AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
@@ -280,6 +282,20 @@ def test_the_sentence_counts_the_tasks_of_one_side(made):
     """They are no part of the difference, and must not be overlooked."""
     said = compare(made("a", BEFORE), made("b", {task: AFTER[task] for task in list(AFTER)[2:]})).sentence
     assert said.endswith("; 2 tasks only in a")
+
+
+def test_one_is_singular(made, command, tmp_path):
+    """Of tasks, trials and runs, wherever they are counted."""
+    a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
+    said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
+    assert said.startswith("no test of b against a on g (-1.000, 1 task x 1): one task; 1 task only in a")
+    pages = [(tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
+    found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
+    assert found.sentence.endswith("; 1 task only in c; 1 task only in d")
+    gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
+    shown = gate_line(gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0])
+    assert "; 1 run fixed, 0 broken" in shown
+    assert not re.search(r"\b1 (tasks|trials|runs|samples)\b", "\n".join([said, *pages, found.sentence, shown]))
 
 
 def test_a_facet_that_no_task_has_is_refused(made):

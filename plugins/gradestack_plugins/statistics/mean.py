@@ -65,7 +65,7 @@ class Mean(Aggregator[MeanState]):
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
     least: float | None = None
-    """Of scores that are no shares the least there can be, below which no interval goes; default: as the grader says."""
+    """Least score there can be, where scores are no shares; no interval goes below. Default: as the grader says."""
 
     @override
     def start(self) -> MeanState:

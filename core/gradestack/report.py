@@ -39,6 +39,17 @@ def is_run(path: Path) -> bool:
     return isinstance(header, dict) and header.get("generator") == GENERATOR
 
 
+def damage(path: Path) -> str | None:
+    """Return what is wrong with a header.json that no JSON can be read from; None where there is none, or it can."""
+    try:
+        loads((path / HEADER).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, JsonProblem) as error:
+        return f"{path / HEADER}: cannot be read: {error}"
+    return None
+
+
 @attrs.frozen(kw_only=True)
 class Report:
     """A finished run: figures, and sample rows one at a time.
@@ -253,7 +264,7 @@ def load_report(path: str | Path) -> Report:
         msg = f"{path}: {what}"
         raise DataError(msg)
     if not is_run(path):
-        msg = f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
+        msg = damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
         raise DataError(msg)
     read: dict[str, Any] = {}
     for name in (HEADER, SUMMARY):

@@ -93,13 +93,16 @@ class Sureness:
     Args:
         gates: The gates of the suite.
         aggregates: What the aggregators of a run computed; what :class:`GateCells` kept is taken out of it.
-        shares: Grader key -> whether its scores are bound to [0, 1].
+        bounds: Grader key -> least and greatest score there can be.
     """
 
     def __init__(
-        self, gates: Sequence[AnyGate], aggregates: Mapping[str, dict[str, Any]], shares: Mapping[str, bool]
+        self,
+        gates: Sequence[AnyGate],
+        aggregates: Mapping[str, dict[str, Any]],
+        bounds: Mapping[str, tuple[float, float]],
     ) -> None:
-        self.shares, self.aggregates = shares, aggregates
+        self.bounds, self.aggregates = bounds, aggregates
         self.cells: dict[int, dict[str, CellsState]] = {}
         numbers = {id(leaf): at for at, leaf in enumerate((leaf for gate in gates for leaf in leaves(gate)), 1)}
         for key, metrics in aggregates.items():
@@ -142,8 +145,14 @@ class Sureness:
         width = _WIDTH * len(used)
         counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, _WIDTH)]
         outside = any(cell[at] for cell in tasks for at in range(2, width, _WIDTH))
-        share = gate.aggregation in PERCENT or (not outside and all(self.shares.get(key, True) for key in used))
-        return interval(jackknife(formula, tasks, width)["figure"], max(counted, default=0), share=share)
+        estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
+        bounds = [self.bounds.get(key, (0.0, 1.0)) for key in used]
+        shares = [low >= 0 and high <= 1 for low, high in bounds]
+        if gate.aggregation in PERCENT or (not outside and all(shares)):
+            return interval(estimate, n)
+        lows = [-math.inf if share else low for share, (low, _) in zip(shares, bounds, strict=True)]
+        least = math.fsum(weights[key] * low for key, low in zip(used, lows, strict=True)) / total
+        return interval(estimate, n, share=False, least=least)
 
 
 def _joint(states: Sequence[CellsState], group: str | None) -> Counter[Cell]:

@@ -336,7 +336,12 @@ class TaskCells(PerTask[list[float]]):
 
 
 def ratio_interval(
-    tasks: Mapping[Cell, int], *, n: int | None = None, confidence: float = 0.95, share: bool = True
+    tasks: Mapping[Cell, int],
+    *,
+    n: int | None = None,
+    confidence: float = 0.95,
+    share: bool = True,
+    least: float = -math.inf,
 ) -> Interval:
     """Return the interval of a ratio of sums over tasks, for ``summary.json``.
 
@@ -348,11 +353,12 @@ def ratio_interval(
         n: Number of samples; default: the divisor.
         confidence: Of the interval.
         share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())
     estimated = jackknife(_ratio, parts, 2)["ratio"]
-    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share)
+    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least)
 
 
 def _ratio(below: float, above: float) -> Figures:

@@ -79,6 +79,7 @@ def counts_interval(
     *,
     confidence: float = 0.95,
     share: bool = True,
+    least: float = -math.inf,
 ) -> Interval:
     """Return the interval of one number over the sum of others, as :func:`ratio_interval` has it.
 
@@ -88,6 +89,7 @@ def counts_interval(
         below: Names of what it is divided by.
         confidence: Of the interval.
         share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
     """
     parts: Counter[tuple[float, ...]] = Counter()
     divisors = tuple(below)
@@ -95,4 +97,4 @@ def counts_interval(
         known = dict(numbers)
         divisor = math.fsum(known.get(name, 0) for name in divisors)
         parts[divisor, known.get(above, 0)] += times
-    return ratio_interval(parts, confidence=confidence, share=share)
+    return ratio_interval(parts, confidence=confidence, share=share, least=least)

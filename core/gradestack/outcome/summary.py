@@ -94,8 +94,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries, b
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates, successes = finished(suite, merging, merged.states)
-    shares = {stage.key: stage.component.bounds[0] >= 0 and stage.component.bounds[1] <= 1 for stage in suite.graders}
-    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, shares), baselines)
+    bounds = {stage.key: stage.component.bounds for stage in suite.graders}
+    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, bounds), baselines)
     lost = all_failed(suite, merged, series.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     named = any(merged.tally)

@@ -23,13 +23,14 @@ NO_SCORE: Final = "score_not_finite"
 """Fault code of a sample that was graded, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
-_CELLS: Final = TaskCells("applicable", "processed", *RATES.values(), "response_quality", "overall_score")
+_CELLS: Final = TaskCells("applicable", "processed", *RATES.values(), "response_quality", "overall_score", "missing")
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
 _RATIOS: Final = {
     **{name: (part, "applicable") for name, part in _PARTS.items()},
     **{f"{name}_attempted": (part, "processed") for name, part in _PARTS.items()},
 }
 _GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
+_ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
 _LONGEST: Final = 300
 """Characters of an error that a warning shows."""
@@ -82,10 +83,10 @@ class DeepFabricMetrics(Aggregator[State]):
     - ``samples_evaluated`` = N, ``samples_processed`` = samples without an error, ``processing_errors`` = the rest of N
       (missing replies among them: ``samples_missing`` of them)
 
-    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by: ``documented`` gives
-    None and says so under ``undefined``, ``upstream`` gives 0.0. ``interpretation`` names the document's band of the
-    overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
-    nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them. Every
+    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by, or nothing but
+    missing samples: ``documented`` gives None and says so under ``undefined``, ``upstream`` gives 0.0.
+    ``interpretation`` names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
+    may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them. Every
     figure has its interval; of several models ``models`` has the figures of each.
     """
 
@@ -93,7 +94,7 @@ class DeepFabricMetrics(Aggregator[State]):
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     memory: ClassVar[Memory] = "per_key"
 
     @override
@@ -120,7 +121,7 @@ class DeepFabricMetrics(Aggregator[State]):
             state["failed"] += 1
         elif outcome is Outcome.MISSING:
             state["missing"] += 1
-            _CELLS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0])
+            _CELLS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0, 1])
             return state
         else:
             state["skipped"] += 1
@@ -172,8 +173,9 @@ class DeepFabricMetrics(Aggregator[State]):
         total = state["graded"] + state["failed"] + state["missing"]
         sums = _CELLS.totals(state["cells"])
         processed = int(sums["processed"])
-        metrics = self._figures(sums, total)
-        undefined = {name: "there is no sample to divide by" for name, value in metrics.items() if value is None}
+        metrics = self._figures(sums, total if state["graded"] + state["failed"] or self.profile == "upstream" else 0)
+        why = _ALL_MISSING if total else "there is no sample to divide by"
+        undefined = {name: why for name, value in metrics.items() if value is None}
         if state["undefined"]:
             metrics["overall_score"] = None
             undefined["overall_score"] = "the weights give scores that are not finite"
@@ -204,6 +206,8 @@ class DeepFabricMetrics(Aggregator[State]):
             f"{name}_interval": {"reason": undefined.get(name, "undefined")} for name in _RATIOS if name not in known
         }
         models = _CELLS.model_ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
+        if models and self.profile == "documented":
+            _without_replies(state["cells"], models["models"])
         return {**found, **why, **models}
 
     def _figures(self, sums: Mapping[str, Fraction], divisor: int) -> dict[str, Any]:
@@ -223,7 +227,16 @@ def _cell(grade: Grade, processed: int) -> list[float]:
         count("execution_success", 0),
         grade.parts.get("response_quality") or 0,
         grade.score or 0,
+        0,
     ]
+
+
+def _without_replies(cells: CellsState, models: Any) -> None:
+    """Make the figures of models undefined all of whose samples are missing, in place."""
+    for model, counted in _CELLS.counted(cells)[1].items():
+        if all(cell[0] == cell[-1] for cell in counted):
+            models[model] |= {name: None for name in _RATIOS if name in models[model]}
+            models[model] |= {f"{name}_interval": {"reason": _ALL_MISSING} for name in _RATIOS if name in models[model]}
 
 
 def _first(left: list[int | str], right: list[int | str]) -> list[int | str]:

@@ -1,6 +1,5 @@
 """BFCL's rules for calls: every error type from a prediction that was right before, and both profiles."""
 
-
 import pytest
 
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, ToolCall, ToolSpec, replace

@@ -25,6 +25,7 @@ _NAMES = {
     "output.terminal": "terminal_line",
     "plugin_errors": "error_text",
     "comparison.compared": "Comparison",
+    "panel": "Panel",
     "python_compare": "compare",
     "python_api": "grade grade_files load_suite run",
     "python_stream": "stream",

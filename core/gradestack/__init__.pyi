@@ -69,6 +69,7 @@ from gradestack.output.markup import ci_command as ci_command
 from gradestack.output.markup import xml_text as xml_text
 from gradestack.output.sheet import csv_line as csv_line
 from gradestack.output.terminal import terminal_line as terminal_line
+from gradestack.panel import Panel as Panel
 from gradestack.plugin_errors import error_text as error_text
 from gradestack.progress import Progress as Progress
 from gradestack.python_api import grade as grade

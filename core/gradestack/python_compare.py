@@ -14,7 +14,7 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
-from gradestack.report import Report, damage, is_run, load_report
+from gradestack.report import Report, damage, is_run, load_report, panels_of
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
 
@@ -108,7 +108,7 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     written = [out / COMPARISON]
     written[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
     for name in PAGES:
-        for file, text in registry.load("reporter", name)().comparison(comparison.data).items():
+        for file, text in registry.load("reporter", name)().comparison(comparison.data, panels_of(registry)).items():
             written.append(out / file)
             written[-1].write_text(text, encoding="utf-8")
     return written

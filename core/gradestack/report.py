@@ -6,7 +6,7 @@ import abc
 import io
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,8 @@ from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, Confi
 from gradestack.jsonio.lenient import as_map
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
+from gradestack.panel import Panel
+from gradestack.registry import Registry
 from gradestack.rows.index import RowIndex
 from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
 from gradestack.rows.verdicts import compared
@@ -71,6 +73,10 @@ class Report:
         default=None, eq=False, repr=False
     )
     """Puts the trajectories into rows of a slim run, one after the other."""
+    panels: tuple[Panel, ...] = attrs.field(default=(), eq=False, repr=False)
+    """What plugins show on its pages."""
+    told: list[str] = attrs.field(factory=list, eq=False, repr=False)
+    """What reporters have to say of its pages; they become warnings of the run."""
     temporary: Path | None = attrs.field(default=None, repr=False)
     """A directory to be removed with the report."""
 
@@ -284,6 +290,11 @@ def load_report(path: str | Path) -> Report:
     return report
 
 
+def panels_of(registry: Registry) -> tuple[Panel, ...]:
+    """Return what plugins show on pages."""
+    return tuple(panel for plugin in registry.plugins for panel in plugin.panels)
+
+
 class Reporter(Contract):
     """Writes pages from the report of a finished run. Same report, same bytes."""
 
@@ -293,10 +304,11 @@ class Reporter(Contract):
     def write(self, report: Report, out: Path) -> Iterable[Path]:
         """Write into the directory ``out`` and return the files written."""
 
-    def comparison(self, data: Mapping[str, JSON]) -> Mapping[str, str]:
+    def comparison(self, data: Mapping[str, JSON], panels: Sequence[Panel] = ()) -> Mapping[str, str]:
         """Return the page of a comparison: file name -> text; none where it has no such page.
 
         Args:
             data: Content of comparison.json.
+            panels: What plugins show on pages.
         """
         return {}

@@ -286,7 +286,13 @@
     if (event.key === "/") { event.preventDefault(); find.focus(); }
     if (event.key === "Enter" && event.target === list) { event.preventDefault(); one.focus(); }
   });
-  window.addEventListener("hashchange", recall);
+  /* A link to the samples that a filter finds. */
+  window.addEventListener("hashchange", function () {
+    if (location.hash.indexOf("=") < 0) { recall(); return; }
+    clear();
+    if (!recall() && shown.length) { go(shown[0], true); }
+    byId("samples").scrollIntoView();
+  });
   window.addEventListener("resize", draw);
 
   /* A browser that cannot unpack the list shows what it shows without scripts: one sample after the other. */

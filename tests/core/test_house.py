@@ -25,6 +25,8 @@ LAYERS = [
     "_version",
     "output",
     "errors",
+    "blocks",
+    "panel",
     "plugin_errors",
     "exact",
     "model",
@@ -56,7 +58,7 @@ SMALL = ["_version", "errors", "plugin_errors", "model", "api", "registry", "gra
 """The kernel; exact.py is a library, like jsonio/."""
 LARGEST_KERNEL, LARGEST_MODULE, LARGEST_MEDIAN = 3000, 400, 120
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
-PUBLIC = {"gradestack", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}
+PUBLIC = {"gradestack", "gradestack.blocks", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}
 """Where anything outside the house may import from."""
 
 

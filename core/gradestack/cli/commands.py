@@ -91,11 +91,14 @@ def _finish(report: Report, *, quiet: bool) -> None:
 
 
 def _registry(*, no_plugins: bool) -> Any:
-    from gradestack.registry import discover, unknown_plugin  # noqa: PLC0415 - not needed for --help
+    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
 
     found = discover(limit="" if no_plugins else None)
-    for name in found.unknown:
-        _say(f"warning: {unknown_plugin(name)}")
+    if found.unknown:
+        from gradestack.python_api import unknown_plugin  # noqa: PLC0415 - rarely needed
+
+        for name in found.unknown:
+            _say(f"warning: {unknown_plugin(name)}")
     return found
 
 

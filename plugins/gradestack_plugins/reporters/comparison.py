@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from gradestack import Panel
 from gradestack_plugins.reporters.environment import asset, environment, policy
-from gradestack_plugins.reporters.prose import code, prose
+from gradestack_plugins.reporters.panels import Sheets, asked, folders
+from gradestack_plugins.reporters.prose import bar, code, prose
 from gradestack_plugins.reporters.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
 
 
-def markdown_page(data: Mapping[str, Any]) -> str:
+def markdown_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
-    env.filters.update(md=prose, code=code, signed=signed, ends=ends)
+    env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
     shown = list(compared(data).items())[:_MOST_METRICS]
-    return env.get_template("comparison.md").render(**_context(data), shown=shown)
+    found = asked(panels, ("compare",), data)
+    filled = [each for each in found.filled if each.blocks]
+    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled)
 
 
-def html_page(data: Mapping[str, Any]) -> str:
+def html_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
     """Return comparison.html, a file of its own."""
-    env = environment()
+    env = environment(folders=folders(panels))
     env.filters.update(signed=signed, ends=ends)
     style, early = asset(env, "report.css"), asset(env, "theme.js")
     shown = {"style": style, "early": early, "policy": policy([style], [early])}
-    return env.get_template("comparison.html").render(**_context(data), **shown)
+    filled, left_out = Sheets(env, panels).rendered(asked(panels, ("compare",), data))
+    found = {"panels": [html for _, html in filled], "left_out": left_out}
+    return env.get_template("comparison.html").render(**_context(data), **shown, **found)
 
 
 @attrs.frozen

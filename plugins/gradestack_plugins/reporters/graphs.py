@@ -74,9 +74,24 @@ def graph_pairs(grades: Iterable[Mapping[str, Any]]) -> Iterator[GraphPair]:
             metadata = as_map(item.get("metadata"))
             gold, made = _nodes(metadata.get("gold")), _nodes(metadata.get("predicted"))
             if gold:
-                named = brief(as_text(item.get("id")), 40)
-                other = _graph(f"Made {named}".strip(), made, gold, "extra") if made else None
-                yield GraphPair(_graph(f"Expected {named}".strip(), gold, made or {}, "missing"), other)
+                yield pair_of(brief(as_text(item.get("id")), 40), gold, made)
+
+
+def pair_of(named: str, gold: Nodes, made: Nodes | None) -> GraphPair:
+    """Return two graphs side by side, each node and edge with how it stands to the other one.
+
+    Args:
+        named: What they are of, "" for nothing in particular.
+        gold: What was expected.
+        made: What was made of it; None where that could not be read.
+    """
+    other = _graph(f"Made {named}".strip(), made, gold, "extra") if made else None
+    return GraphPair(_graph(f"Expected {named}".strip(), gold, made or {}, "missing"), other)
+
+
+def single_of(nodes: Nodes) -> GraphPair:
+    """Return a graph that is compared with none."""
+    return GraphPair(_graph("Graph", nodes, nodes, "missing"), None)
 
 
 def _nodes(value: Any) -> Nodes | None:

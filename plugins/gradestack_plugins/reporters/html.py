@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,20 +15,29 @@ import jinja2
 from markupsafe import Markup, escape
 from typing_extensions import override
 
-from gradestack import Report, Reporter, RowEntry, RowIndex
+from gradestack import Panel, Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
+from gradestack_plugins.reporters.environment import (
+    asset,
+    check_folder,
+    check_limits,
+    environment,
+    own_style,
+    policy,
+    write_stream,
+)
 from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.listing import VERDICTS, listing
-from gradestack_plugins.reporters.page import page_of
+from gradestack_plugins.reporters.page import Page, page_of
+from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
+from gradestack_plugins.reporters.theme import theme_css
 
-PAGE = "report.html"
 _IN_MEMORY = 8_000_000
 _ELEMENTS = 1800
 """Of the task table: with many trials it has fewer lines."""
@@ -51,14 +60,21 @@ class HtmlReporter(Reporter):
     """Characters shown of one message, argument or rationale."""
     max_bytes: int = 12_000_000
     """Size of all drill-downs together."""
+    theme: Path | dict[str, Any] | None = None
+    """Colours and fonts: variable -> value, and ``light`` and ``dark`` with mappings of the same kind for one of them;
+    or a YAML or JSON file that holds that."""
+    templates: Path | None = None
+    """Folder with templates that stand before ours, run in a sandbox, and a ``style.css`` that is added to ours."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits.
+        """Refuse what no page can be made with.
 
         Raises:
-            ValueError: A limit is negative.
+            ValueError: A limit is negative, a value of the theme is none, or there is no such folder.
         """
         check_limits(self)
+        check_folder(self.templates)
+        theme_css(self.theme)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
@@ -68,26 +84,54 @@ class HtmlReporter(Reporter):
             report: The report of a finished run.
             out: An existing directory.
         """
-        env = environment()
-        index = page_of(report).index
+        page = page_of(report)
+        env, index = environment(self.templates, folders(report.panels)), page.index
         words = words_of(report.summary)
         env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
         env.globals["sample_words"] = words
-        path = out / PAGE
-        with _Drilldowns(env, self) as drilldowns:
+        path, sheets = out / PAGE, Sheets(env, report.panels, rows=report.has_rows)
+        with _Drilldowns(env, self, sheets) as drilldowns:
             drilldowns.render(report, index)
-            write_stream(env.get_template(PAGE), path, self._context(env, report, index, drilldowns))
-        return (path,)
+            context = self._context(env, report, index, drilldowns)
+            context |= self._with_panels(context, page, sheets)
+            report.told.extend(context["left_out"])
+            write_stream(env.get_template(PAGE), path, context)
+        return (path, *self._pages(env, context, out))
 
     @override
-    def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+    def comparison(self, data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> Mapping[str, str]:
         """Return the page of a comparison, ``comparison.html``."""
-        return {"comparison.html": html_page(data)}
+        return {"comparison.html": html_page(data, panels)}
+
+    def _with_panels(self, context: Mapping[str, Any], page: Page, sheets: Sheets) -> dict[str, Any]:
+        """Return what panels add to the context, and the warnings of those that are left out."""
+        shown, told = sheets.rendered(page.panels)
+        told = (*told, *sheets.left_out_of_samples())
+        view = attrs.evolve(page.view, warnings=(*page.view.warnings, *told))
+        return {
+            "view": view,
+            "problems": context["problems"] or bool(told),
+            "panels": [(filled, html) for filled, html in shown if filled.panel.place == "overview"],
+            "sheets": [(filled, html) for filled, html in shown if filled.panel.place == "page"],
+            "pages": [filled for filled, _ in shown if filled.panel.place == "page"],
+            "left_out": told,
+        }
+
+    def _pages(self, env: jinja2.Environment, context: Mapping[str, Any], out: Path) -> Iterator[Path]:
+        """Write the pages that panels have for themselves, and yield their paths."""
+        for filled, body in context["sheets"]:
+            own = policy([context["style"]], [context["early"]])
+            path = out / filled.file
+            write_stream(
+                env.get_template("panel.html"), path, {**context, "policy": own, "filled": filled, "body": body}
+            )
+            yield path
 
     def _context(
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
         style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
+        style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
         page = page_of(report)
         view = page.view
         failures, failures_left_out = failures_of(index)
@@ -151,9 +195,9 @@ def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "", *, w
 class _Drilldowns:
     """Rendered drill-downs, worst first, kept in a temporary file until the page reaches them."""
 
-    def __init__(self, env: jinja2.Environment, options: HtmlReporter) -> None:
+    def __init__(self, env: jinja2.Environment, options: HtmlReporter, sheets: Sheets) -> None:
         self._template = env.get_template("_sample.html")
-        self._options = options
+        self._options, self._sheets = options, sheets
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
         self._places: dict[int, tuple[int, int]] = {}
         self.shared = SharedTexts(options.max_text)
@@ -171,7 +215,8 @@ class _Drilldowns:
         places = sorted(chosen)
         for position, row in zip(places, report.rows_at(places) if places else (), strict=True):
             view = sample(Entry.of(index.entries[position]), row, self._options.max_text, self.shared)
-            data = self._template.render(sample=view).encode("utf-8", "replace")
+            panels = list(self._sheets.of_sample(row))
+            data = self._template.render(sample=view, panels=panels).encode("utf-8", "replace")
             self._places[position] = (self._file.tell(), len(data))
             self._file.write(data)
         room = self._options.max_bytes

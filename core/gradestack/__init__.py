@@ -32,6 +32,7 @@ _NAMES = {
     "records": "RecordFile RecordReader read_records",
     "registry": "Registry discover hookimpl",
     "report": "Report Reporter is_run load_report",
+    "run_folder": "Folder FoundComparison FoundRun",
     "rows.index": "RowEntry RowIndex ScoreBins",
     "rows.read": "grade_from_json key_from_row",
     "rows.tables": "Table",

@@ -95,6 +95,9 @@ from gradestack.rows.read import grade_from_json as grade_from_json
 from gradestack.rows.read import key_from_row as key_from_row
 from gradestack.rows.tables import Table as Table
 from gradestack.rows.write import grade_to_json as grade_to_json
+from gradestack.run_folder import Folder as Folder
+from gradestack.run_folder import FoundComparison as FoundComparison
+from gradestack.run_folder import FoundRun as FoundRun
 from gradestack.rundir.memory import free_memory as free_memory
 from gradestack.suites.folding import figures as figures
 from gradestack.suites.local_files import load_file as load_file

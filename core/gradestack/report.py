@@ -22,9 +22,11 @@ from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.model import JSON
 from gradestack.panel import Panel
 from gradestack.registry import Registry
-from gradestack.rows.index import RowIndex
+from gradestack.rows.index import RowEntry, RowIndex
+from gradestack.rows.names import RowName, names_of, samples_of
 from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
 from gradestack.rows.verdicts import compared
+from gradestack.run_folder import Folder
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -181,6 +183,32 @@ class Report:
         rows = self._rows_at([(position, index.place(position)) for position in positions])
         return self.completed(rows) if trajectories and self.completed is not None else rows
 
+    def names(self) -> Iterator[RowName]:
+        """Yield what the rows are called and where they stand, in input order; faster than the index, and not kept.
+
+        Raises:
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        self._check_rows()
+        return names_of(self._lines(), self._row)
+
+    def samples_at(
+        self, places: Iterable[tuple[int, int]], *, trajectories: bool = True
+    ) -> Iterator[tuple[RowEntry, dict[str, Any]]]:
+        """Yield single samples as the index has them, each with its row, without an index of all.
+
+        Args:
+            places: Position and first byte of each row.
+            trajectories: As of :meth:`rows_at`.
+
+        Raises:
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        self._check_rows()
+        for entry, row in samples_of(self._lines_at(places), self._row, self._outcome):
+            rows = self.completed([row]) if trajectories and self.completed is not None else iter([row])
+            yield entry, next(rows)
+
     @cached_property
     def index(self) -> RowIndex:
         """What pages show of all samples: an entry for each, distributions of scores, why points were lost.
@@ -191,8 +219,12 @@ class Report:
             DataError: No rows were kept, or the file cannot be read.
         """
         self._check_rows()
-        outcome = as_map(self.summary.get("outcome")).get("grader")
-        return RowIndex.of(self._lines(), self._row, outcome, compared(self.header))
+        return RowIndex.of(self._lines(), self._row, self._outcome, compared(self.header))
+
+    @property
+    def _outcome(self) -> Any:
+        """Key of the outcome grader, None without one."""
+        return as_map(self.summary.get("outcome")).get("grader")
 
     def _check_rows(self) -> None:
         if not self.has_rows:
@@ -200,10 +232,13 @@ class Report:
             raise DataError(msg)
 
     def _rows_at(self, places: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+        return (self._row(number, line) for _, (number, _, line) in self._lines_at(places))
+
+    def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, tuple[int, int, bytes]]]:
         with self._open() as file:
             for position, place in places:
                 file.seek(place)
-                yield self._row(position + 1, file.readline())
+                yield position, (position + 1, place, file.readline())
 
     def _row(self, number: int, line: bytes) -> Any:
         try:
@@ -312,3 +347,21 @@ class Reporter(Contract):
             panels: What plugins show on pages.
         """
         return {}
+
+    def sample(self, report: Report, entry: RowEntry, row: Mapping[str, JSON]) -> str:
+        """Return one sample as a page or text of its own, which is asked for on demand; "" where there is no such view.
+
+        Args:
+            report: The run.
+            entry: What the index says of it.
+            row: Its row, with its ``trajectory``, or ``trajectory_gone`` where that is not to be had.
+        """
+        return ""
+
+    def runs(self, folder: Folder) -> str:
+        """Return a page over the runs of a folder, which stands in it; "" where there is no such page.
+
+        Args:
+            folder: The runs.
+        """
+        return ""

@@ -40,6 +40,7 @@ LAYERS = [
     "task_ids",
     "records",
     "rows",
+    "run_folder",
     "report",
     "gates",
     "suites",
@@ -50,6 +51,7 @@ LAYERS = [
     "python_api",
     "python_stream",
     "python_compare",
+    "python_index",
     "cli",
     "testing",
 ]
@@ -219,6 +221,8 @@ def test_the_command_line_imports_little_at_its_top():
         "click",
         "gradestack._version",
         "gradestack.cli.comparing",
+        "gradestack.cli.indexing",
+        "gradestack.cli.showing",
         "gradestack.errors",
         "gradestack.output.terminal",
     }

@@ -10,6 +10,8 @@ import click
 
 from gradestack._version import __version__
 from gradestack.cli.comparing import compare
+from gradestack.cli.indexing import index
+from gradestack.cli.showing import show
 from gradestack.errors import EXIT_INTERRUPTED, ConfigError, DataError, GradestackError, PluginError
 from gradestack.output.terminal import terminal_line, traceback_text
 
@@ -291,7 +293,8 @@ def schema(what: str) -> None:
     click.echo(dumps(found, indent=2))
 
 
-cli.add_command(compare)
+for _command in (compare, index, show):
+    cli.add_command(_command)
 
 
 def _explain(error: BaseException, *, debug: bool) -> int:

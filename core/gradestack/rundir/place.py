@@ -15,7 +15,7 @@ from gradestack.report import is_run
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
 """Seconds to wait for a directory another process has: workers of a killed run end within a second after it."""
-_UNFINISHED = ".unfinished"
+UNFINISHED = ".unfinished"
 
 
 def _safe(name: str) -> str:
@@ -79,7 +79,7 @@ def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
 
 def unfinished(place: Path) -> Path:
     """Return the hidden directory in which the run of a place is written."""
-    return place.absolute().parent / f".{place.name}{_UNFINISHED}"
+    return place.absolute().parent / f".{place.name}{UNFINISHED}"
 
 
 def can_continue(place: Path) -> bool:
@@ -94,8 +94,8 @@ def newest_unfinished(name: str, patience: float) -> Path | None:
         name: The suite's name.
         patience: Seconds to wait for one that another process has, say what is left of a killed run.
     """
-    found = (Path("gradestack-runs") / _safe(name)).glob(f".*{_UNFINISHED}")
-    places = [path.with_name(path.name[1 : -len(_UNFINISHED)]) for path in found if (path / JOURNAL).is_file()]
+    found = (Path("gradestack-runs") / _safe(name)).glob(f".*{UNFINISHED}")
+    places = [path.with_name(path.name[1 : -len(UNFINISHED)]) for path in found if (path / JOURNAL).is_file()]
     for place in sorted(places, key=lambda place: _age(place.name), reverse=True):
         descriptor = lock(unfinished(place), patience)
         if descriptor is not None:

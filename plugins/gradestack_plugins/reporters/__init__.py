@@ -23,6 +23,12 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="reporter",
+            name="text",
+            target="gradestack_plugins.reporters.text_report:TextReporter",
+            summary="report.txt: the worst samples as `gradestack show` prints one, for terminals and logs",
+        ),
+        Component(
+            kind="reporter",
             name="junit",
             target="gradestack_plugins.reporters.junit:JunitReporter",
             summary="junit.xml: a test case per task and run, for CI systems that read JUnit",

@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup, escape
 from typing_extensions import override
 
-from gradestack import Panel, Report, Reporter, RowEntry, RowIndex
+from gradestack import Folder, Panel, Report, Reporter, RowEntry, RowIndex
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import (
@@ -33,6 +33,7 @@ from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_a
 from gradestack_plugins.reporters.listing import VERDICTS, listing
 from gradestack_plugins.reporters.page import Page, page_of
 from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
+from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
@@ -126,6 +127,11 @@ class HtmlReporter(Reporter):
                 env.get_template("panel.html"), path, {**context, "policy": own, "filled": filled, "body": body}
             )
             yield path
+
+    @override
+    def runs(self, folder: Folder) -> str:
+        """Return ``index.html`` over the runs of a folder."""
+        return runs_page(folder)
 
     def _context(
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns

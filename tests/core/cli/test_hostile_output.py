@@ -141,6 +141,17 @@ def test_names_of_pages_stay_on_their_lines(place, command):
     check_lines(said.out)
 
 
+def test_samples_are_shown_as_lines_that_do_nothing(place, command):
+    """`show` lists and prints them whatever stands in them; a text's own lines are indented."""
+    place(hostile=True)
+    command("run", "suite.yaml", "--allow-code", "-o", "out", "-q", "--set", "reports=[]")
+    for name in ("id 1", "id failed"):
+        for options in ([], ["--all", "--full"]):
+            said = command("show", "out", text_of(True, name), *options)
+            assert (said.code, said.err) == (0, ""), said
+            check_lines(said.out.replace(f"    {FORGED}", ""))
+
+
 @pytest.mark.parametrize("arguments", ["plugins list", "stacks list", "stacks show jsonl", "schema suite"])
 def test_lists_of_components_are_lines_that_do_nothing(place, command, registry, arguments):
     """What a broken plugin said stands on its line."""

@@ -1,0 +1,84 @@
+"""The page over the runs of a folder in a real browser."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack.python_index import folder_of, write_index
+
+CHECKS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("names.js", "contrast.js")]
+PICK = "document.querySelectorAll('.pick')[{}].click()"
+SHOWN = "[...document.querySelectorAll('#compare p:not([hidden]), #there:not([hidden])')].map(one => one.textContent)"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Return the page over three runs of a suite and one comparison."""
+    folder = tmp_path_factory.mktemp("runs")
+    for number, name in enumerate(("first", "second one", "third")):
+        rows = [
+            {"id": str(each), "expected": {"text": "a"}, "predicted": "ab"[each % (4 - number) == 0]}
+            for each in range(12)
+        ]
+        (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        suite = {"name": "s", "target": {"paths": [str(folder / "rows.jsonl")]}, "graders": {"e": "exact_match"}}
+        gradestack.run({**suite, "reader": "jsonl", "reports": ["html"]}, output=folder / name)
+        header = json.loads((folder / name / "header.json").read_text())
+        header["timestamp"] = f"2026-01-0{number + 1}T00:00:00+00:00"
+        (folder / name / "header.json").write_text(json.dumps(header))
+    gradestack.compare(folder / "first", folder / "third", output=folder / "compared")
+    return write_index(folder_of(folder), folder, gradestack.discover(limit=""))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
+    """No message, no request, no wider than the window; names and contrasts as they should be, with two runs ticked."""
+    tab.emulate(width=width, scheme=scheme)
+    tab.open("about:blank")
+    tab.open(page.as_uri())
+    tab.run(PICK.format(0))
+    tab.run(PICK.format(2))
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    names, contrast = (tab.run(check) for check in CHECKS)
+    assert (names, contrast["poor"]) == ([], [])
+    assert contrast["seen"] > 30
+    assert tab.messages() == []
+    assert tab.requests() == [page.as_uri()]
+
+
+def test_two_ticked_runs_are_a_command(tab, page):
+    """The older one first, each as a word of the shell; an existing comparison is linked; a third unticks the first."""
+    tab.emulate()
+    tab.open("about:blank")
+    tab.open(page.as_uri())
+    assert tab.run("document.getElementById('compare').hidden")
+    tab.run(PICK.format(0))
+    assert tab.run(SHOWN) == ["Tick one more run to compare it with third."]
+    tab.run(PICK.format(2))
+    assert tab.run("document.getElementById('command').textContent") == (
+        "gradestack compare first third -o comparisons/first-third"
+    )
+    assert tab.run(SHOWN)[1:] == ["the comparison that is there"]
+    assert tab.run("document.getElementById('there').getAttribute('href')") == "./compared/comparison.html"
+    tab.run(PICK.format(1))
+    command = "gradestack compare first 'second one' -o comparisons/first-second_one"
+    assert tab.run("document.getElementById('command').textContent") == command
+    assert tab.run("[...document.querySelectorAll('.pick')].map(one => one.checked)") == [False, True, True]
+    assert len(tab.run(SHOWN)) == 1
+
+
+def test_without_scripts_the_runs_are_there(tab, page):
+    """Their figures and links, and no tick that would do nothing."""
+    tab.emulate(scripts=False)
+    tab.open("about:blank")
+    tab.open(page.as_uri())
+    tab.emulate()
+    assert tab.run("[...document.querySelectorAll('.runs a')].map(one => one.textContent)") == [
+        "third",
+        "second one",
+        "first",
+    ]
+    assert tab.run("[...document.querySelectorAll('.pick')].every(one => !one.checkVisibility())")

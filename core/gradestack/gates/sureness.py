@@ -23,7 +23,8 @@ from gradestack.gates.rules import (
     over_total,
 )
 from gradestack.intervals.interval import Cell, Interval, again, interval, jackknife
-from gradestack.intervals.task_cells import CellsState, TaskCells, mappings
+from gradestack.intervals.task_cells import CellsState, TaskCells
+from gradestack.intervals.tasks import mappings
 from gradestack.model import JSON, Grade, Key, Outcome
 
 _CELLS = TaskCells("counted", "sum", "outside")

@@ -10,7 +10,8 @@ from typing_extensions import override
 
 from gradestack.exact import add_exact
 from gradestack.intervals.interval import Interval
-from gradestack.intervals.task_cells import PerTask, Tasks, mappings, ratio_interval
+from gradestack.intervals.task_cells import ratio_interval
+from gradestack.intervals.tasks import PerTask, Tasks, mappings
 
 Number = int | float | list[float]
 """A number, or the parts of an exact sum of floats."""

@@ -11,7 +11,7 @@ ORACLES := build/oracles
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test fuzz proofs faults oracles matrix downstream coverage lint style types typing format changelog bench clean
+.PHONY: help demo test fuzz proofs faults oracles matrix downstream coverage lint style types typing format changelog bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
@@ -27,6 +27,7 @@ help:
 	@echo "make typing      the types of the public names, by mypy and pyright"
 	@echo "make format      format the code"
 	@echo "make changelog   print what the fragments in changelog.d come to"
+	@echo "make pages       what the page of 100,000 samples costs to make and, where there is a Chromium, to open"
 	@echo "make bench       run the benchmarks (about 40 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
@@ -101,6 +102,9 @@ changelog: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/collect.py --cache $(VENV)/bench
+
+pages: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/pages.py
 
 clean:
 	rm -rf $(VENV) .nox build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache

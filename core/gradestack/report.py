@@ -209,6 +209,31 @@ class Report:
             rows = self.completed([row]) if trajectories and self.completed is not None else iter([row])
             yield entry, next(rows)
 
+    def lines(self, start: int, stop: int) -> bytes:
+        """Return the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
+
+        Args:
+            start: Zero-based number of the first row, as entries of the index have it.
+            stop: Number of the first row that is not wanted.
+
+        Raises:
+            DataError: None were kept, or the file cannot be read.
+        """
+        index = self.index
+        count = len(index.entries)
+        if not 0 <= start < min(stop, count):
+            return b""
+        with self._open() as file:
+            file.seek(index.place(start))
+            data = file.read(index.place(stop) - index.place(start) if stop < count else -1).rstrip(b"\n")
+            if data.count(b"\n") == min(stop, count) - start - 1:
+                return data
+            found = []  # with blank lines, or lines that are no row, between them
+            for position in range(start, min(stop, count)):
+                file.seek(index.place(position))
+                found.append(file.readline().rstrip(b"\n"))
+            return b"\n".join(found)
+
     @cached_property
     def index(self) -> RowIndex:
         """What pages show of all samples: an entry for each, distributions of scores, why points were lost.

@@ -126,13 +126,20 @@ def content_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
-    """Return a content security policy that allows these inline texts and nothing else, no network least of all."""
+def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = False) -> str:
+    """Return a content security policy that allows these inline texts and nothing else, no network least of all.
+
+    Args:
+        styles: The style sheets.
+        scripts: The scripts.
+        loading: Whether these scripts may load others, the only way to read a file beside a page without a server.
+    """
+    more = " 'strict-dynamic'" if loading else ""
     return "; ".join(
         (
             "default-src 'none'",
             f"style-src {' '.join(map(content_hash, styles))}",
-            f"script-src {' '.join(map(content_hash, scripts))}",
+            f"script-src {' '.join(map(content_hash, scripts))}{more}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",

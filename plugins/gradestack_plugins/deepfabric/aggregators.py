@@ -100,11 +100,12 @@ class DeepFabricMetrics(Aggregator[State]):
     - ``samples_evaluated`` = N, ``samples_processed`` = samples without an error, ``processing_errors`` = the rest of N
       (missing replies among them: ``samples_missing`` of them)
 
-    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by, or nothing but missing
-    samples: ``documented`` gives None and says so under ``undefined``, ``upstream`` gives 0.0. ``interpretation`` names the document's band of the
-    overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
-    nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them. Every
-    figure has its interval; of several models ``models`` has the figures of each.
+    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by, or nothing but
+    missing samples: ``documented`` gives None and says so under ``undefined``, ``upstream`` gives 0.0.
+    ``interpretation`` names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
+    may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings`` says how many records
+    are processing errors, and the first of them. Every figure has its interval; of several models ``models`` has the
+    figures of each.
     """
 
     profile: Profile = "documented"

@@ -25,8 +25,8 @@ PAGE = "report.md"
 _BAR = 24
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS = 30, 5
-_SHARES = (0.3, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
-"""Of the room behind the first lines: presets, graders, tasks, samples, warnings, unread records, this run."""
+_SHARES = (0.3, 0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
+"""Of the room behind the first lines: presets, graders, agreement, tasks, samples, warnings, unread records, run."""
 
 
 @attrs.frozen(kw_only=True)
@@ -81,6 +81,7 @@ class MarkdownReporter(Reporter):
         context = {
             "view": view,
             "presets": page.presets,
+            "agreement": page.agreement,
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
             "kept": report.has_rows,
@@ -106,6 +107,14 @@ class MarkdownReporter(Reporter):
                 "report.html",
             ),
             Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
+            Fold(
+                "Which graders tell the same story",
+                parts.agreement_intro().strip(),
+                _lines(parts.agreement_line, context["agreement"]),
+                "\n",
+                "pairs",
+                "report.html",
+            ),
             Fold(
                 "Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks.rows), "\n", "tasks", "results.jsonl"
             ),

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from gradestack import Report, RowIndex
+from gradestack_plugins.reporters.agreement import Pair, agreement_of
 from gradestack_plugins.reporters.index import index_of
 from gradestack_plugins.reporters.overview import Overview, overview
 from gradestack_plugins.reporters.presets import Presets, presets_of
@@ -20,11 +21,13 @@ class Page:
         index: The index of its rows.
         view: Everything made of summary, header and index.
         presets: What graders that declare a preset say, side by side; None where there are fewer than two.
+        agreement: How far the verdicts of other graders agree.
     """
 
     index: RowIndex
     view: Overview
     presets: Presets | None
+    agreement: tuple[Pair, ...]
 
 
 _known: WeakKeyDictionary[RowIndex, tuple[Report, Page]] = WeakKeyDictionary()
@@ -36,6 +39,8 @@ def page_of(report: Report) -> Page:
     known = _known.get(index)
     if known is not None and known[0].summary is report.summary and known[0].header is report.header:
         return known[1]
-    page = Page(index, overview(report, index), presets_of(report.header, report.summary, index))
+    header, summary = report.header, report.summary
+    pairs = agreement_of(header, summary, index)
+    page = Page(index, overview(report, index), presets_of(header, summary, index), pairs)
     _known[index] = (report, page)
     return page

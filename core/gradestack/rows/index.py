@@ -109,6 +109,7 @@ class _Row(Struct, gc=False):
     sample: _Task = _Task()
     run: str | int | None = None
     model_name: str | None = None
+    cluster: str | None = None
     state: str | None = None
     passed: bool | None = None
     expected: _Expected | None = None
@@ -148,7 +149,7 @@ class RowIndex:
         calls: What became of expected calls, by tool and argument.
         quiet: Positions of the samples that expect no call at all.
         given: Which reasons were given in which samples, down to the argument they are about.
-        verdicts: What graders that declare a preset say of each sample, where there are several.
+        verdicts: What several graders say of each sample: those that declare a preset, else all.
     """
 
     def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
@@ -212,7 +213,8 @@ class RowIndex:
         if quiet:
             self.quiet.append(len(entries) - 1)
         if self.verdicts.by_grader:
-            self.verdicts.add(len(entries) - 1, grades, quiet=quiet)
+            task = id_ if row.cluster is None else names[row.cluster]
+            self.verdicts.add(len(entries) - 1, task, grades, quiet=quiet)
         answered, kinds = False, list[Kind]()
         for key, grade, same in grades:
             if grade.items and not answered:
@@ -274,6 +276,7 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
         sample=_Task(_as_name(as_map(row.get("sample")).get("id"))),
         run=_as_name(row.get("run")),
         model_name=_as_name(row.get("model_name")),
+        cluster=as_text(row.get("cluster")) or None,
         state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
         expected=_Expected([]) if as_map(row.get("expected")).get("calls") == [] else None,

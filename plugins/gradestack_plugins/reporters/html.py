@@ -156,6 +156,7 @@ class HtmlReporter(Reporter):
         return {
             "view": view,
             "presets": page.presets,
+            "agreement": page.agreement,
             "folded": page.presets.others if page.presets else frozenset(),
             "failures": failures,
             "failures_left_out": failures_left_out,

@@ -24,8 +24,8 @@ from gradestack_plugins.reporters.tasks import table
 PAGE = "report.md"
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS = 30, 5
-_SHARES = (0.3, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
-"""Of the room behind the first lines: presets, graders, tasks, samples, warnings, unread records, this run."""
+_SHARES = (0.3, 0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
+"""Of the room behind the first lines: presets, graders, agreement, tasks, samples, warnings, unread records, run."""
 _SHARE = 0.1
 """Of each panel."""
 
@@ -88,6 +88,7 @@ class MarkdownReporter(Reporter):
             "view": view,
             "presets": page.presets,
             "panels": page.panels.filled,
+            "agreement": page.agreement,
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
             "kept": report.has_rows,
@@ -120,6 +121,14 @@ class MarkdownReporter(Reporter):
                 "report.html",
             ),
             Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
+            Fold(
+                "Which graders tell the same story",
+                parts.agreement_intro().strip(),
+                _lines(parts.agreement_line, context["agreement"]),
+                "\n",
+                "pairs",
+                "report.html",
+            ),
             Fold(
                 "Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks.rows), "\n", "tasks", "results.jsonl"
             ),

@@ -18,7 +18,7 @@ import attrs
 from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.lenient import as_map
-from gradestack.jsonio.values import JsonProblem, loads
+from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import JSON
 from gradestack.panel import Panel
 from gradestack.registry import Registry
@@ -32,6 +32,8 @@ GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
 _PIECE = 256 * 1024
 """Bytes read at once."""
+_METRICS = ("aggregates", "states", "by_metric")
+"""What of a summary's metrics the pages cannot do without."""
 
 
 def is_run(path: Path) -> bool:
@@ -148,8 +150,7 @@ class Report:
             DataError: None were kept, or the file cannot be read.
         """
         self._check_rows()
-        rows = (self._row(number, line) for number, _, line in self._lines())
-        return (row for row in rows if isinstance(row, dict))
+        return (self._row(number, line) for number, _, line in self._lines())
 
     def table(self, name: TableName) -> Table:
         """Return one table of all rows, as columns; a score is None unless graded, where rows say 0.0.
@@ -265,13 +266,17 @@ class Report:
                 file.seek(place)
                 yield position, (position + 1, place, file.readline())
 
-    def _row(self, number: int, line: bytes) -> Any:
+    def _row(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            return loads(line)
+            row = loads(line)
+            if isinstance(row, dict):
+                return row
+            problem: Any = f"expected an object, found {compact(row)[:60]}"
         except JsonProblem as error:
-            where = "a row" if self.path is None else self.path / ROWS
-            msg = f"{where}:{number}: {error}"
-            raise DataError(msg) from error
+            problem = error
+        where = "a row" if self.path is None else self.path / ROWS
+        msg = f"{where}:{number}: {problem}"
+        raise DataError(msg)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of each line that is not blank."""
@@ -342,6 +347,9 @@ def load_report(path: str | Path) -> Report:
     summary = read[SUMMARY]
     if not isinstance(summary, dict) or not {"suite", "metrics", "gates", "gates_passed"} <= set(summary):
         msg = f"{path / SUMMARY}: not the summary of a gradestack run"
+        raise DataError(msg)
+    if lacking := [name for name in _METRICS if not isinstance(as_map(summary["metrics"]).get(name), dict)]:
+        msg = f"{path / SUMMARY}: metrics lacks {', '.join(lacking)}, which every run writes; grade the files again"
         raise DataError(msg)
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():

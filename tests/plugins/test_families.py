@@ -36,6 +36,7 @@ ROOMS = {
         "samples",
         "side_files",
         "graders",
+        "panels",
         "reader",
         "scenario_reader",
         "aggregators",

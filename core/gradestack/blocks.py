@@ -6,8 +6,11 @@ Texts are data: reporters escape them. A value of None is undefined, which is sh
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
+
+from gradestack.jsonio.lenient import as_map, as_number, as_text
 
 Value = float | int | str | None
 """A number, a word, or None where it is undefined."""
@@ -28,6 +31,22 @@ class Figure:
     value: Value
     interval: tuple[float, float] | None = None
     note: str = ""
+
+
+def figure_of(label: str, metrics: Mapping[str, Any], key: str, note: str = "") -> Figure:
+    """Return a figure of an aggregator's metrics with the interval that stands beside it as ``KEY_interval``.
+
+    Args:
+        label: Its name.
+        metrics: The metrics.
+        key: Its key; one that is not there is undefined.
+        note: What it is made of; default: why it has no value or no interval, where the metrics say so.
+    """
+    held = as_map(metrics.get(f"{key}_interval"))
+    low, high = as_number(held.get("low")), as_number(held.get("high"))
+    why = as_text(as_map(metrics.get("undefined")).get(key)) or as_text(held.get("reason"))
+    ends = None if low is None or high is None else (low, high)
+    return Figure(label, as_number(metrics.get(key)), ends, note or why)
 
 
 @attrs.frozen

@@ -39,6 +39,7 @@ ROOMS = {
         "samples",
         "side_files",
         "graders",
+        "panels",
         "reader",
         "scenario_reader",
         "aggregators",

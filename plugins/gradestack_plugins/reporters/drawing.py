@@ -267,7 +267,7 @@ def _graphs(block: given.Graph) -> Drawn:
     nodes, made = _nodes(block.nodes), None if block.made is None else _nodes(block.made)
     if not nodes:
         return blocks.Words(_title(block), "none")
-    pair = single_of(nodes) if made is None else pair_of("", nodes, made or None)
+    pair = single_of(nodes) if made is None else pair_of(nodes, made or None)
     return Graphs(_title(block), pair, alone=made is None)
 
 

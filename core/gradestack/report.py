@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import io
+import itertools
 import json
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from gradestack.panel import Panel
 from gradestack.registry import Registry
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
-from gradestack.rows.tables import COLUMNS, Table, TableName, table_of
+from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
 from gradestack.run_folder import Folder
 
@@ -166,6 +167,16 @@ class Report:
             msg = f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}"
             raise ConfigError(msg)
         return table_of(name, self.rows())
+
+    def table_lines(self) -> Iterator[tuple[TableName, tuple[Any, ...]]]:
+        """Yield the lines of all tables in one pass over the rows, each with the name of its table; none is kept.
+
+        First comes a line for each table with the names of its columns.
+
+        Raises:
+            DataError: No rows were kept, or the file cannot be read.
+        """
+        return itertools.chain(COLUMNS.items(), lines_of(COLUMNS, self.rows()))
 
     def rows_at(self, positions: Iterable[int], *, trajectories: bool = True) -> Iterator[dict[str, Any]]:
         """Yield the rows at these positions, which entries of the index have; no other row is read.

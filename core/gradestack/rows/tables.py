@@ -64,14 +64,21 @@ class Table:
 def table_of(name: TableName, rows: Iterable[Row]) -> Table:
     """Return one table of rows of results.jsonl; what is not of the type it should have is as if it were not there."""
     columns: dict[str, list[Any]] = {column: [] for column in COLUMNS[name]}
-    lines = _LINES[name]
-    for position, row in enumerate(rows):
-        names = (as_map(row.get("sample")).get("id"), row.get("model_name"), row.get("run"))
-        key = (position, *map(_name, names))
-        for line in lines(row):
-            for values, value in zip(columns.values(), (*key, *line), strict=True):
-                values.append(value)
+    for _, line in lines_of((name,), rows):
+        for values, value in zip(columns.values(), line, strict=True):
+            values.append(value)
     return Table(columns)
+
+
+def lines_of(names: Iterable[TableName], rows: Iterable[Row]) -> Iterator[tuple[TableName, Line]]:
+    """Yield the lines of several tables in one pass over the rows, each with the table it belongs to."""
+    chosen = [(name, _LINES[name]) for name in names]
+    for position, row in enumerate(rows):
+        ids = (as_map(row.get("sample")).get("id"), row.get("model_name"), row.get("run"))
+        key = (position, *map(_name, ids))
+        for name, lines in chosen:
+            for line in lines(row):
+                yield name, (*key, *line)
 
 
 def _name(value: Any) -> str | None:

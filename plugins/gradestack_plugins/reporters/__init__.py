@@ -23,6 +23,18 @@ def gradestack_components() -> tuple[Component, ...]:
         ),
         Component(
             kind="reporter",
+            name="csv",
+            target="gradestack_plugins.reporters.table_files:CsvReporter",
+            summary="tables/NAME.csv: figures, gates, tasks, failures, samples, grades, items, reasons and calls",
+        ),
+        Component(
+            kind="reporter",
+            name="json",
+            target="gradestack_plugins.reporters.table_files:JsonReporter",
+            summary="tables/NAME.json: the tables of csv as lists of objects",
+        ),
+        Component(
+            kind="reporter",
             name="text",
             target="gradestack_plugins.reporters.text_report:TextReporter",
             summary="report.txt: the worst samples as `gradestack show` prints one, for terminals and logs",

@@ -1,0 +1,124 @@
+"""The reporters ``csv`` and ``json``: every table of a run as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Report, Reporter, csv_line
+from gradestack.jsonio import compact, dumps
+from gradestack_plugins.reporters.figure_table import COLUMNS, figure_lines
+
+FOLDER = "tables"
+Line = tuple[Any, ...]
+
+
+@attrs.frozen(kw_only=True)
+class CsvReporter(Reporter):
+    """Writes ``tables/NAME.csv``: the figures, gates, tasks and reasons of a run, and its rows as five tables.
+
+    Lines end with LF, a cell without a value is empty, true and false are words, mappings are JSON. A text that a
+    spreadsheet would calculate gets a ``'`` before it.
+    """
+
+    @override
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write the files into ``out/tables`` and return their paths.
+
+        Args:
+            report: The report of a finished run.
+            out: An existing directory.
+        """
+        return _write(report, out, "csv", _CsvFile)
+
+
+@attrs.frozen(kw_only=True)
+class JsonReporter(Reporter):
+    """Writes ``tables/NAME.json``: the tables of ``csv``, each a list of objects, one on a line."""
+
+    @override
+    def write(self, report: Report, out: Path) -> Iterable[Path]:
+        """Write the files into ``out/tables`` and return their paths.
+
+        Args:
+            report: The report of a finished run.
+            out: An existing directory.
+        """
+        return _write(report, out, "json", _JsonFile)
+
+
+@attrs.define
+class _CsvFile:
+    """One table as CSV."""
+
+    file: IO[str]
+    columns: tuple[str, ...]
+
+    def begin(self) -> None:
+        self.file.write(csv_line(*self.columns))
+
+    def add(self, line: Line) -> None:
+        self.file.write(csv_line(*map(_cell, line)))
+
+    def end(self) -> None:
+        """Nothing ends a CSV file."""
+
+
+@attrs.define
+class _JsonFile:
+    """One table as a JSON list of objects."""
+
+    file: IO[str]
+    columns: tuple[str, ...]
+    lines: int = 0
+
+    def begin(self) -> None:
+        self.file.write("[")
+
+    def add(self, line: Line) -> None:
+        row = dumps(dict(zip(self.columns, line, strict=True)))
+        self.file.write(f"{',' if self.lines else ''}\n{row}")
+        self.lines += 1
+
+    def end(self) -> None:
+        self.file.write("\n]\n" if self.lines else "]\n")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return compact(value) if isinstance(value, Mapping | list) else value
+
+
+def _lines(report: Report) -> Iterator[tuple[str, Line]]:
+    """Yield the lines of all tables, first of each the names of its columns."""
+    without = () if report.has_rows else ("tasks", "failures")
+    yield from ((name, columns) for name, columns in COLUMNS.items() if name not in without)
+    yield from figure_lines(report)
+    if report.has_rows:
+        yield from report.table_lines()
+
+
+def _write(
+    report: Report, out: Path, ending: str, form: Callable[[IO[str], tuple[str, ...]], _CsvFile | _JsonFile]
+) -> list[Path]:
+    folder = out / FOLDER
+    folder.mkdir(exist_ok=True)
+    files: dict[str, _CsvFile | _JsonFile] = {}
+    with ExitStack() as opened:
+        for name, line in _lines(report):
+            if name in files:
+                files[name].add(line)
+                continue
+            path = folder / f"{name}.{ending}"
+            file = opened.enter_context(path.open("w", encoding="utf-8", errors="replace", newline="\n"))
+            files[name] = form(file, line)
+            files[name].begin()
+        for table in files.values():
+            table.end()
+    return [folder / f"{name}.{ending}" for name in files]

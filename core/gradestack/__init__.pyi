@@ -85,9 +85,9 @@ from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover
 from gradestack.registry import hookimpl as hookimpl
 from gradestack.report import Report as Report
-from gradestack.report import Reporter as Reporter
 from gradestack.report import is_run as is_run
 from gradestack.report import load_report as load_report
+from gradestack.reporter import Reporter as Reporter
 from gradestack.rows.index import RowEntry as RowEntry
 from gradestack.rows.index import RowIndex as RowIndex
 from gradestack.rows.index import ScoreBins as ScoreBins

@@ -14,7 +14,8 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
-from gradestack.report import Report, damage, is_run, load_report, panels_of
+from gradestack.report import Report, damage, is_run, load_report
+from gradestack.reporter import panels_of
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
 

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import abc
 import io
 import itertools
 import json
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, Self
 
 import attrs
 
-from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.lenient import as_map
 from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import JSON
 from gradestack.panel import Panel
-from gradestack.registry import Registry
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
-from gradestack.run_folder import Folder
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -367,45 +363,3 @@ def load_report(path: str | Path) -> Report:
         msg = f"{path / ROWS}: no such file"
         raise DataError(msg)
     return report
-
-
-def panels_of(registry: Registry) -> tuple[Panel, ...]:
-    """Return what plugins show on pages."""
-    return tuple(panel for plugin in registry.plugins for panel in plugin.panels)
-
-
-class Reporter(Contract):
-    """Writes pages from the report of a finished run. Same report, same bytes."""
-
-    contract: ClassVar[Kind] = "reporter"
-
-    @abc.abstractmethod
-    def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write into the directory ``out`` and return the files written."""
-
-    def comparison(self, data: Mapping[str, JSON], panels: Sequence[Panel] = ()) -> Mapping[str, str]:
-        """Return the page of a comparison: file name -> text; none where it has no such page.
-
-        Args:
-            data: Content of comparison.json.
-            panels: What plugins show on pages.
-        """
-        return {}
-
-    def sample(self, report: Report, entry: RowEntry, row: Mapping[str, JSON]) -> str:
-        """Return one sample as a page or text of its own, which is asked for on demand; "" where there is no such view.
-
-        Args:
-            report: The run.
-            entry: What the index says of it.
-            row: Its row, with its ``trajectory``, or ``trajectory_gone`` where that is not to be had.
-        """
-        return ""
-
-    def runs(self, folder: Folder) -> str:
-        """Return a page over the runs of a folder, which stands in it; "" where there is no such page.
-
-        Args:
-            folder: The runs.
-        """
-        return ""

@@ -42,6 +42,7 @@ LAYERS = [
     "rows",
     "run_folder",
     "report",
+    "reporter",
     "gates",
     "suites",
     "comparison",

@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import blocks, testing
-from gradestack.report import panels_of
+from gradestack.reporter import panels_of
 from gradestack_plugins.orchestrationbench.panels import plans
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -13,7 +13,8 @@ from gradestack.grading.plan import Stage
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
-from gradestack.report import Report, panels_of
+from gradestack.report import Report
+from gradestack.reporter import panels_of
 from gradestack.suites.strict import Problems, structure
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"

@@ -13,7 +13,7 @@ from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Metric, Stage
-from gradestack.report import panels_of
+from gradestack.reporter import panels_of
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
 from gradestack.suites.datasets import dataset_of

@@ -15,7 +15,8 @@ import attrs
 from gradestack.jsonio.values import dumps
 from gradestack.panel import Panel
 from gradestack.registry import discover
-from gradestack.report import Report, Reporter
+from gradestack.report import Report
+from gradestack.reporter import Reporter
 from gradestack.testing.axe import accessible
 
 _HOSTILE = "\"'><x-hostile onclick=x>"

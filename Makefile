@@ -7,11 +7,12 @@ DEMO := gradestack-runs/demo
 THIRD := tests/third_party/gradestack-shout
 DOWNSTREAM := build/downstream
 ORACLES := build/oracles
+ACCESSIBILITY := build/accessibility
 
 # Most tests start the program anew: what it imports is compiled once, whatever the shell says.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help demo test fuzz proofs faults oracles matrix downstream coverage lint style types typing format changelog bench clean
+.PHONY: help demo test fuzz proofs faults oracles accessibility matrix downstream coverage lint style types typing format changelog bench pages clean
 
 help:
 	@echo "make demo        install, grade the bundled example, write a report"
@@ -20,6 +21,7 @@ help:
 	@echo "make proofs      the slow proofs: many more cases of what the tests look at, published data, benchmark scripts"
 	@echo "make faults      the fault laboratory: runs that are killed, interrupted, out of room or hung, and continued"
 	@echo "make oracles     statistics against scipy, statsmodels, scikit-learn and krippendorff, in an environment of its own"
+	@echo "make accessibility  every page in a headless Chromium under axe-core, in an environment of its own"
 	@echo "make matrix      the tests on every Python from 3.11 to 3.14 that is found; says which were"
 	@echo "make downstream  a plugin package of its own, installed beside this one, runs its own tests"
 	@echo "make coverage    the tests and proofs once more, and which lines and branches they reach; slow"
@@ -27,6 +29,7 @@ help:
 	@echo "make typing      the types of the public names, by mypy and pyright"
 	@echo "make format      format the code"
 	@echo "make changelog   print what the fragments in changelog.d come to"
+	@echo "make pages       what the page of 100,000 samples costs to make and, where there is a Chromium, to open"
 	@echo "make bench       run the benchmarks (about 40 minutes), write benchmarks/RESULTS.md"
 
 $(BIN)/python:
@@ -84,6 +87,12 @@ oracles:
 	$(ORACLES)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]' scipy statsmodels scikit-learn krippendorff
 	$(ORACLES)/bin/pytest -m oracles tests/oracles
 
+accessibility:
+	$(PYTHON) -m venv $(ACCESSIBILITY)
+	$(ACCESSIBILITY)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev]'
+	$(ACCESSIBILITY)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps axe-playwright-python
+	$(ACCESSIBILITY)/bin/pytest -m accessibility tests/browser
+
 matrix: $(VENV)/.installed-dev
 	$(BIN)/nox
 
@@ -101,6 +110,9 @@ changelog: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/collect.py --cache $(VENV)/bench
+
+pages: $(VENV)/.installed-bench
+	$(BIN)/python benchmarks/pages.py
 
 clean:
 	rm -rf $(VENV) .nox build dist gradestack-runs .coverage .mypy_cache .pytest_cache .ruff_cache

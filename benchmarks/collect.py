@@ -32,6 +32,7 @@ SCRIPTS = (
     "throughput",
     "readers",
     "reports",
+    "pages",
     "engines",
     "memory",
     "peers",

@@ -154,6 +154,25 @@ def report(job: Job) -> dict[str, Any]:
     return {**timed(work), "written": size_of(output) - before}
 
 
+def page(job: Job) -> dict[str, Any]:
+    """Write ``report.html`` of a finished run, from its rows: all that a reporter which does nothing would not do."""
+    api = importlib.import_module("gradestack")
+    html = importlib.import_module("gradestack_plugins.reporters.html").HtmlReporter()
+    with tempfile.TemporaryDirectory() as temporary:
+        small = Path(temporary) / "small.jsonl"
+        workload.write(small, WARM_UP, seed=-1)
+        run = api.run(suite(small, job), output=Path(temporary) / "run")
+        html.write(run, run.path)
+    path = Path(job["run"])
+    found = api.load_report(path)
+
+    def work() -> int:
+        html.write(found, path)
+        return len(found.index.entries)
+
+    return timed(work)
+
+
 def script(job: Job) -> dict[str, Any]:
     """Grade by hand (``by_hand.py``), with rows where a place for them is given."""
     rows = Path(job["rows"]) if job.get("rows") else None
@@ -176,6 +195,7 @@ JOBS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "msgspec": parse,
     "gradestack": gradestack,
     "report": report,
+    "page": page,
     "script": script,
 }
 

@@ -1,9 +1,10 @@
 """Presets of `tool_calls` beside the packages whose rules they are, on generated cases.
 
-    python benchmarks/presets.py --cases 10000 --python PEERS/bin/python
+    python benchmarks/presets.py --cases 10000 --python PEERS/bin/python --promptfoo PEERS/promptfoo
 
 PEERS is a virtual environment with the packages (any of google-adk, azure-ai-evaluation, agentevals, ragas, deepeval,
-mlflow, pydantic-evals, bfcl-eval). Prints how many answers agree, by preset, and the first that do not.
+mlflow, pydantic-evals, bfcl-eval), PEERS/promptfoo the unpacked package of that name, whose rules Node runs; either may
+be left out. Prints how many answers agree, by preset, and the first that do not.
 """
 
 from __future__ import annotations
@@ -16,15 +17,39 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gradestack import Outcome, Source
-from gradestack_plugins.readers.jsonl_fast import sample_of
+from gradestack import BadRecord, Outcome, Source
+from gradestack_plugins.readers.jsonl import JsonLines
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
-SIDE = Path(__file__).parent / "peer_side" / "side_presets.py"
+SIDES = Path(__file__).parent / "peer_side"
 NAMES = ("search", "book", "pay", " search", "Search")
+ODD_NAMES = (
+    *("*", "s?arch", "SE*", "boo*k", "", " ", "a.b", "p\u00e2y", "P\u00c2Y", "\u00df", "\u1e9e", "\u0130", "i", "key"),
+    *("\U0001f600", "?", "??", "\ufeffpay", "pay\x1c", "pay\n", "shell", "\u017fearch", "\u212aey", "(5)"),
+)
+ODD_KEYS = ("a/b", "a~b", "q.x", "", "\u00e9", "command", "name", "arguments", "0")
+TEXTS = (
+    *("not json", "[1]", "null", "5", '"x"', "{}", '{"q": 1}', ' {"q": 1} ', '{"q": 1, "q": 2}', "", " ", "[", "true"),
+    *('{"q": 1.0}', "{'q': 1}", '{"q": 1e400}', "{}x"),
+)
+"""Arguments as text: what a run recorded that could not be decoded, or could."""
 VALUES: tuple[Any, ...] = (
     *(0, 1, 2, 1.0, 1.5, -0.0, True, False, None, "1", "1.0", "true", "True", "", "a", "A", "é", 9007199254740993),
     *([], {}, [1, 2], [2, 1], ["1", "2"], {"x": 1}, {"x": True}, {"x": 1, "y": "b"}, [{"x": 1}], {"x": {"y": [1, {}]}}),
+    *(9007199254740992.0, 1e22, 10**22, 1e-7, 0.1, 0.30000000000000004, 0.3, 2**70, -1, "None", "null", "[1, 2]", "{}"),
+    *(
+        [True],
+        [1.0],
+        [[]],
+        [None],
+        {"y": "b", "x": 1},
+        {"x": None},
+        {"": 1},
+        " a",
+        "\u0041\u0301",
+        "\u00c1",
+        [1, [2, [3]]],
+    ),
 )
 TYPED: dict[str, tuple[Any, ...]] = {
     "string": ("Oslo", "New York, NY", "new york ny", "", "a-b", "ab"),
@@ -38,7 +63,13 @@ TYPED: dict[str, tuple[Any, ...]] = {
 
 def arguments(pick: random.Random) -> dict[str, Any]:
     """Return arguments of any kind."""
-    return {key: pick.choice(VALUES) for key in pick.sample(("q", "n", "opt"), pick.choice((0, 1, 1, 2, 3)))}
+    keys = ("q", "n", "opt") if pick.random() < 0.9 else ODD_KEYS
+    return {key: pick.choice(VALUES) for key in pick.sample(keys, pick.choice((0, 1, 1, 2, 3)))}
+
+
+def name_of(pick: random.Random) -> str:
+    """Return the name of an expected call."""
+    return pick.choice(NAMES[:3] if pick.random() < 0.93 else ODD_NAMES)
 
 
 def changed(call: dict[str, Any], pick: random.Random) -> dict[str, Any]:
@@ -51,13 +82,18 @@ def changed(call: dict[str, Any], pick: random.Random) -> dict[str, Any]:
         given["more"] = pick.choice(VALUES)
     elif way == 2 and given:
         given[pick.choice(list(given))] = pick.choice(VALUES)
-    return {"name": pick.choice(NAMES) if way == 3 else call["name"], "arguments": given}
+    elif way == 4 and given and pick.random() < 0.3:
+        given = dict(reversed(given.items()))
+    name = pick.choice((*NAMES, *ODD_NAMES)) if way == 3 else call["name"]
+    if pick.random() < 0.02:
+        return {"name": name, "arguments": pick.choice((*TEXTS, None))}
+    return {"name": name, "arguments": given}
 
 
 def case(number: int, pick: random.Random) -> dict[str, Any]:
     """Return a case: expected calls, and made ones that are mostly theirs."""
     expected: list[dict[str, Any]] = [
-        {"name": pick.choice(NAMES[:3]), "arguments": arguments(pick)} for _ in range(pick.choice((0, 1, 1, 2, 3, 4)))
+        {"name": name_of(pick), "arguments": arguments(pick)} for _ in range(pick.choice((0, 1, 1, 2, 3, 4)))
     ]
     if expected and pick.random() < 0.3:
         expected.append(pick.choice(expected))
@@ -104,7 +140,10 @@ def typed_case(number: int, pick: random.Random) -> dict[str, Any]:
 
 def said(grader: ToolCalls, record: dict[str, Any]) -> Any:
     """Return what a preset says of a case, as the other side writes it."""
-    grade = grader.grade(sample_of(json.dumps(record).encode(), Source(file="cases")))
+    sample = JsonLines().sample(record, Source(file="cases"))
+    if isinstance(sample, BadRecord):
+        raise SystemExit(f"{record}: {sample.reason}")
+    grade = grader.grade(sample)
     if grade.outcome is Outcome.FAILED:
         return "raises"
     if grade.outcome is Outcome.SKIPPED:
@@ -126,7 +165,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--python", required=True, help="interpreter of the environment with the packages")
+    parser.add_argument("--python", help="interpreter of the environment with the packages")
+    parser.add_argument("--promptfoo", type=Path, help="directory of the unpacked package promptfoo")
     options = parser.parse_args()
     pick = random.Random(options.seed)
     typed = options.cases // 5
@@ -135,8 +175,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         given, answers = Path(folder, "cases.jsonl"), Path(folder, "answers.jsonl")
         given.write_text("".join(json.dumps(each) + "\n" for each in cases), encoding="utf-8")
-        subprocess.run([options.python, str(SIDE), str(given), str(answers)], check=True)  # noqa: S603 - ours
-        found = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+        sides = []
+        if options.python:
+            sides.append([options.python, str(SIDES / "side_presets.py"), str(given), str(answers)])
+        if options.promptfoo:
+            sides.append(["node", str(SIDES / "side_promptfoo.mjs"), str(options.promptfoo), str(given), str(answers)])
+        found = []
+        for side in sides:
+            subprocess.run(side, check=True)  # noqa: S603 - ours
+            found += [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
     for answer in found:
         compared, wrong = 0, []
         grader = ToolCalls(preset=answer["preset"])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ |= {"DEEPEVAL_TELEMETRY_OPT_OUT": "1", "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1", "DO_NOT_TRACK": "1"}
-Call = tuple[str, dict[str, Any]]
+Call = tuple[str, Any]
 Answer = Callable[[list[Call], list[Call], Any], Any]
 """Of expected calls, made calls and tools: a score, or score and error type."""
 
@@ -96,7 +96,7 @@ def agentevals() -> Iterator[tuple[str, Answer]]:
 
 
 def _message(call: Call) -> dict[str, Any]:
-    function = {"name": call[0], "arguments": json.dumps(call[1])}
+    function = {"name": call[0], "arguments": call[1] if isinstance(call[1], str) else json.dumps(call[1])}
     return {
         "role": "assistant",
         "content": "",
@@ -260,11 +260,24 @@ def _version(package: str) -> str:
 def _said(answer: Answer, case: dict[str, Any], preset: str) -> Any:
     if (preset == "bfcl/ast") != ("tools" in case):
         return None
-    expected, made = ([(call["name"], call["arguments"]) for call in case[side]] for side in ("expected", "predicted"))
+    expected, made = (
+        [(call["name"], _decoded(call["arguments"])) for call in case[side]] for side in ("expected", "predicted")
+    )
     try:
         return answer(expected, made, case.get("tools"))
     except Exception as error:  # noqa: BLE001 - that it raises is its answer
         return f"raises {type(error).__name__}"
+
+
+def _decoded(arguments: Any) -> Any:
+    """Return arguments as they are handed over: an object, none at all, or a text that is none."""
+    if not isinstance(arguments, str):
+        return {} if arguments is None else arguments
+    try:
+        found = json.loads(arguments)
+    except ValueError:
+        return arguments
+    return found if isinstance(found, dict) else arguments
 
 
 if __name__ == "__main__":

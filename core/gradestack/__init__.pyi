@@ -35,7 +35,6 @@ from gradestack.intervals.interval import valid_confidence as valid_confidence
 from gradestack.intervals.task_cells import CellsState as CellsState
 from gradestack.intervals.task_cells import ExactCell as ExactCell
 from gradestack.intervals.task_cells import TaskCells as TaskCells
-from gradestack.intervals.task_cells import counted_cells as counted_cells
 from gradestack.intervals.task_cells import ratio_interval as ratio_interval
 from gradestack.intervals.task_cells import rounded_cells as rounded_cells
 from gradestack.intervals.task_counts import CountsState as CountsState
@@ -70,6 +69,7 @@ from gradestack.output.markup import ci_command as ci_command
 from gradestack.output.markup import xml_text as xml_text
 from gradestack.output.sheet import csv_line as csv_line
 from gradestack.output.terminal import terminal_line as terminal_line
+from gradestack.panel import Panel as Panel
 from gradestack.plugin_errors import error_text as error_text
 from gradestack.progress import Progress as Progress
 from gradestack.python_api import grade as grade
@@ -85,9 +85,9 @@ from gradestack.registry import Registry as Registry
 from gradestack.registry import discover as discover
 from gradestack.registry import hookimpl as hookimpl
 from gradestack.report import Report as Report
-from gradestack.report import Reporter as Reporter
 from gradestack.report import is_run as is_run
 from gradestack.report import load_report as load_report
+from gradestack.reporter import Reporter as Reporter
 from gradestack.rows.index import RowEntry as RowEntry
 from gradestack.rows.index import RowIndex as RowIndex
 from gradestack.rows.index import ScoreBins as ScoreBins

@@ -7,7 +7,7 @@ Python writes floats so that they read back equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from typing import TypedDict
 
@@ -87,6 +87,26 @@ def merge_exact(left: Partials, right: Iterable[float]) -> Partials:
     for value in right:
         add_exact(left, value)
     return left
+
+
+def exact_parts(values: Sequence[float]) -> Partials:
+    """Return the exact sum of values: of whole numbers as one, else as floats, each the sum of what is left, rounded.
+
+    The same for any order, and at least one number.
+
+    Raises:
+        ValueError: A value is not finite.
+        OverflowError: The sum is beyond the range of floats.
+    """
+    if isinstance(total := sum(values), int):
+        return [total]
+    rest, parts = list(values), []
+    while part := math.fsum(rest):
+        if not math.isfinite(part):
+            raise ValueError("only finite numbers can be summed exactly")
+        parts.append(part)
+        rest.append(-part)
+    return parts or [0.0]
 
 
 def exact_value(partials: Iterable[float]) -> float:

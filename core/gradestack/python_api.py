@@ -16,7 +16,7 @@ from gradestack.api import Profile
 from gradestack.copies.remote import run_name
 from gradestack.errors import ConfigError
 from gradestack.progress import ProgressCallback
-from gradestack.registry import Registry, discover, unknown_plugin
+from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite
 from gradestack.suites.document import Document, read_yaml
@@ -35,6 +35,11 @@ from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
 Say = Callable[[str], None]
+
+
+def unknown_plugin(name: str) -> str:
+    """Return what is said of a name in ``GRADESTACK_PLUGINS`` that nothing installed has."""
+    return f"GRADESTACK_PLUGINS names {name}, no installed plugin is called that"
 
 
 def installed(registry: Registry | None) -> Registry:

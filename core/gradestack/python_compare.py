@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
+
 from gradestack.comparison.compared import Comparison, Rules, compared
+from gradestack.comparison.figures import figure_of, headline_figures
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
-from gradestack.errors import ConfigError
+from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
-from gradestack.report import Report, is_run, load_report
+from gradestack.report import Report, damage, is_run, load_report
+from gradestack.reporter import panels_of
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
 
@@ -28,6 +32,7 @@ def compare(
     confidence: float = 0.95,
     headline: str | None = None,
     by: str | None = None,
+    figures: Sequence[str] | None = None,
     force: bool = False,
     output: str | Path | None = None,
     registry: Registry | None = None,
@@ -45,6 +50,8 @@ def compare(
         headline: Grader of the sentence and the leaderboard; default: the baseline's
             outcome grader, else the first that all have.
         by: Facet; differences are given within each of its values, too.
+        figures: Paths of figures that are no means of scores, such as ``label.classification.macro_f1``, compared
+            beside the graders' means; default: those of the baseline's headline.
         force: Compare runs that differ in graders or expectations all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
         registry: Plugins to use; default: all installed ones.
@@ -62,12 +69,30 @@ def compare(
         raise ConfigError(msg, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
     registry = registry or discover()
     groups = [_sides(run, name, match, registry) for run, name in zip(runs, _names(runs), strict=True)]
-    rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
     sides = _ordered(groups, baseline)
-    found = compared(sides, rules, _by_model(groups))
+    rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
+    found = compared(sides, _with_figures(rules, figures, sides, registry), _by_model(groups))
     if output is not None:
         write_comparison(found, Path(output), registry)
     return found
+
+
+def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], registry: Registry) -> Rules:
+    """Return the rules with the figures asked for; else those of the headline, and why one of them is left out.
+
+    Raises:
+        ConfigError: There is no such figure.
+        DataError: Its aggregators differ.
+    """
+    found, left_out = [], {}
+    for path in dict.fromkeys(headline_figures(sides[0]) if asked is None else asked):
+        try:
+            found.append(figure_of(path, sides, registry))
+        except (ConfigError, DataError) as error:
+            if asked is not None:
+                raise
+            left_out[path] = str(error)
+    return attrs.evolve(rules, figures=found, left_out=left_out)
 
 
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
@@ -84,7 +109,7 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     written = [out / COMPARISON]
     written[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
     for name in PAGES:
-        for file, text in registry.load("reporter", name)().comparison(comparison.data).items():
+        for file, text in registry.load("reporter", name)().comparison(comparison.data, panels_of(registry)).items():
             written.append(out / file)
             written[-1].write_text(text, encoding="utf-8")
     return written
@@ -109,7 +134,7 @@ def _sides(run: str | Path | Report, name: str, match: Match, registry: Registry
         return sides_of(run, name, match=match)
     place, model = _place(run)
     path = Path(place)
-    if path.is_dir() and is_run(path):
+    if path.is_dir() and (is_run(path) or damage(path)):
         return sides_of(load_report(path), name, model, match)
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     return sides_of(grade_suite(files_suite(path, options), options), name, model, match)

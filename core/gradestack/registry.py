@@ -13,6 +13,7 @@ import pluggy
 
 from gradestack.api import KINDS, Component, Contract, Kind
 from gradestack.errors import ConfigError, PluginError, suggest
+from gradestack.panel import Panel, gradestack_panels, offered
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -42,6 +43,7 @@ class Hooks:
     """The hook specifications as one object, for :func:`pluggy.PluginManager.add_hookspecs`."""
 
     gradestack_components = staticmethod(gradestack_components)
+    gradestack_panels = staticmethod(hookspec(gradestack_panels))
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*(-[a-z0-9_]+)*")
@@ -57,6 +59,7 @@ class Plugin:
     distribution: str
     version: str
     components: tuple[Component, ...] = ()
+    panels: tuple[Panel, ...] = ()
     error: str | None = None
 
     def __str__(self) -> str:
@@ -188,8 +191,8 @@ def _problem(component: object) -> str | None:
     return None
 
 
-def _checked(found: list[Any], implementations: Sequence[object]) -> tuple[Component, ...]:
-    if not implementations:
+def _checked(found: list[Any], implementations: Sequence[Sequence[object]]) -> tuple[Component, ...]:
+    if not any(implementations):
         msg = "it implements no gradestack_components hook (is @hookimpl missing?)"
         raise PluginError(msg)
     for component in found:
@@ -198,14 +201,17 @@ def _checked(found: list[Any], implementations: Sequence[object]) -> tuple[Compo
     return tuple(found)
 
 
-def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple[Component, ...]:
-    """Register one plugin and return its components; every mistake in it is raised, and it is left unregistered."""
+def _register(
+    manager: pluggy.PluginManager, name: str, module: object
+) -> tuple[tuple[Component, ...], tuple[Panel, ...]]:
+    """Register one plugin and return what it offers; every mistake in it is raised, and it is left unregistered."""
     try:
         manager.register(module, name)
         manager.check_pending()
-        hooks: list[Any] = manager.hook.gradestack_components.get_hookimpls()
-        implementations = [each for each in hooks if each.plugin_name == name]
-        return _checked([component for each in implementations for component in each.function()], implementations)
+        hooks: list[Any] = [manager.hook.gradestack_components, manager.hook.gradestack_panels]
+        own = [[each for each in hook.get_hookimpls() if each.plugin_name == name] for hook in hooks]
+        components, panels = ([one for each in found for one in each.function()] for found in own)
+        return _checked(components, own), offered(name, panels)
     except BaseException:
         if manager.has_plugin(name):
             manager.unregister(name=name)
@@ -214,11 +220,11 @@ def _register(manager: pluggy.PluginManager, name: str, module: object) -> tuple
 
 def _load(manager: pluggy.PluginManager, name: str, dist: str, version: str, get: Callable[[], object]) -> Plugin:
     try:
-        components = _register(manager, name, get())
+        components, panels = _register(manager, name, get())
     except (Exception, SystemExit) as error:  # noqa: BLE001 - one that fails in any way must not take the others with it
         said = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
         return Plugin(name=name, distribution=dist, version=version, error=said)
-    return Plugin(name=name, distribution=dist, version=version, components=components)
+    return Plugin(name=name, distribution=dist, version=version, components=components, panels=panels)
 
 
 def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:
@@ -231,11 +237,6 @@ def _distributions(entries: Iterable[EntryPoint]) -> dict[int, tuple[str, str]]:
             known[id(entry.dist)] = (metadata["Name"], metadata["Version"])
         found[id(entry)] = known[id(entry.dist)]
     return found
-
-
-def unknown_plugin(name: str) -> str:
-    """Return what is said of a name in ``GRADESTACK_PLUGINS`` that nothing installed has."""
-    return f"GRADESTACK_PLUGINS names {name}, no installed plugin is called that"
 
 
 def _named(limit: str | None) -> set[str] | None:

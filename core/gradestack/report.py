@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import io
 import itertools
 import json
@@ -12,26 +11,27 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, Self
 
 import attrs
 
-from gradestack.api import Contract, Kind
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.lenient import as_map
-from gradestack.jsonio.values import JsonProblem, loads
+from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import JSON
+from gradestack.panel import Panel
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
-from gradestack.rows.parts import RowPlaces, SamplePart
+from gradestack.rows.parts import RowPlaces
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
-from gradestack.run_folder import Folder
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
 _PIECE = 256 * 1024
 """Bytes read at once."""
+_METRICS = ("aggregates", "states", "by_metric")
+"""What of a summary's metrics the pages cannot do without."""
 
 
 def is_run(path: Path) -> bool:
@@ -41,6 +41,17 @@ def is_run(path: Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(header, dict) and header.get("generator") == GENERATOR
+
+
+def damage(path: Path) -> str | None:
+    """Return what is wrong with a header.json that no JSON can be read from; None where there is none, or it can."""
+    try:
+        loads((path / HEADER).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, JsonProblem) as error:
+        return f"{path / HEADER}: cannot be read: {error}"
+    return None
 
 
 @attrs.frozen(kw_only=True)
@@ -64,6 +75,10 @@ class Report:
         default=None, eq=False, repr=False
     )
     """Puts the trajectories into rows of a slim run, one after the other."""
+    panels: tuple[Panel, ...] = attrs.field(default=(), eq=False, repr=False)
+    """What plugins show on its pages."""
+    told: list[str] = attrs.field(factory=list, eq=False, repr=False)
+    """What reporters have to say of its pages; they become warnings of the run."""
     temporary: Path | None = attrs.field(default=None, repr=False)
     """A directory to be removed with the report."""
 
@@ -133,8 +148,7 @@ class Report:
             DataError: None were kept, or the file cannot be read.
         """
         self._check_rows()
-        rows = (self._row(number, line) for number, _, line in self._lines())
-        return (row for row in rows if isinstance(row, dict))
+        return (self._row(number, line) for number, _, line in self._lines())
 
     def table(self, name: TableName) -> Table:
         """Return one table of all rows, as columns; a score is None unless graded, where rows say 0.0.
@@ -215,6 +229,31 @@ class Report:
         assert self.path is not None, "what was never written has no file"  # noqa: S101 - callers load a directory
         return RowPlaces(self.path / ROWS, self._row, self._outcome)
 
+    def lines(self, start: int, stop: int) -> bytes:
+        """Return the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.
+
+        Args:
+            start: Zero-based number of the first row, as entries of the index have it.
+            stop: Number of the first row that is not wanted.
+
+        Raises:
+            DataError: None were kept, or the file cannot be read.
+        """
+        index = self.index
+        count = len(index.entries)
+        if not 0 <= start < min(stop, count):
+            return b""
+        with self._open() as file:
+            file.seek(index.place(start))
+            data = file.read(index.place(stop) - index.place(start) if stop < count else -1).rstrip(b"\n")
+            if data.count(b"\n") == min(stop, count) - start - 1:
+                return data
+            found = []  # with blank lines, or lines that are no row, between them
+            for position in range(start, min(stop, count)):
+                file.seek(index.place(position))
+                found.append(file.readline().rstrip(b"\n"))
+            return b"\n".join(found)
+
     @cached_property
     def index(self) -> RowIndex:
         """What pages show of all samples: an entry for each, distributions of scores, why points were lost.
@@ -246,13 +285,17 @@ class Report:
                 file.seek(place)
                 yield position, (position + 1, place, file.readline())
 
-    def _row(self, number: int, line: bytes) -> Any:
+    def _row(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            return loads(line)
+            row = loads(line)
+            if isinstance(row, dict):
+                return row
+            problem: Any = f"expected an object, found {compact(row)[:60]}"
         except JsonProblem as error:
-            where = "a row" if self.path is None else self.path / ROWS
-            msg = f"{where}:{number}: {error}"
-            raise DataError(msg) from error
+            problem = error
+        where = "a row" if self.path is None else self.path / ROWS
+        msg = f"{where}:{number}: {problem}"
+        raise DataError(msg)
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of each line that is not blank."""
@@ -311,7 +354,7 @@ def load_report(path: str | Path) -> Report:
         msg = f"{path}: {what}"
         raise DataError(msg)
     if not is_run(path):
-        msg = f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
+        msg = damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"
         raise DataError(msg)
     read: dict[str, Any] = {}
     for name in (HEADER, SUMMARY):
@@ -324,56 +367,11 @@ def load_report(path: str | Path) -> Report:
     if not isinstance(summary, dict) or not {"suite", "metrics", "gates", "gates_passed"} <= set(summary):
         msg = f"{path / SUMMARY}: not the summary of a gradestack run"
         raise DataError(msg)
+    if lacking := [name for name in _METRICS if not isinstance(as_map(summary["metrics"]).get(name), dict)]:
+        msg = f"{path / SUMMARY}: metrics lacks {', '.join(lacking)}, which every run writes; grade the files again"
+        raise DataError(msg)
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
         msg = f"{path / ROWS}: no such file"
         raise DataError(msg)
     return report
-
-
-class Reporter(Contract):
-    """Writes pages from the report of a finished run. Same report, same bytes."""
-
-    contract: ClassVar[Kind] = "reporter"
-
-    @abc.abstractmethod
-    def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write into the directory ``out`` and return the files written."""
-
-    def comparison(self, data: Mapping[str, JSON]) -> Mapping[str, str]:
-        """Return the page of a comparison: file name -> text; none where it has no such page.
-
-        Args:
-            data: Content of comparison.json.
-        """
-        return {}
-
-    def sample(self, report: Report, entry: RowEntry, row: Mapping[str, JSON]) -> str:
-        """Return one sample as a page or text of its own, which is asked for on demand; "" where there is no such view.
-
-        Args:
-            report: The run.
-            entry: What the index says of it.
-            row: Its row, with its ``trajectory``, or ``trajectory_gone`` where that is not to be had.
-        """
-        return ""
-
-    def samples(self, report: Report, part: SamplePart) -> str:
-        """Return a page that lists a part of a run's samples, on demand; "" where there is no such view.
-
-        It is the root of the pages: a sample stands at ``samples/NUMBER``, its row at ``rows/NUMBER.json``, from 1 on,
-        the whole report at ``report.html``. The queries ``from``, ``q`` and ``verdict`` ask for another part.
-
-        Args:
-            report: The run.
-            part: The samples.
-        """
-        return ""
-
-    def runs(self, folder: Folder) -> str:
-        """Return a page over the runs of a folder, which stands in it; "" where there is no such page.
-
-        Args:
-            folder: The runs.
-        """
-        return ""

@@ -193,10 +193,11 @@ class _Run:
             figures, head = self._figures()
         report = Report(path=staging.path, header=head, summary=figures)
         complete = with_trajectories(report, suite.reader.component, self.say)
+        complete = attrs.evolve(complete, panels=suite.panels)
         self.progress.phase("pages")
         pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, staging.path)
         with Interruption(patient=True):
-            if pages.broken or pages.interrupted:
+            if pages.broken or pages.told or pages.interrupted:
                 figures = with_broken_pages(figures, pages)
                 staging.write_json(SUMMARY, figures)
             recorded = self.recorder.close()

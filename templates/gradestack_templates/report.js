@@ -42,9 +42,54 @@
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
   var model = byId("model"), reason = byId("reason"), sort = byId("sort");
 
-  function unpack(text) {
-    var bytes = Uint8Array.from(atob(text), function (letter) { return letter.charCodeAt(0); });
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  function bytesOf(text) {
+    if (Uint8Array.fromBase64) { return Uint8Array.fromBase64(text); }
+    var letters = atob(text), bytes = new Uint8Array(letters.length);
+    for (var place = 0; place < letters.length; place++) { bytes[place] = letters.charCodeAt(place); }
+    return bytes;
+  }
+  function unpack(bytes) {
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  }
+
+  /* Chunks stand in the page or in files beside it. A file assigns its text to one name; one is read at a time. */
+  var beside = island.dataset.beside, reading = Promise.resolve(), kept = new Map(), KEPT = 4;
+  function read(name) {
+    var found = reading.then(function () {
+      return new Promise(function (done, failed) {
+        var script = make("script");
+        script.onload = script.onerror = function () {
+          var text = globalThis.gradestackChunk;
+          delete globalThis.gradestackChunk;
+          script.remove();
+          if (typeof text === "string") { done(bytesOf(text)); } else { failed(new Error(beside + "/" + name + ".js is not beside this page")); }
+        };
+        script.src = beside + "/" + name + ".js";
+        document.head.append(script);
+      });
+    });
+    reading = found.catch(function () { /* told by whoever asked */ });
+    return found;
+  }
+  function checked(number, bytes) {
+    if (!globalThis.crypto || !crypto.subtle) { return bytes; }
+    return crypto.subtle.digest("SHA-256", bytes).then(function (sum) {
+      var found = Array.from(new Uint8Array(sum), function (byte) { return byte.toString(16).padStart(2, "0"); }).join("");
+      if (found !== data.chunks.sums[number - 1]) { throw new Error(beside + "/chunk-" + number + ".js is of another page"); }
+      return bytes;
+    });
+  }
+  function chunk(number) {
+    var found = kept.get(number), held = byId("chunk" + number);
+    kept.delete(number);
+    if (!found) {
+      found = held ? Promise.resolve(bytesOf(held.textContent))
+        : read("chunk-" + number).then(function (bytes) { return checked(number, bytes); });
+      found = found.then(unpack).then(function (answer) { return answer.text(); }).then(function (text) { return text.split("\n"); });
+    }
+    kept.set(number, found);
+    if (kept.size > KEPT) { kept.delete(kept.keys().next().value); }
+    return found;
   }
   function score(row) { var value = data.s[row]; return value === null ? "" : value.toFixed(3); }
   function kindText(kind) {
@@ -111,8 +156,22 @@
     }
     var holder = drilled.get(row);
     if (!holder) { return null; }
-    var held = new DOMParser().parseFromString(holder.textContent, "text/html").querySelector(".inside");
+    return rendered(holder.textContent);
+  }
+  function rendered(html) {
+    var held = new DOMParser().parseFromString(html, "text/html").querySelector(".inside");
     return held && document.importNode(held, true);
+  }
+  /* What is in a chunk: a drill-down rendered by the page's own templates, or a row. */
+  function loaded(row) {
+    var drills = data.chunks.drilled, first = data.chunks.first, number = first.length;
+    for (var each = 0; each < drills.length; each++) {
+      var place = drills[each].indexOf(row);
+      if (place >= 0) { return chunk(first.length + each + 1).then(function (lines) { return rendered(JSON.parse(lines[place])); }); }
+    }
+    while (number && first[number - 1] > row) { number--; }
+    if (!number) { return Promise.reject(new Error("Its calls and conversation are not here")); }
+    return chunk(number).then(function (lines) { return gradestackSample(lines[row - first[number - 1]], row + 1, data.longest); });
   }
 
   function show(row) {
@@ -139,11 +198,17 @@
     }
     var inside = drilldown(row);
     if (inside) { one.append(inside); }
-    else {
-      var told = make("ul", "reasons");
-      data.sets[data.k[row]].forEach(function (kind) { told.append(make("li", "", data.kinds[kind][0] + ": " + kindText(kind))); });
-      one.append(told, make("p", "note", "Its calls and conversation are in results.jsonl, line " + (row + 1) + "."));
-    }
+    else { one.append(waiting(row)); }
+  }
+  function waiting(row) {
+    var holder = make("div", "waiting"), told = make("ul", "reasons");
+    data.sets[data.k[row]].forEach(function (kind) { told.append(make("li", "", data.kinds[kind][0] + ": " + kindText(kind))); });
+    holder.append(told);
+    loaded(row).then(function (found) { holder.replaceWith(found); }, function (error) {
+      kept.clear();
+      holder.append(make("p", "note", error.message + ": see results.jsonl, line " + (row + 1) + "."));
+    });
+    return holder;
   }
 
   function scrollTo(row) {
@@ -286,7 +351,13 @@
     if (event.key === "/") { event.preventDefault(); find.focus(); }
     if (event.key === "Enter" && event.target === list) { event.preventDefault(); one.focus(); }
   });
-  window.addEventListener("hashchange", recall);
+  /* A link to the samples that a filter finds. */
+  window.addEventListener("hashchange", function () {
+    if (location.hash.indexOf("=") < 0) { recall(); return; }
+    clear();
+    if (!recall() && shown.length) { go(shown[0], true); }
+    byId("samples").scrollIntoView();
+  });
   window.addEventListener("resize", draw);
 
   /* A browser that cannot unpack the list shows what it shows without scripts: one sample after the other. */
@@ -302,7 +373,9 @@
     root.classList.add("ready");
   }
 
-  Promise.resolve(island.textContent).then(unpack).then(function (found) {
+  Promise.resolve(island.textContent).then(function (text) { return text ? bytesOf(text) : read("index"); }).then(unpack).then(function (answer) {
+    return answer.json();
+  }).then(function (found) {
     data = found;
     data.v = Uint8Array.from(data.v, Number);
     apply();

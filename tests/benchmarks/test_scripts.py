@@ -14,6 +14,7 @@ ROWS = {
     "throughput": 15,
     "authors": 4,
     "reports": 3,
+    "pages": 2,
     "readers": 6,
     "memory": 4,
     "million": 4,

@@ -2,11 +2,14 @@
 
 import importlib.util
 import sys
+import types
 from pathlib import Path
 
+import attrs
 import pytest
 
 import gradestack
+import gradestack.blocks
 from gradestack_plugins.reporters.html import HtmlReporter
 
 SHOWN = "+document.getElementById('shown-count').textContent.split(' ')[0]"
@@ -280,3 +283,23 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
     assert tab.run("document.querySelector('#all details.sample').checkVisibility()")
     assert tab.run("document.getElementById('list').checkVisibility()") is False
     assert tab.messages() == []
+
+
+def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, tmp_path, monkeypatch):
+    """A click on it sets the filter alone, shows the first sample, and says how many there are."""
+    module = types.ModuleType("gradestack_test_linking")
+    module.__file__ = __file__
+    module.link = lambda report: [gradestack.blocks.Link("Those", search=page[1][2]["sample"]["id"])]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    panel = gradestack.Panel(name="p", place="overview", title="P", target="gradestack_test_linking:link", plugin="me")
+    fake = sys.modules["gradestack_test_fake_report_browser"]
+    list(HtmlReporter().write(attrs.evolve(fake.make_report(page[1]), panels=(panel,)), tmp_path))
+    tab.emulate()
+    tab.open((tmp_path / "report.html").as_uri())
+    tab.wait(READY)
+    tab.run(f"document.getElementById('sort').value = 'order'; document.getElementById('sort').{CHANGE}")
+    before = tab.run(SHOWN)
+    tab.run("document.querySelector('#panel-me-p a').click()")
+    tab.wait(f"{SHOWN} < {before}")
+    assert 0 < tab.run(SHOWN) < before
+    assert page[1][2]["sample"]["id"] in tab.run("document.getElementById('one').textContent")

@@ -25,6 +25,7 @@ LAYERS = [
     "_version",
     "output",
     "errors",
+    "panel",
     "plugin_errors",
     "exact",
     "model",
@@ -33,6 +34,7 @@ LAYERS = [
     "grading",
     "progress",
     "jsonio",
+    "blocks",
     "copies",
     "intervals",
     "task_ids",
@@ -40,9 +42,10 @@ LAYERS = [
     "rows",
     "run_folder",
     "report",
-    "comparison",
+    "reporter",
     "gates",
     "suites",
+    "comparison",
     "rundir",
     "outcome",
     "runner",
@@ -59,7 +62,7 @@ SMALL = ["_version", "errors", "plugin_errors", "model", "api", "registry", "gra
 """The kernel; exact.py is a library, like jsonio/."""
 LARGEST_KERNEL, LARGEST_MODULE, LARGEST_MEDIAN = 3000, 400, 120
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
-PUBLIC = {"gradestack", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}
+PUBLIC = {"gradestack", "gradestack.blocks", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}
 """Where anything outside the house may import from."""
 
 

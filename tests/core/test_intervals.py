@@ -6,7 +6,7 @@ import random
 import pytest
 
 from gradestack import Estimate, Key, TaskCells, interval, jackknife, t_quantile
-from gradestack.intervals.interval import ends
+from gradestack.intervals.interval import again, ends
 
 # the definition
 
@@ -215,3 +215,24 @@ def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
     found = cells.ratios(state, {"selection": ("called", "expected"), "calls": ("called", "samples")})
     assert (found["selection_interval"]["n"], found["selection_interval"]["clusters"]) == (3, 2)
     assert (found["calls_interval"]["n"], found["calls_interval"]["clusters"]) == (3, 3)
+
+
+def test_what_cannot_be_below_a_bound_has_no_interval_that_is():
+    """At any confidence; what is above it stays where it is."""
+    few = Estimate(1.5, 0.6, 3)
+    plain, cut = interval(few, 3, share=False), interval(few, 3, share=False, least=0.0)
+    assert plain["low"] < 0 < cut["high"]
+    assert (cut["low"], cut["high"]) == (0.0, plain["high"])
+    wider, narrower = again(cut, 1.5, 0.99), again(cut, 1.5, 0.5)
+    assert wider["low"] == 0.0
+    assert wider["high"] == pytest.approx(interval(few, 3, share=False, confidence=0.99)["high"], rel=1e-9)
+    assert narrower["high"] == pytest.approx(interval(few, 3, share=False, confidence=0.5)["high"], rel=1e-9)
+    assert narrower["low"] == pytest.approx(interval(few, 3, share=False, confidence=0.5)["low"], rel=1e-9)
+    assert again(plain, 1.5, 0.95)["low"] == pytest.approx(plain["low"], rel=1e-12)
+    assert interval(few, 3, share=False, least=-10.0) == plain
+
+
+def test_confidence_next_to_1_has_a_quantile():
+    """However many tasks there are."""
+    nearly = 1 - 2**-53
+    assert all(8 < t_quantile((1 + nearly) / 2, df) < 30 for df in (500, 1000, 100_000))

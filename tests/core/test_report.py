@@ -38,6 +38,9 @@ def test_rows_are_read_one_at_a_time(finished):
     assert next(rows)["sample"]["id"] == "a"
     with pytest.raises(DataError, match=r"results\.jsonl:2: not JSON"):
         next(rows)
+    path.write_text(first + "[1]\n" + third)
+    with pytest.raises(DataError, match=r"results\.jsonl:2: expected an object, found \[1\]"):
+        list(finished.rows())
     assert json.loads(second)["sample"]["id"] == "b"
 
 
@@ -163,6 +166,11 @@ def test_what_is_no_run_directory(tmp_path, finished):
         ("summary.json", "[" * 10_000, "summary.json: cannot be read: nested too deeply"),
         ("summary.json", "[]", "summary.json: not the summary of a gradestack run"),
         ("summary.json", "{}", "summary.json: not the summary of a gradestack run"),
+        (
+            "summary.json",
+            '{"suite": "s", "metrics": {"states": {}}, "gates": [], "gates_passed": null}',
+            "summary.json: metrics lacks aggregates, by_metric, which every run writes",
+        ),
         ("results.jsonl", None, "results.jsonl: no such file"),
         ("header.json", "{}", "not a gradestack run directory"),
     ],

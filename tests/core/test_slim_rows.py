@@ -109,10 +109,14 @@ def test_words_are_checked(run, registry):
     ("words", "found"), [(["--rows", "slim"], "slim"), (["--rows", "none"], False), (["--no-rows"], False), ([], True)]
 )
 def test_the_command_line(command, place, words, found):
-    """--rows takes the three words, --no-rows is short for none."""
+    """--rows takes the three words, --no-rows is short for none, and says nothing else beside another word."""
     assert command("grade", "one.jsonl", "-o", "out", "--stack", "jsonl", "-q", *words).code == 0
     assert json.loads((place / "out/header.json").read_text())["rows"] == found
     assert command("grade", "one.jsonl", "--rows", "half").code == 2
+    if words == ["--no-rows"]:
+        assert command("grade", "one.jsonl", "-o", "two", "-q", "--rows", "none", *words).code == 0
+        for mixed in (["--rows", "full", *words], [*words, "--rows", "full"]):
+            assert "--no-rows and --rows full contradict each other" in command("grade", "one.jsonl", *mixed).err
 
 
 def test_pages_are_written_again_from_the_input(run, place, registry, monkeypatch, tmp_path_factory):

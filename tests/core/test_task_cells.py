@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from gradestack import Grade, Key, testing
-from gradestack.intervals import task_cells as tasks
+from gradestack.intervals import tasks
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 

@@ -6,7 +6,10 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
+import attrs
 import pytest
+
+import gradestack
 
 PLUGINS = Path(__file__).parents[2] / "plugins/gradestack_plugins"
 PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
@@ -36,6 +39,7 @@ ROOMS = {
         "samples",
         "side_files",
         "graders",
+        "panels",
         "reader",
         "scenario_reader",
         "aggregators",
@@ -107,3 +111,11 @@ def test_each_room_imports_only_what_stands_above_it(family):
         if late := {each for each in imported(path, family) if rooms.index(each.partition(".")[0]) > here}:
             below[name] = late
     assert below == {}
+
+
+def test_every_reader_can_be_told_where_ids_stand():
+    """The option `ids`, which `--id` and `--map id=` set, is one of each reader's."""
+    registry = gradestack.discover(limit="")
+    readers = {name: registry.load("reader", name) for name in registry.names("reader")}
+    assert readers
+    assert [name for name, reader in readers.items() if "ids" not in attrs.fields_dict(reader)] == []

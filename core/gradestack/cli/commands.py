@@ -39,7 +39,7 @@ def _run_options(command: Command) -> Command:
             click.option(
                 "--rows", type=click.Choice(["full", "slim", "none"]), help="What is kept of samples [default: full]."
             ),
-            click.option("--no-rows", "rows", flag_value="none", help="Keep no results.jsonl: as --rows none."),
+            click.option("--no-rows", is_flag=True, help="Keep no results.jsonl: as --rows none."),
             click.option("--export", "exporters", multiple=True, metavar="NAME", help="Also write this native form."),
             click.option("--engine", metavar="NAME", help="How the work is spread [default: auto]."),
             click.option("--workers", type=click.IntRange(1), metavar="N", help="Number of the engine's workers."),
@@ -94,11 +94,14 @@ def _finish(report: Report, *, quiet: bool) -> None:
 
 
 def _registry(*, no_plugins: bool) -> Any:
-    from gradestack.registry import discover, unknown_plugin  # noqa: PLC0415 - not needed for --help
+    from gradestack.registry import discover  # noqa: PLC0415 - not needed for --help
 
     found = discover(limit="" if no_plugins else None)
-    for name in found.unknown:
-        _say(f"warning: {unknown_plugin(name)}")
+    if found.unknown:
+        from gradestack.python_api import unknown_plugin  # noqa: PLC0415 - rarely needed
+
+        for name in found.unknown:
+            _say(f"warning: {unknown_plugin(name)}")
     return found
 
 
@@ -123,6 +126,11 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
     if runs is not None:
         shared["overrides"] += (f"num_runs={runs}",)
+    if shared.pop("no_rows"):
+        if shared["rows"] not in {None, "none"}:
+            msg = f"--no-rows and --rows {shared['rows']} contradict each other; give one of them"
+            raise click.UsageError(msg)
+        shared["rows"] = "none"
     if shared.pop("allow_all_failed"):
         shared["overrides"] += ("allow_all_failed=true",)
     registry = _registry(no_plugins=shared.pop("no_plugins"))

@@ -19,6 +19,13 @@ import click
 )
 @click.option("--confidence", type=float, default=0.95, help="Of the intervals [default: 0.95].")
 @click.option("--metric", "headline", metavar="GRADER", help="Grader of the sentence and the leaderboard.")
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="PATH",
+    help="Figure that is no mean, such as label.classification.macro_f1; may be repeated [default: the headline's].",
+)
 @click.option("--by", metavar="FACET", help="Differences within each value of a facet, the worst first.")
 @click.option("--force", is_flag=True, help="Compare runs whose graders or expectations differ all the same.")
 def compare(runs: tuple[str, ...], **given: Any) -> None:
@@ -32,7 +39,7 @@ def compare(runs: tuple[str, ...], **given: Any) -> None:
     from gradestack.output.terminal import terminal_line  # noqa: PLC0415
     from gradestack.python_compare import compare as compared  # noqa: PLC0415
 
-    found = compared(*runs, **given)
+    found = compared(*runs, **{**given, "figures": given["figures"] or None})
     console.say("\n".join(map(terminal_line, lines(found.data))))
     if given["output"] is not None:
         console.say(f"\nComparison: {terminal_line(given['output'])}")

@@ -9,11 +9,13 @@ from typing import Any
 
 import attrs
 
+from gradestack.comparison.figures import Figure, figure_pair
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import UNMATCHED, Failed, Side, differing, task_means
+from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, differing, score_of, task_means
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
+from gradestack.output.words import counted
 
 _LISTED = 100
 """Tasks of a list in comparison.json."""
@@ -51,6 +53,10 @@ class Rules:
     """Compare what differs in graders or expectations all the same."""
     by: str | None = None
     """Facet to compare within its values."""
+    figures: Sequence[Figure] = ()
+    """Figures that are no means of scores, compared beside the graders' means."""
+    left_out: Mapping[str, str] = attrs.field(factory=dict)
+    """Path of a figure that cannot be compared -> why."""
 
 
 def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
@@ -90,9 +96,10 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         "incomparable": problems,
         "headline": headline,
         "failed": rules.failed,
-        "metrics": found[0]["metrics"],
+        **{name: found[0][name] for name in ("metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
-        "flips": flips(sides[0], sides[1], headline, found[0]["metrics"][headline]["tasks"]),
+        **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
+        "flips": flips(sides[0], sides[1], headline, rules.failed, found[0]["metrics"][headline]["tasks"]),
     }
     if rules.by is not None:
         data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
@@ -123,9 +130,11 @@ def _described(side: Side) -> dict[str, JSON]:
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
     metrics = {key: _metric(a, b, key, rules) for key in shared}
-    for key, p in zip(metrics, holm(list(map(_p_of, metrics.values()))), strict=True):
-        metrics[key]["p_holm"] = p
-    return {"a": a.name, "b": b.name, "metrics": metrics}
+    figures = {figure.path: _figure(a, b, figure, rules) for figure in rules.figures}
+    for rows in (metrics, figures):
+        for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
+            row["p_holm"] = p
+    return {"a": a.name, "b": b.name, "metrics": metrics, **({"figures": figures} if figures else {})}
 
 
 def _p_of(metric: Mapping[str, Any]) -> float | None:
@@ -141,22 +150,40 @@ def differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, f
     return common, [task for task in left if task not in right], [task for task in right if task not in left]
 
 
-def _bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
-    return all(0 <= each <= 1 for side in (a, b) for each in task_means(side.tasks, key, failed).values())
+def bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
+    """Return whether scores are shares: bound to [0, 1] on both sides, and none beyond."""
+    return all(side.share(key) for side in (a, b)) and all(
+        0 <= each <= 1 for side in (a, b) for each in task_means(side.tasks, key, failed).values()
+    )
 
 
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     found, only_a, only_b = differences(a, b, key, rules.failed)
     left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
-    bounded = _bounded(a, b, key, rules.failed)
+    share = bounded(a, b, key, rules.failed)
     values = list(found.values())
-    asked = difference(values, confidence=rules.confidence, bounded=bounded)
-    usual = asked if rules.confidence == 0.95 else difference(values, bounded=bounded)
+    asked = difference(values, confidence=rules.confidence, bounded=share)
+    usual = asked if rules.confidence == 0.95 else difference(values, bounded=share)
+    means = [math.fsum(each[task] for task in found) / len(found) if found else None for each in (left, right)]
+    return {**_row(means, asked, usual, rules, share=share), **_only(only_a, only_b)}
+
+
+def _figure(a: Side, b: Side, figure: Figure, rules: Rules) -> dict[str, Any]:
+    _, only_a, only_b = differences(a, b, figure.grader, rules.failed)
+    pair = figure_pair(figure, a, b, rules.failed)
+    asked = pair.difference(rules.confidence)
+    usual = asked if rules.confidence == 0.95 else pair.difference(0.95)
+    return {**_row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share), **_only(only_a, only_b)}
+
+
+def _row(
+    values: Sequence[float | None], asked: Difference, usual: Difference, rules: Rules, *, share: bool
+) -> dict[str, Any]:
     spread = None if asked.stderr is None else asked.stderr * math.sqrt(asked.tasks)
     shows = None if not spread else detectable(spread, asked.tasks)
     return {
-        "a": math.fsum(left[task] for task in found) / len(found) if found else None,
-        "b": math.fsum(right[task] for task in found) / len(found) if found else None,
+        "a": values[0],
+        "b": values[1],
         "difference": asked.difference,
         "stderr": asked.stderr,
         "ci95": _ends(usual),
@@ -167,9 +194,14 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
         "better": asked.better,
         "worse": asked.worse,
         "same": asked.same,
-        "mde80": None if shows is not None and bounded and shows > 1 else shows,
+        "mde80": None if shows is not None and share and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
         "tasks": asked.tasks,
+    }
+
+
+def _only(only_a: Sequence[str], only_b: Sequence[str]) -> dict[str, Any]:
+    return {
         "only_a": only_a[:_LISTED],
         "only_b": only_b[:_LISTED],
         "only_a_count": len(only_a),
@@ -181,16 +213,19 @@ def _ends(of: Difference) -> list[float] | None:
     return None if of.low is None or of.high is None else [of.low, of.high]
 
 
-def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
-    """Return which trials passed on one side only, and per task how many passed; ``matched`` tasks are on both."""
+def flips(a: Side, b: Side, key: str, failed: Failed, matched: int) -> dict[str, Any]:
+    """Return which trials passed on one side only, and per task how many passed; ``matched`` tasks are on both.
+
+    Tasks whose score differs most come first, of these those that lost. Trials without a score have no part.
+    """
+    gaps, _, _ = differences(a, b, key, failed)
     fixed = broken = single = 0
     tasks = []
     for name, left in a.tasks.items():
         right = b.tasks.get(name)
         if right is None:
             continue
-        before = {trial.run: trial.grades[key].passed for trial in left.trials if key in trial.grades}
-        after = {trial.run: trial.grades[key].passed for trial in right.trials if key in trial.grades}
+        before, after = _passed(left, key, failed), _passed(right, key, failed)
         single += len(before) == len(after) == 1
         both = [(before[run], after[run]) for run in before if run in after]
         both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order
@@ -198,8 +233,7 @@ def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
         broken += sum(then and not now for then, now in both)
         counts = [sum(before.values()), len(before), sum(after.values()), len(after)]
         if counts[:2] != counts[2:] and counts[1] and counts[3]:
-            change = counts[2] / counts[3] - counts[0] / counts[1]
-            tasks.append((change, name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
+            tasks.append((gaps[name], name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
     tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
     one_run = single == matched
     return {
@@ -209,6 +243,10 @@ def flips(a: Side, b: Side, key: str, matched: int) -> dict[str, Any]:
         "tasks": [{"task": name, "a": left, "b": right} for _, name, left, right in tasks[:_LISTED]],
         "count": len(tasks),
     }
+
+
+def _passed(task: Task, key: str, failed: Failed) -> dict[int | str | None, bool]:
+    return {trial.run: trial.grades[key].passed for trial in task.trials if score_of(trial, key, failed) is not None}
 
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
@@ -222,14 +260,14 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
         hint = suggest(str(rules.by), known) or f"; there are: {', '.join(known) or 'none'}"
         msg = f"no task of {a.name} has a facet {rules.by!r}{hint}"
         raise ConfigError(msg)
-    bounded = _bounded(a, b, key, rules.failed)
+    share = bounded(a, b, key, rules.failed)
     found, _, _ = differences(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
     for task, value in found.items():
         groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)
     listed = []
     for name, values in groups.items():
-        each = difference(values, confidence=rules.confidence, bounded=bounded)
+        each = difference(values, confidence=rules.confidence, bounded=share)
         listed.append((each.difference or 0.0, name, each))
     return [
         {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
@@ -288,7 +326,7 @@ def _letters(order: Sequence[str], ahead: set[tuple[str, str]]) -> dict[str, str
 def _unmatched(a: Side, b: Side, metric: Mapping[str, Any]) -> str:
     """Return how many tasks have a score on one side only, which no difference is of."""
     only = [(metric[f"only_{at}_count"], side.name) for at, side in (("a", a), ("b", b))]
-    return "".join(f"; {count} tasks only in {name}" for count, name in only if count)
+    return "".join(f"; {counted(count, 'task')} only in {name}" for count, name in only if count)
 
 
 def _letter(number: int) -> str:
@@ -298,15 +336,16 @@ def _letter(number: int) -> str:
 def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: float) -> str:
     """Return what a difference comes to, in words; never that two runs are equal."""
     gap, ends = metric["difference"], metric["interval"]["ends"]
-    tasks = f"{metric['tasks']} tasks x {min(a.trials, b.trials)}"
+    tasks = f"{counted(metric['tasks'], 'task')} x {min(a.trials, b.trials)}"
+    only, reason = _unmatched(a, b, metric), metric["interval"]["reason"]
     if gap is None:
-        return f"{b.name} cannot be compared with {a.name} on {key}: {metric['interval']['reason']}"
+        return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"
     word, certain = "better" if gap > 0 else "worse", metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT
     if ends is None and certain:
-        why = f"{metric['interval']['reason']}: exact p {metric['p_holm']:.2g}"
-        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks})"
+        why = f"{reason}: exact p {metric['p_holm']:.2g}"
+        return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks}){only}"
     if ends is None:
-        return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {metric['interval']['reason']}"
+        return f"no test of {b.name} against {a.name} on {key} ({gap:+.3f}, {tasks}): {reason}{only}"
     share = f"{100 * confidence:.6g} % interval"
     if certain:
         low, high = ends if gap > 0 else (-ends[1], -ends[0])
@@ -315,7 +354,7 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
         can = "" if not metric["stderr"] else f"; {tasks} are too few to show any"
         can = can if metric["mde80"] is None else f"; {tasks} can show {metric['mde80']:.2f} or more"
         text = f"no evidence of a difference on {key} ({gap:.3f}, {ends[0]:.3f} to {ends[1]:.3f}){can}"
-    text += _unmatched(a, b, metric)
+    text += only
     exact = metric["p_exact"]
     if exact is not None and metric["p"] is not None and (exact < _SIGNIFICANT) != (metric["p"] < _SIGNIFICANT):
         text += f"; borderline: the exact test disagrees (p {exact:.3f})"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gradestack.output.words import counted
+
 _MOST = 10
 
 
@@ -14,16 +16,16 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     if data["incomparable"]:
         found += ["Compared by force, though:", *(f"  {each}" for each in data["incomparable"]), ""]
     found += [data["sentence"], ""]
-    pairs = data.get("pairs") or [
-        {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], "metrics": data["metrics"]}
-    ]
-    for pair in pairs:
+    first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
+    for pair in data.get("pairs") or [first]:
         found += [f"{pair['a']} (a) and {pair['b']} (b); failed trials count {_counted(data['failed'])}:"]
-        found += _metrics(pair["metrics"])
+        found += _metrics({**pair["metrics"], **pair.get("figures", {})})
         found.append("")
+    if "not_compared" in data:
+        found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
     flips = data["flips"]
     if flips["count"]:
-        found.append(f"{flips['fixed']} trials fixed, {flips['broken']} broken; tasks that changed most:")
+        found.append(f"{counted(flips['fixed'], 'trial')} fixed, {flips['broken']} broken; tasks that changed most:")
         found += [f"  {each['task']}: {each['a']} -> {each['b']}" for each in flips["tasks"][:_MOST]]
         if flips["count"] > _MOST:
             found.append(f"  and {flips['count'] - _MOST} more")
@@ -31,7 +33,7 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     if "by" in data:
         found.append(f"By {data['by']['facet']}, the worst first:")
         found += [
-            f"  {each['group']}: {_number(each['difference'])} {_ends(each['ends'])}, {each['tasks']} tasks"
+            f"  {each['group']}: {_number(each['difference'])} {_ends(each['ends'])}, {counted(each['tasks'], 'task')}"
             for each in data["by"]["groups"][:_MOST]
         ]
         found.append("")
@@ -54,7 +56,7 @@ def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found = []
     for key, each in metrics.items():
         values = f"a {_number(each['a'])}  b {_number(each['b'])}  difference {_number(each['difference'], '+')}"
-        tasks = f"{each['tasks']} tasks: {each['better']} better, {each['worse']} worse, {each['same']} same"
+        tasks = f"{counted(each['tasks'], 'task')}: {each['better']} better, {each['worse']} worse, {each['same']} same"
         only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
         text = f"  {key:<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}  "
         found.append(text + ", ".join([tasks, *only]))

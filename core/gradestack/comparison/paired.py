@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from statistics import NormalDist
 
 import attrs
 
@@ -17,8 +19,10 @@ _REACHED = 1e-9
 """A sum this close to the observed one counts as reaching it."""
 _MOST_SIGNS = 20
 """Differences whose signs are all tried."""
-_POINTS = 4000
-"""Steps of the integral over the spread's distribution; even."""
+_POINTS, _FEW_POINTS = 4000, 600
+"""Steps of the integral over the spread's distribution; even. The few do where its density falls to 0 on both sides."""
+_SMOOTH = 30
+"""Degrees of freedom from which on it does."""
 _MOST_TASKS = 10_000_000
 
 
@@ -42,33 +46,37 @@ class Difference:
     """Why figures are None."""
 
 
-def difference(values: Sequence[float], *, confidence: float = 0.95, bounded: bool = True) -> Difference:
+def difference(
+    values: Sequence[float], *, confidence: float = 0.95, bounded: bool = True, value: float | None = None
+) -> Difference:
     """Return how far task differences are from 0.
 
     Args:
         values: d_t of every matched task.
         confidence: Of the interval.
         bounded: Whether scores lie in [0, 1], so that the interval is cut to [-1, 1].
+        value: The difference, where it is no mean of the values but they are its pseudo-values; default: the mean.
     """
     count = len(values)
     better, worse = sum(each > 0 for each in values), sum(each < 0 for each in values)
     mean = math.fsum(values) / count if count else None
-    if mean is None or count < 2:
+    shown = mean if value is None else value
+    if mean is None or shown is None or count < 2:
         reason = "one task" if count else "no task in common"
-        return Difference(count, mean, None, None, None, None, None, better, worse, count - better - worse, reason)
+        return Difference(count, shown, None, None, None, None, None, better, worse, count - better - worse, reason)
     exact, q = sign_flips(values), t_quantile((1 + confidence) / 2, count - 1)
     tallies = (better, worse, count - better - worse)
     if not better and not worse:
         half = q * q / (count + q * q)
         return Difference(count, 0.0, 0.0, -half, half, 1.0, 1.0, *tallies)
-    if all(math.isclose(each, values[0], rel_tol=1e-12) for each in values):
+    if all(math.isclose(each, values[0], rel_tol=1e-12 if value is None else _REACHED) for each in values):
         reason = "every task differs by the same"
-        return Difference(count, mean, 0.0, None, None, None, exact, *tallies, reason)
+        return Difference(count, shown, 0.0, None, None, None, exact, *tallies, reason)
     stderr = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (count - 1) / count)
-    low, high = mean - q * stderr, mean + q * stderr
+    low, high = shown - q * stderr, shown + q * stderr
     if bounded:
         low, high = max(-1.0, low), min(1.0, high)
-    return Difference(count, mean, stderr, low, high, t_test(mean / stderr, count - 1), exact, *tallies)
+    return Difference(count, shown, stderr, low, high, t_test(shown / stderr, count - 1), exact, *tallies)
 
 
 def t_test(t: float, df: int) -> float:
@@ -119,15 +127,27 @@ def power(effect: float, tasks: int, level: float = 0.05) -> float:
     """
     df = tasks - 1
     critical, shift = t_quantile(1 - level / 2, df), effect * math.sqrt(tasks)
+    step, points = _spreads(df)
     total = 0.0
-    low, high = _spread_range(df)
-    step = (high - low) / _POINTS
-    for at in range(_POINTS + 1):
-        spread = low + at * step
+    for spread, weight, density in points:
         beyond = _normal(shift - critical * spread) + _normal(-shift - critical * spread)
-        weight = 1 if at in (0, _POINTS) else 4 if at % 2 else 2
-        total += weight * beyond * _spread_density(spread, df)
+        total += weight * beyond * density
     return total * step / 3
+
+
+@lru_cache(maxsize=4)
+def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
+    """Return the step of the integral over the sample's spread, and its points: spread, weight and density."""
+    low, high = _spread_range(df)
+    count, half = _POINTS if df < _SMOOTH else _FEW_POINTS, df / 2
+    step = (high - low) / count
+    constant = math.log(2) + half * math.log(half) - math.lgamma(half)
+    points = []
+    for at in range(count + 1):
+        spread = low + at * step
+        weight = 1 if at in (0, count) else 4 if at % 2 else 2
+        points.append((spread, weight, _spread_density(spread, df, constant)))
+    return step, points
 
 
 def detectable(spread: float, tasks: int, wanted: float = 0.8) -> float | None:
@@ -156,14 +176,20 @@ def tasks_needed(spread: float, effect: float, wanted: float = 0.8) -> int | Non
     """Return the number of tasks with which a difference is found with power ``wanted``; None for none or very many."""
     if not spread or not effect:
         return None
-    low, high = 1, 2
-    while power(abs(effect) / spread, high) < wanted:
-        low, high = high, 2 * high
+    size = abs(effect) / spread
+    guess = ((NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(wanted)) / size) ** 2  # of the normal distribution
+    if guess > 2 * _MOST_TASKS:
+        return None
+    low, high = 1, max(2, math.ceil(guess))
+    while power(size, high) < wanted:
+        low, high = high, math.ceil(1.05 * high) + 1
         if high > _MOST_TASKS:
             return None
+    low = max(low, min(high - 1, math.floor(0.9 * guess)))
+    low = 1 if low > 1 and power(size, low) >= wanted else low
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if power(abs(effect) / spread, middle) < wanted else (low, middle)
+        low, high = (middle, high) if power(size, middle) < wanted else (low, middle)
     return high
 
 
@@ -177,12 +203,10 @@ def _spread_range(df: int) -> tuple[float, float]:
     return max(0.0, 1 - width), 1 + width
 
 
-def _spread_density(s: float, df: int) -> float:
+def _spread_density(s: float, df: int, constant: float) -> float:
     if s == 0:
         return math.sqrt(2 / math.pi) if df == 1 else 0.0
-    half = df / 2
-    log = math.log(2) + half * math.log(half) - math.lgamma(half) + (df - 1) * math.log(s) - half * s * s
-    return math.exp(log)
+    return math.exp(constant + (df - 1) * math.log(s) - df / 2 * s * s)
 
 
 def _incomplete_beta(a: float, b: float, x: float, rest: float) -> float:

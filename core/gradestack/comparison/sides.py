@@ -14,6 +14,7 @@ import msgspec
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
 from gradestack.model import JSON, Outcome
+from gradestack.output.words import counted
 from gradestack.report import Report
 
 Match = Literal["id", "input", "ordinal"]
@@ -57,6 +58,12 @@ class Side:
     model: str
     report: Report
     tasks: Mapping[str, Task]
+    match: Match = "id"
+
+    def share(self, key: str) -> bool:
+        """Return whether a grader's scores are bound to [0, 1]."""
+        graders = (each for each in self.report.header.get("components", ()) if each["kind"] == "grader")
+        return not any(each["key"] == key and "bounds" in each for each in graders)
 
     @property
     def graders(self) -> dict[str, JSON]:
@@ -106,25 +113,25 @@ def sides_of(
     made = count = 0
     for row in _rows(report, name) if rows is None else rows:
         tasks = models.setdefault(row.get("model_name") or "", {})
-        _take(tasks.setdefault(_task_of(row, match, name), Task()), row)
+        _take(tasks.setdefault(task_of(row, match, name), Task()), row)
         count += 1
         made += (row.get("facets") or {}).get("id_made") is True
     if rows is None and not count:
         msg = f"{name}: the run holds no sample, so that there is nothing to compare"
         raise DataError(msg)
     if match == "id" and count and made == count:
-        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them; use --match input or ordinal"
-        raise DataError(msg)
+        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them"
+        raise DataError(msg, "use --match input or ordinal")
     if model is not None and model not in models:
         known = ", ".join(each or "(unnamed)" for each in models)
         msg = f"{name}: it has no model {model!r}; there are: {known}"
         raise ConfigError(msg)
     if model is not None:
-        return [Side(f"{name}{_APART}{model}", model, report, models[model])]
+        return [Side(f"{name}{_APART}{model}", model, report, models[model], match)]
     if len(models) == 1:
         only, tasks = next(iter(models.items()))
-        return [Side(name, only, report, tasks)]
-    return [Side(f"{name}{_APART}{each}", each, report, tasks) for each, tasks in models.items()]
+        return [Side(name, only, report, tasks, match)]
+    return [Side(f"{name}{_APART}{each}", each, report, tasks, match) for each, tasks in models.items()]
 
 
 class _Sample(msgspec.Struct):
@@ -185,7 +192,12 @@ def _take(task: Task, row: Mapping[str, Any]) -> None:
     task.trials.append(Trial(row.get("run"), grades))
 
 
-def _task_of(row: Mapping[str, Any], match: Match, name: str) -> str:
+def task_of(row: Mapping[str, Any], match: Match, name: str) -> str:
+    """Return what a row's task is called, which is the same in all runs.
+
+    Raises:
+        DataError: It records no input, or no place, to match by.
+    """
     sample = row["sample"]
     if match == "id":
         return str(row.get("cluster") or sample["id"])
@@ -232,7 +244,8 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
     common = [task for task in a.tasks if task in b.tasks]
     changed = [task for task in common if a.tasks[task].expected != b.tasks[task].expected]
     if changed:
-        what = f"{len(changed)} of {len(common)} tasks have other expectations"
+        has = "has" if len(common) == 1 else "have"
+        what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
     if not common:
         problems.append(f"{a.name} and {b.name} {UNMATCHED}")

@@ -9,6 +9,7 @@ from gradestack.exact import visible
 from gradestack.gates.limit import SHARE, as_percent
 from gradestack.gates.rules import PERCENT
 from gradestack.output.terminal import terminal_line
+from gradestack.output.words import counted
 
 _WORDS = {"passed": "PASSED", "failed": "FAILED", "no_data": "NO DATA", "undecided": "UNDECIDED"}
 _LISTED = 3
@@ -65,7 +66,7 @@ def _notes(gate: Mapping[str, Any]) -> Iterator[str]:
     if "reason" in gate:
         yield gate["reason"]
     if "flips" in gate:
-        yield f"{gate['flips']['fixed']} runs fixed, {gate['flips']['broken']} broken"
+        yield f"{counted(gate['flips']['fixed'], 'run')} fixed, {gate['flips']['broken']} broken"
     if gate.get("kind") == "max_failed":
         yield f"{gate['failed'] + gate['missing']} of {gate['of']} for {gate['grader']}"
     parts = [*left_out(gate)]

@@ -23,7 +23,8 @@ from gradestack.gates.rules import (
     over_total,
 )
 from gradestack.intervals.interval import Cell, Interval, again, interval, jackknife
-from gradestack.intervals.task_cells import CellsState, TaskCells, added, mappings
+from gradestack.intervals.task_cells import CellsState, TaskCells
+from gradestack.intervals.tasks import mappings
 from gradestack.model import JSON, Grade, Key, Outcome
 
 _CELLS = TaskCells("counted", "sum", "outside")
@@ -49,7 +50,7 @@ class GateCells(Aggregator[CellsState]):
         percent = gate.aggregation in PERCENT
         if score is not None:
             value = int(gate.sample_passes(score)) if percent else score
-            cell: list[int | float | list[float]] = [1, value, int(not 0 <= value <= 1)]
+            cell: list[float] = [1, value, int(not 0 <= value <= 1)]
         elif over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING):
             cell = [1, int(gate.op in ("lt", "lte")), 0]
         else:
@@ -93,13 +94,16 @@ class Sureness:
     Args:
         gates: The gates of the suite.
         aggregates: What the aggregators of a run computed; what :class:`GateCells` kept is taken out of it.
-        shares: Grader key -> whether its scores are bound to [0, 1].
+        bounds: Grader key -> least and greatest score there can be.
     """
 
     def __init__(
-        self, gates: Sequence[AnyGate], aggregates: Mapping[str, dict[str, Any]], shares: Mapping[str, bool]
+        self,
+        gates: Sequence[AnyGate],
+        aggregates: Mapping[str, dict[str, Any]],
+        bounds: Mapping[str, tuple[float, float]],
     ) -> None:
-        self.shares, self.aggregates = shares, aggregates
+        self.bounds, self.aggregates = bounds, aggregates
         self.cells: dict[int, dict[str, CellsState]] = {}
         numbers = {id(leaf): at for at, leaf in enumerate((leaf for gate in gates for leaf in leaves(gate)), 1)}
         for key, metrics in aggregates.items():
@@ -142,8 +146,14 @@ class Sureness:
         width = _WIDTH * len(used)
         counted = [sum(int(cell[at]) * times for cell, times in tasks.items()) for at in range(0, width, _WIDTH)]
         outside = any(cell[at] for cell in tasks for at in range(2, width, _WIDTH))
-        share = gate.aggregation in PERCENT or (not outside and all(self.shares.get(key, True) for key in used))
-        return interval(jackknife(formula, tasks, width)["figure"], max(counted, default=0), share=share)
+        estimate, n = jackknife(formula, tasks, width)["figure"], max(counted, default=0)
+        bounds = [self.bounds.get(key, (0.0, 1.0)) for key in used]
+        shares = [low >= 0 and high <= 1 for low, high in bounds]
+        if gate.aggregation in PERCENT or (not outside and all(shares)):
+            return interval(estimate, n)
+        lows = [-math.inf if share else low for share, (low, _) in zip(shares, bounds, strict=True)]
+        least = math.fsum(weights[key] * low for key, low in zip(used, lows, strict=True)) / total
+        return interval(estimate, n, share=False, least=least)
 
 
 def _joint(states: Sequence[CellsState], group: str | None) -> Counter[Cell]:
@@ -151,12 +161,10 @@ def _joint(states: Sequence[CellsState], group: str | None) -> Counter[Cell]:
     wanted = [(at, tasks) for at, state in enumerate(states) for name, tasks in state.items() if group in (None, name)]
     found: Counter[Cell] = Counter()
     for parts in mappings([tasks for _, tasks in wanted], _CELLS.join):
-        joined: dict[str, list[Any]] = {}
+        joined: dict[str, list[list[float]]] = {}
         for (at, _), tasks in zip(wanted, parts, strict=True):
-            for task, cell in tasks.items():
-                row = joined.setdefault(task, [0] * _WIDTH * len(states))
-                for place, number in enumerate(cell, _WIDTH * at):
-                    row[place] = added(row[place], number)
-        for row in joined.values():
-            found[tuple([math.fsum(each) if isinstance(each, list) else each for each in row])] += 1
+            for task, cells in tasks.items():
+                joined.setdefault(task, [[] for _ in states])[at] += cells
+        for each in joined.values():
+            found[tuple([math.fsum(cells[place::_WIDTH]) for cells in each for place in range(_WIDTH)])] += 1
     return found

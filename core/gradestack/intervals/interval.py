@@ -23,8 +23,12 @@ Figures = Mapping[str, float | None]
 
 _ROUNDING = 1e-14
 """Spread of pseudo-values, by task and size of the figure, up to which tasks that are alike may seem to differ."""
+_ROUNDING_OF_ENDS = 1e-9
+"""Share of half an interval by which its ends may seem to differ."""
 _LARGE = 1000
 """Degrees of freedom from which on the expansion about the normal quantile is exact to 1e-11."""
+_SUREST = 1 - 2**-53
+"""Probability next to 1."""
 _EXPANSION = (  # Abramowitz and Stegun 26.7.5, and its fifth term: divisor, powers of z and their factors
     (4, ((3, 1), (1, 1))),
     (96, ((5, 5), (3, 16), (1, 3))),
@@ -123,7 +127,9 @@ def _stderr(value: float, left: Sequence[tuple[float | None, int]], clusters: in
     return spread / math.sqrt(clusters)
 
 
-def interval(of: Estimate, n: int, *, confidence: float = 0.95, share: bool = True) -> Interval:
+def interval(
+    of: Estimate, n: int, *, confidence: float = 0.95, share: bool = True, least: float = -math.inf
+) -> Interval:
     """Return the interval of a figure, for ``summary.json``; or the reason why there is none.
 
     With q = t((1 + confidence) / 2, C - 1) and h = q se / (v (1 - v)), a share v between 0 and 1 has
@@ -135,6 +141,7 @@ def interval(of: Estimate, n: int, *, confidence: float = 0.95, share: bool = Tr
         n: Number of samples it is of.
         confidence: Share of such intervals that hold the true figure, between 0 and 1.
         share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
     """
     value, stderr, clusters = of.value, of.stderr, of.clusters
     if value is None:
@@ -144,6 +151,7 @@ def interval(of: Estimate, n: int, *, confidence: float = 0.95, share: bool = Tr
     if stderr is None:
         return {"reason": "undefined without some task"}
     low, high, method = ends(value, stderr, clusters, confidence=confidence, share=share)
+    low = max(low, min(least, value))
     return {"low": low, "high": high, "confidence": confidence, "n": n, "clusters": clusters, "method": method}
 
 
@@ -175,8 +183,10 @@ def again(of: Interval, value: float, confidence: float) -> Interval:
     if of["method"] == "wilson":
         low, high = _wilson(value, clusters, q)
     elif of["method"] == "t":
-        centre, half = (low + high) / 2, (high - low) / 2 * q / before
-        low, high = centre - half, centre + half
+        cut = high - value > (1 + _ROUNDING_OF_ENDS) * (value - low)
+        centre, half = (value, high - value) if cut else ((low + high) / 2, (high - low) / 2)
+        half *= q / before
+        low, high = max(centre - half, low if cut else -math.inf), centre + half
     elif low > 0 and high < 1:  # an end that is 0 or 1 stays: how far beyond it would be is not known
         left, right = math.log(low / (1 - low)), math.log(high / (1 - high))
         centre, half = (left + right) / 2, (right - left) / 2 * q / before
@@ -206,7 +216,7 @@ def t_quantile(probability: float, df: int) -> float:
     if probability < 0.5:
         return -t_quantile(1 - probability, df)
     if df >= _LARGE:
-        z = NormalDist().inv_cdf(probability)
+        z = NormalDist().inv_cdf(min(probability, _SUREST))
         terms = [math.fsum(factor * z**power for power, factor in powers) / over for over, powers in _EXPANSION]
         return z + math.fsum(term / df**order for order, term in enumerate(terms, 1))
     low, high = 0.0, 1.0

@@ -1,177 +1,31 @@
-"""Something of every task, in little memory: what an aggregator holds per model and task, however many there are.
-
-A mapping of a hundred thousand tasks takes over a hundred bytes for each, most of it for the id and its place. So only
-the first few thousand stay a mapping; whenever there are more they are put away as text, the JSON of the mapping, 20 to
-40 bytes a task. Nothing is looked up in text: a task met again stands in two texts, and its values are joined when both
-are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read at a time.
-"""
+"""Cells of numbers per task: sums from which figures and their intervals are computed."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, TypedDict, TypeVar
-from zlib import crc32
+from functools import partial
+from itertools import chain, zip_longest
 
-import msgspec
+from typing_extensions import override
 
-from gradestack.exact import add_exact
+from gradestack.exact import exact_parts
 from gradestack.intervals.interval import Cell, Figures, Interval, interval, jackknife
-from gradestack.jsonio.values import loads
-from gradestack.model import JSON, Key
+from gradestack.intervals.tasks import PerTask, Tasks, mappings
+from gradestack.model import JSON
 
-ValueT = TypeVar("ValueT")
-Join = Callable[[ValueT, ValueT], ValueT]
-"""Returns what two values of one task come to, a new one: values are never changed, states share them."""
-
-OPEN = 4096
-"""Tasks that stay a mapping."""
-_PARTS = 16
-_LOOSE = 4
-"""How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
-
-
-class Tasks(TypedDict, Generic[ValueT]):
-    """JSON state: a value per task."""
-
-    open: dict[str, ValueT]
-    away: dict[str, list[str]]
-    """Part -> JSON texts of further mappings. A task may be in several, and in ``open``; its value is all joined."""
-
-
-def no_tasks() -> Tasks[ValueT]:
-    """Return the state of nothing seen."""
-    return {"open": {}, "away": {}}
-
-
-def merge_tasks(left: Tasks[ValueT], right: Tasks[ValueT], join: Join[ValueT]) -> None:
-    """Add ``right`` to ``left``, in place."""
-    for part, texts in right["away"].items():
-        _put(left, part, texts, join)
-    _unite(left["open"], right["open"], join)
-    if len(left["open"]) > OPEN:
-        put_away(left, join)
-
-
-def put_away(tasks: Tasks[ValueT], join: Join[ValueT]) -> None:
-    """Put the open mapping away, in place; to be called where it has more than ``OPEN`` tasks."""
-    for part, values in _parted(tasks["open"]).items():
-        _put(tasks, part, [_text(values)], join)
-    tasks["open"].clear()
-
-
-def mappings(several: Sequence[Tasks[ValueT]], join: Join[ValueT]) -> Iterator[list[dict[str, ValueT]]]:
-    """Yield the values by task of several states, a part of all tasks at a time: the same tasks in each."""
-    if not any(each["away"] for each in several):
-        yield [each["open"] for each in several]
-        return
-    parted = [_parted(each["open"]) for each in several]
-    for part in map(str, range(_PARTS)):
-        found = [_read(each["away"].get(part, ()), join) for each in several]
-        for values, still_open in zip(found, parted, strict=True):
-            _unite(values, still_open.get(part, {}), join)
-        yield found
-
-
-def _put(tasks: Tasks[ValueT], part: str, texts: list[str], join: Join[ValueT]) -> None:
-    held = tasks["away"].setdefault(part, [])
-    held += texts
-    if sum(map(len, held)) > _LOOSE * len(held[0]):
-        held[:] = [_text(_read(held, join))]
-
-
-def _unite(left: dict[str, ValueT], right: dict[str, ValueT], join: Join[ValueT]) -> None:
-    both = {task: join(left[task], right[task]) for task in left.keys() & right.keys()}
-    left.update(right)
-    left.update(both)
-
-
-def _parted(values: dict[str, ValueT]) -> dict[str, dict[str, ValueT]]:
-    found: list[dict[str, ValueT]] = [{} for _ in range(_PARTS)]
-    for task, value in values.items():
-        found[crc32(task.encode("utf-8", "surrogatepass")) % _PARTS][task] = value
-    return {str(part): values for part, values in enumerate(found) if values}
-
-
-def _text(values: dict[str, ValueT]) -> str:
-    try:
-        return msgspec.json.encode(values).decode()
-    except UnicodeEncodeError:  # an id with a lone surrogate
-        return json.dumps(values)
-
-
-def _read(texts: Iterable[str], join: Join[ValueT]) -> dict[str, ValueT]:
-    found: dict[str, ValueT] = {}
-    for text in texts:
-        _unite(found, loads(text), join)
-    return found
-
-
-Number = int | float | list[float]
-"""Of a cell: a number, or the parts of an exact sum of floats."""
 ExactCell = tuple[float | tuple[float, ...], ...]
-"""A cell with its sums as parts."""
-CellsState = dict[str, Tasks[list[Number]]]
-"""JSON state: model (empty where none is named) -> its tasks' cells."""
+"""A cell, with what no float holds as the parts of an exact sum."""
+CellsState = dict[str, Tasks[list[float]]]
+"""JSON state: model (empty where none is named) -> its tasks' cells. Those of one task stand one after the other."""
+
+_ROWS = 8
+"""Cells of one task that are kept before they are added up."""
 
 
-class PerTask(Generic[ValueT]):
-    """State of a value per model and task; what several samples of a task bring is joined."""
-
-    join: ClassVar[Callable[..., Any]]
-    """Returns what two values of one task come to."""
-
-    def start(self) -> dict[str, Tasks[ValueT]]:
-        """Return the state of nothing seen."""
-        return {}
-
-    def add(self, state: dict[str, Tasks[ValueT]], key: Key, cell: ValueT) -> dict[str, Tasks[ValueT]]:
-        """Add what one sample brings, in place, and return the state."""
-        model = key.model or ""
-        tasks = state.get(model)
-        task = key.id if key.cluster is None else key.cluster
-        if tasks is None or task in tasks["open"] or len(tasks["open"]) >= OPEN:
-            self.add_to(state, model, task, cell)
-        else:
-            tasks["open"][task] = cell
-        return state
-
-    def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:
-        """Add what one sample brings to a task of a group, which stands where a model does, in place."""
-        tasks = state.get(group)
-        if tasks is None:
-            tasks = state[group] = no_tasks()
-        cells = tasks["open"]
-        held = cells.get(task)
-        cells[task] = cell if held is None else self.join(held, cell)
-        if held is None and len(cells) > OPEN:
-            put_away(tasks, self.join)
-
-    def merge(self, left: dict[str, Tasks[ValueT]], right: dict[str, Tasks[ValueT]]) -> dict[str, Tasks[ValueT]]:
-        """Add ``right`` to ``left`` in place and return ``left``."""
-        for model, tasks in right.items():
-            merge_tasks(left.setdefault(model, no_tasks()), tasks, self.join)
-        return left
-
-
-def _added(left: list[Number], right: list[Number]) -> list[Number]:
-    return [added(a, b) for a, b in zip(left, right, strict=True)]
-
-
-def added(a: Number, b: Number) -> Number:
-    """Return a sum, exact: a whole number, a float, or the parts of a sum of floats."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    parts = a.copy() if isinstance(a, list) else [float(a)]
-    for value in b if isinstance(b, list) else (float(b),):
-        add_exact(parts, value)
-    return parts[0] if len(parts) == 1 else parts
-
-
-class TaskCells(PerTask[list[Number]]):
+class TaskCells(PerTask[list[float]]):
     """Cells of numbers per model and task, for figures with intervals: an aggregator's whole state.
 
     A task is the sample's cluster, else its id; what several samples of it bring is added, exactly.
@@ -200,7 +54,45 @@ class TaskCells(PerTask[list[Number]]):
     def __init__(self, *names: str) -> None:
         self.names = names
 
-    join = staticmethod(_added)
+    @override
+    def join(self, left: list[float], right: list[float]) -> list[float]:
+        both, width = left + right, len(self.names)
+        if len(both) <= _ROWS * width:
+            return both
+        sums = [exact_parts(both[place::width]) for place in range(width)]
+        return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
+
+    def totals(self, state: CellsState) -> dict[str, Fraction]:
+        """Return the exact sums of all cells, by name."""
+        sums: list[list[float]] = [[] for _ in self.names]
+        for parts in mappings(list(state.values()), self.join):
+            numbers = list(chain.from_iterable(chain.from_iterable(cells.values() for cells in parts)))
+            sums = [exact_parts(held + numbers[place :: len(sums)]) for place, held in enumerate(sums)]
+        return {name: sum(map(Fraction, held), Fraction(0)) for name, held in zip(self.names, sums, strict=True)}
+
+    def counted(
+        self, state: CellsState, of: Callable[[str, ExactCell], Cell] | None = None
+    ) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
+        """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model.
+
+        Args:
+            state: The cells.
+            of: Returns what is wanted of a model's cell; called once for equal ones.
+        """
+        every: Counter[ExactCell] = Counter()
+        models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
+        for parts in mappings(list(state.values()), self.join):
+            width = len(self.names)
+            if of is not None:
+                wanted = [_wanted(cells, partial(of, model), width) for model, cells in zip(state, parts, strict=True)]
+                width = next((len(cell) for cells in wanted for cell in cells.values()), width)
+            else:
+                wanted = parts
+            for model, cells in zip(state, wanted, strict=True):
+                _count(models[model], cells.values(), width)
+            if len(state) > 1:
+                _count(every, _pooled(wanted), width)
+        return every if len(state) != 1 else next(iter(models.values())), models
 
     def finish(
         self, state: CellsState, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
@@ -217,7 +109,7 @@ class TaskCells(PerTask[list[Number]]):
             confidence: Of the intervals.
             share: Whether the figures are bound to [0, 1].
         """
-        every, models = counted_cells(state)
+        every, models = self.counted(state)
         found = self._estimated(rounded_cells(every), figures, confidence, share=share)
         if len(models) > 1:
             found["models"] = {
@@ -244,7 +136,7 @@ class TaskCells(PerTask[list[Number]]):
             confidence: Of the intervals.
             unbounded: Figures that are not bound to [0, 1].
         """
-        return self._ratios(rounded_cells(counted_cells(state)[0]), of, confidence, unbounded)
+        return self._ratios(rounded_cells(self.counted(state)[0]), of, confidence, unbounded)
 
     def model_ratios(
         self,
@@ -261,7 +153,7 @@ class TaskCells(PerTask[list[Number]]):
         if len(state) < 2:
             return {}
         found: dict[str, JSON] = {}
-        for model, cells in counted_cells(state)[1].items():
+        for model, cells in self.counted(state)[1].items():
             values = {name: self._ratio(cells, *parts) for name, parts in of.items()}
             found[model] = {**values, **self._ratios(rounded_cells(cells), of, confidence, unbounded)}
         return {"models": found}
@@ -306,7 +198,12 @@ class TaskCells(PerTask[list[Number]]):
 
 
 def ratio_interval(
-    tasks: Mapping[Cell, int], *, n: int | None = None, confidence: float = 0.95, share: bool = True
+    tasks: Mapping[Cell, int],
+    *,
+    n: int | None = None,
+    confidence: float = 0.95,
+    share: bool = True,
+    least: float = -math.inf,
 ) -> Interval:
     """Return the interval of a ratio of sums over tasks, for ``summary.json``.
 
@@ -318,35 +215,16 @@ def ratio_interval(
         n: Number of samples; default: the divisor.
         confidence: Of the interval.
         share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
     """
     parts = {cell: times for cell, times in tasks.items() if cell[0]}
     divisor = sum(int(cell[0]) * times for cell, times in parts.items())
     estimated = jackknife(_ratio, parts, 2)["ratio"]
-    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share)
+    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least)
 
 
 def _ratio(below: float, above: float) -> Figures:
     return {"ratio": above / below if below else None}
-
-
-def counted_cells(
-    state: CellsState, of: Callable[[str, ExactCell], ExactCell] | None = None
-) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
-    """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model.
-
-    Args:
-        state: The cells.
-        of: Returns what is wanted of a model's cell; called once for equal ones.
-    """
-    every: Counter[ExactCell] = Counter()
-    models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
-    for parts in mappings(list(state.values()), _added):
-        wanted = [_wanted(cells, model, of) for model, cells in zip(state, parts, strict=True)]
-        for model, cells in zip(state, wanted, strict=True):
-            models[model].update(cells.values())
-        if len(wanted) > 1:
-            every.update(_pooled(wanted))
-    return every if len(state) != 1 else next(iter(models.values())), models
 
 
 def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
@@ -357,30 +235,31 @@ def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
     return found
 
 
-def _wanted(
-    cells: Mapping[str, list[Number]], model: str, of: Callable[[str, ExactCell], ExactCell] | None
-) -> dict[str, ExactCell]:
-    known: dict[ExactCell, ExactCell] = {}
-    found = {}
-    for task, numbers in cells.items():
-        cell: ExactCell = tuple([tuple(each) if isinstance(each, list) else each for each in numbers])
-        if of is not None:
-            if cell not in known:
-                known[cell] = of(model, cell)
-            cell = known[cell]
-        found[task] = cell
-    return found
+def _exact(numbers: tuple[float, ...], width: int) -> ExactCell:
+    """Return the sum of cells that stand one after the other."""
+    if len(numbers) == width:
+        return numbers
+    sums = [exact_parts(numbers[place::width]) for place in range(width)]
+    return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
 
 
-def _pooled(models: Sequence[Mapping[str, ExactCell]]) -> Iterator[ExactCell]:
-    """Yield the cell of every task over all models."""
-    for task in {task: None for cells in models for task in cells}:
-        met = [cells[task] for cells in models if task in cells]
-        yield met[0] if len(met) == 1 else tuple(map(_sum_of, zip(*met, strict=True)))
+def _count(into: Counter[ExactCell], cells: Iterable[list[float]], width: int) -> None:
+    for numbers, times in Counter(map(tuple, cells)).items():
+        into[_exact(numbers, width)] += times
 
 
-def _sum_of(numbers: Iterable[float | tuple[float, ...]]) -> float | tuple[float, ...]:
-    total: Number = 0
-    for each in numbers:
-        total = added(total, list(each) if isinstance(each, tuple) else each)
-    return tuple(total) if isinstance(total, list) else total
+def _wanted(cells: Mapping[str, list[float]], of: Callable[[ExactCell], Cell], width: int) -> dict[str, list[float]]:
+    known: dict[tuple[float, ...], list[float]] = {}
+    for numbers in map(tuple, cells.values()):
+        if numbers not in known:
+            known[numbers] = list(of(_exact(numbers, width)))
+    return {task: known[tuple(numbers)] for task, numbers in cells.items()}
+
+
+def _pooled(models: Sequence[Mapping[str, list[float]]]) -> Iterable[list[float]]:
+    """Return the cells of every task over all models."""
+    found: dict[str, list[float]] = {}
+    for cells in models:
+        for task, numbers in cells.items():
+            found[task] = found[task] + numbers if task in found else numbers
+    return found.values()

@@ -6,9 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gradestack.intervals.interval import Interval
-from gradestack.intervals.task_cells import Number, PerTask, Tasks, added, mappings, ratio_interval
+from typing_extensions import override
 
+from gradestack.exact import add_exact
+from gradestack.intervals.interval import Interval
+from gradestack.intervals.task_cells import ratio_interval
+from gradestack.intervals.tasks import PerTask, Tasks, mappings
+
+Number = int | float | list[float]
+"""A number, or the parts of an exact sum of floats."""
 CountsState = dict[str, Tasks[dict[str, Number]]]
 """JSON state: model (empty where none is named) -> its tasks' numbers by name."""
 TaskNumbers = tuple[tuple[str, float], ...]
@@ -19,8 +25,17 @@ def _joined(left: Mapping[str, Number], right: Mapping[str, Number]) -> dict[str
     found = dict(left)
     for name, number in right.items():
         held = found.get(name)
-        found[name] = number if held is None else added(held, number)
+        found[name] = number if held is None else _added(held, number)
     return found
+
+
+def _added(a: Number, b: Number) -> Number:
+    if type(a) is int and type(b) is int:
+        return a + b
+    parts = a.copy() if isinstance(a, list) else [float(a)]
+    for value in b if isinstance(b, list) else (float(b),):
+        add_exact(parts, value)
+    return parts[0] if len(parts) == 1 else parts
 
 
 class TaskCounts(PerTask[dict[str, Number]]):
@@ -29,13 +44,15 @@ class TaskCounts(PerTask[dict[str, Number]]):
     A task is the sample's cluster, else its id; what several samples of it bring is added, exactly.
     """
 
-    join = staticmethod(_joined)
+    @override
+    def join(self, left: dict[str, Number], right: dict[str, Number]) -> dict[str, Number]:
+        return _joined(left, right)
 
     def tasks(self, state: CountsState) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
         """Return how many tasks have which numbers: over all models, where a task's are added, and of each model."""
         every: Counter[TaskNumbers] = Counter()
         models: dict[str, Counter[TaskNumbers]] = {model: Counter() for model in state}
-        for parts in mappings(list(state.values()), _joined):
+        for parts in mappings(list(state.values()), self.join):
             for model, tasks in zip(state, parts, strict=True):
                 models[model].update(map(_rounded, tasks.values()))
             if len(parts) > 1:
@@ -63,6 +80,7 @@ def counts_interval(
     *,
     confidence: float = 0.95,
     share: bool = True,
+    least: float = -math.inf,
 ) -> Interval:
     """Return the interval of one number over the sum of others, as :func:`ratio_interval` has it.
 
@@ -72,6 +90,7 @@ def counts_interval(
         below: Names of what it is divided by.
         confidence: Of the interval.
         share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
     """
     parts: Counter[tuple[float, ...]] = Counter()
     divisors = tuple(below)
@@ -79,4 +98,4 @@ def counts_interval(
         known = dict(numbers)
         divisor = math.fsum(known.get(name, 0) for name in divisors)
         parts[divisor, known.get(above, 0)] += times
-    return ratio_interval(parts, confidence=confidence, share=share)
+    return ratio_interval(parts, confidence=confidence, share=share, least=least)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradestack.comparison.compared import differences, flips
+from gradestack.comparison.compared import bounded, differences, flips
 from gradestack.comparison.paired import Difference, difference, tasks_needed
 from gradestack.comparison.sides import Side, differing, sides_of
 from gradestack.errors import DataError
@@ -25,6 +25,7 @@ from gradestack.suites.spec import Suite
 LATEST = "latest"
 Baselines = Mapping[str, Report | None]
 """What a gate calls its baseline -> that run; None where there is no earlier one."""
+_APART = "the run cannot be compared with its baseline"
 _OTHERS = ("incomplete", "all_failed")
 """Keys of the summary of a run that is no baseline."""
 
@@ -113,7 +114,10 @@ def baseline_verdict(gate: BaselineGate, suite: Suite, rows: Iterable[Row], base
         return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
     graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
     this = Report(path=None, header={"components": graders}, summary={})
-    before, now = sides_of(report, gate.baseline), sides_of(this, "this run", rows=rows)
+    try:
+        before, now = sides_of(report, gate.baseline), sides_of(this, "this run", rows=rows)
+    except DataError as error:  # gates match by id alone: without what the command compare advises
+        raise DataError(_APART, str(error.args[0])) from error
     found = {b.model or "none": _compared(gate, a, b) for a, b in _pairs(before, now)}
     if len(found) == 1:
         return {**rule, **next(iter(found.values()))}
@@ -143,13 +147,13 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     if key not in before.graders:
         problems.append(f"{before.name} has no grader {key!r}")
     if problems:
-        msg = "the run cannot be compared with its baseline"
-        raise DataError(msg, *problems)
+        raise DataError(_APART, *problems)
     found, only_before, only_now = differences(before, now, key, "zero")
     values = list(found.values())
-    known = difference(values)
-    bounds = _bounds(known, gate.confidence)
-    flipped = flips(before, now, key, known.tasks)
+    share = bounded(before, now, key, "zero")
+    known = difference(values, bounded=share)
+    bounds = _bounds(known, gate.confidence, share=share)
+    flipped = flips(before, now, key, "zero", known.tasks)
     verdicts = list(_conditions(gate, bounds, flipped["broken"]))
     outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
     margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
@@ -179,13 +183,14 @@ def _interval(known: Difference) -> dict[str, JSON]:
     return {**ends, "n": known.tasks, "clusters": known.tasks, "method": "paired_t"}
 
 
-def _bounds(known: Difference, confidence: float) -> list[float] | None:
-    """Return the one-sided bounds of a difference; None where it has no standard error."""
+def _bounds(known: Difference, confidence: float, *, share: bool) -> list[float] | None:
+    """Return the one-sided bounds of a difference, of shares within [-1, 1]; None where it has no standard error."""
     if known.difference is None or known.stderr is None or known.low is None:
         return None
     q = t_quantile(confidence, known.tasks - 1)
     half = q * known.stderr if known.better or known.worse else q * q / (known.tasks + q * q)
-    return [known.difference - half, known.difference + half]
+    low, high = known.difference - half, known.difference + half
+    return [max(-1.0, low), min(1.0, high)] if share else [low, high]
 
 
 def _conditions(gate: BaselineGate, bounds: list[float] | None, broken: int) -> Iterator[str]:

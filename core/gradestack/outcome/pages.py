@@ -14,6 +14,7 @@ from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.report import Report
+from gradestack.reporter import panels_of
 from gradestack.suites.strict import Problems, structure
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
@@ -26,6 +27,8 @@ class Pages:
 
     written: list[Path] = attrs.field(factory=list)
     broken: dict[str, str] = attrs.field(factory=dict)
+    told: list[str] = attrs.field(factory=list)
+    """What reporters have to say of the pages."""
     interrupted: bool = False
 
 
@@ -46,6 +49,7 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
             if storage_failed(error):  # nothing else could be written either
                 raise
             pages.broken[f"reporter {stage.name}"] = error_text(error).replace(f"{out}/", "")
+    pages.told += dict.fromkeys(report.told)
     return pages
 
 
@@ -59,7 +63,7 @@ def rewrite_pages(
         registry: Where reporters come from.
         formats: Reporters by name; none: those the run had, with their options, else ``html`` and ``markdown``.
         out: Directory to write into.
-        say: Called with what a slim run's pages lack.
+        say: Called with what the pages lack.
 
     Raises:
         ConfigError: No such reporter, or ``out`` cannot be written.
@@ -71,7 +75,7 @@ def rewrite_pages(
         (each["name"], each["options"]) for each in report.header.get("components", ()) if each["kind"] == "reporter"
     ]
     written: list[Path] = []
-    report = with_trajectories(report, registry, say)
+    report = attrs.evolve(with_trajectories(report, registry, say), panels=panels_of(registry))
     try:
         out.mkdir(parents=True, exist_ok=True)
         for name, options in chosen or [("html", {}), ("markdown", {})]:
@@ -83,6 +87,8 @@ def rewrite_pages(
                     msg = f"reporter {name!r} does not take the options of this run; name it with --format"
                     raise PluginError(msg, *(f"{place}: {text}" for place, text in problems.found)) from problems
                 written += reporter.write(report, out)
+        for text in dict.fromkeys(report.told):
+            say(f"warning: {text}")
     except OSError as error:
         msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
         raise (DataError if storage_failed(error) else ConfigError)(msg) from error
@@ -90,8 +96,9 @@ def rewrite_pages(
 
 
 def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
-    """Return a summary that tells which pages are missing, and why."""
+    """Return a summary that tells what pages lack, and why."""
     told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
+    told += pages.told
     found = {**summary, "warnings": [*summary["warnings"], *told]}
     if pages.broken:
         found["broken"] = {**summary.get("broken", {}), **pages.broken}

@@ -30,6 +30,8 @@ _SHOWN = 8
 """Kinds of remarks named in a warning."""
 _NAMED = 3
 """Ids named of those without a counterpart."""
+_LONGEST = 300
+"""Characters of a reason in a warning."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -94,8 +96,8 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries, b
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates, successes = finished(suite, merging, merged.states)
-    shares = {stage.key: stage.component.bounds[0] >= 0 and stage.component.bounds[1] <= 1 for stage in suite.graders}
-    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, shares), baselines)
+    bounds = {stage.key: stage.component.bounds for stage in suite.graders}
+    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, bounds), baselines)
     lost = all_failed(suite, merged, series.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     named = any(merged.tally)
@@ -121,7 +123,7 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries, b
             "count": merged.duplicates,
             "listed": merged.duplicates_listed,
         },
-        "warnings": [*_warnings(suite, merged, gates), *_figures_warnings(aggregates)],
+        "warnings": [*_warnings(suite, merged, gates, series), *_figures_warnings(aggregates)],
     }
     if lost is not None:
         content["all_failed"] = lost
@@ -150,7 +152,15 @@ def _model_row(suite: Suite, model: str, merged: Merged) -> dict[str, Any]:
     }
 
 
-def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> list[str]:
+def _first_reason(series: RowSeries, key: str) -> str:
+    """Return why the first sample has no grade of a grader, on one line."""
+    grade: Mapping[str, Any] = next((row["grades"].get(key) or {} for row in series.rows()), {})
+    reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
+    said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")
+    return terminal_line(" ".join(str(said).split())[:_LONGEST])
+
+
+def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]], series: RowSeries) -> list[str]:
     found = list(suite.warnings)
     if merged.duplicates:
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
@@ -166,7 +176,8 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]]) -> lis
         lost = ungraded(states)
         if merged.samples and not states[Outcome.GRADED]:
             others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
-            found.append(f"grader {key!r} graded no sample ({others}); the rows say why")
+            why = "which rows would say" if suite.rows == "none" else f"the first: {_first_reason(series, key)}"
+            found.append(f"grader {key!r} graded no sample ({others}); {why}")
         elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
             without.setdefault((lost, of), []).append(repr(key))
     found += [f"{_share(*numbers)} failed or missing for {', '.join(keys)}" for numbers, keys in without.items()]

@@ -24,11 +24,6 @@ class Answer(Struct, frozen=True, gc=False):
 
     call: Any = msgspec.UNSET
 
-    @property
-    def known(self) -> bool:
-        """Whether it says which call answers, or that none does."""
-        return self.call is None or type(self.call) is int
-
 
 class Item(Struct, gc=False):
     """What an index reads of an item."""

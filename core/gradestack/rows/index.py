@@ -91,7 +91,8 @@ class Spread(Struct):
     def add(self, score: float) -> None:
         """Count one score."""
         self.bins.add(score)
-        self.scores.add(score)
+        self.scores.count += 1  # not by its method: this is done for every grade of a run
+        self.scores.total += score
 
 
 class _Task(Struct, frozen=True, gc=False):
@@ -99,16 +100,17 @@ class _Task(Struct, frozen=True, gc=False):
 
 
 class _Expected(Struct, gc=False):
-    calls: list[Raw] | None = None
+    calls: Raw = Raw(b"null")
 
 
-_NOTHING = Raw(b"{}")
+_NOTHING, _NO_CALLS = Raw(b"{}"), Raw(b"[]")
 
 
 class _Row(Struct, gc=False):
     sample: _Task = _Task()
     run: str | int | None = None
     model_name: str | None = None
+    cluster: str | None = None
     state: str | None = None
     passed: bool | None = None
     expected: _Expected | None = None
@@ -148,7 +150,7 @@ class RowIndex:
         calls: What became of expected calls, by tool and argument.
         quiet: Positions of the samples that expect no call at all.
         given: Which reasons were given in which samples, down to the argument they are about.
-        verdicts: What graders that declare a preset say of each sample, where there are several.
+        verdicts: What several graders say of each sample: those that declare a preset, else all.
     """
 
     def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
@@ -201,39 +203,46 @@ class RowIndex:
         return self._places[position]
 
     def _add(self, row: _Row, grades: Grades, head: Grade) -> None:
-        state = row.state or head.outcome
-        score = head.score if state == head.outcome == "graded" else None
-        state = next((grade.outcome for key, grade, _ in grades if key == self._outcome), state)
+        held, names, entries = head.outcome, self._names, self.entries
+        state = row.state or held
+        score = head.score if state == held == "graded" else None
+        for key, grade, _ in grades:
+            if key == self._outcome:
+                state = grade.outcome
+                break
         passed = row.passed if state == "graded" else None
-        names, entries = self._names, self.entries
         id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
         entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
-        quiet = row.expected is not None and row.expected.calls == []
+        quiet = row.expected is not None and row.expected.calls == _NO_CALLS
         if quiet:
             self.quiet.append(len(entries) - 1)
         if self.verdicts.by_grader:
-            self.verdicts.add(len(entries) - 1, grades, quiet=quiet)
+            task = id_ if row.cluster is None else names[row.cluster]
+            self.verdicts.add(len(entries) - 1, task, grades, quiet=quiet)
         answered, kinds = False, list[Kind]()
         for key, grade, same in grades:
-            if grade.items and not answered:
-                answered = self.calls.add(key, grade.items)
+            reasons, items = grade.reasons, grade.items
+            if items:
+                answered = answered or self.calls.add(key, items)
+                for item in items:
+                    if item.reasons:
+                        reasons = reasons + item.reasons
             if same:
                 self.main[key] += 1
             if grade.score is not None and grade.outcome == "graded":
-                bins = self.scores.get(key)
-                if bins is None:
-                    bins = self.scores[key] = ScoreBins()
-                bins.add(grade.score)
-                if passed is not None:
-                    self.by_outcome[key, passed].add(grade.score)
-            reasons = grade.reasons
-            for item in grade.items:
-                if item.reasons:
-                    reasons = reasons + item.reasons
+                self._score(key, grade.score, passed)
             if reasons or grade.fault:
                 self._count(key, reasons, grade.fault)
                 kinds += kinds_of(key, reasons, grade.fault)
         self.given.add(kinds)
+
+    def _score(self, key: str, score: float, passed: bool | None) -> None:
+        bins = self.scores.get(key)
+        if bins is None:
+            bins = self.scores[key] = ScoreBins()
+        bins.add(score)
+        if passed is not None:
+            self.by_outcome[key, passed].add(score)
 
     def _count(self, key: str, reasons: list[Reason], fault: Mapping[str, Any] | None) -> None:
         found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}
@@ -274,9 +283,10 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
         sample=_Task(_as_name(as_map(row.get("sample")).get("id"))),
         run=_as_name(row.get("run")),
         model_name=_as_name(row.get("model_name")),
+        cluster=as_text(row.get("cluster")) or None,
         state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
-        expected=_Expected([]) if as_map(row.get("expected")).get("calls") == [] else None,
+        expected=_Expected(_NO_CALLS) if as_map(row.get("expected")).get("calls") == [] else None,
     )
     head = row.get("grade")
     grades = [(key, odd_grade(as_map(each)), each == head) for key, each in as_map(row.get("grades")).items()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -63,21 +64,28 @@ class CallTally:
 
     def add(self, key: str, items: Iterable[Item]) -> bool:
         """Count the items of one grade; False where they are not about expected calls."""
-        known = [item for item in items if item.metadata.known and item.score is not None]
-        if not known or self.grader not in ("", key):
+        if self.grader not in ("", key):
             return False
-        self.grader = key
         wrong: dict[tuple[str, str], None] = {}
-        for item in known:
+        known = False
+        for item in items:
+            call, score = item.metadata.call, item.score
+            if score is None or (call is not None and type(call) is not int):
+                continue
+            known = True
             tool = (item.gold or item.label or "")[:_LONGEST_NAME]
-            if tool and item.outcome in (None, "graded") and self._count(tool, item) and item.metadata.call is not None:
-                wrong.update(dict.fromkeys((tool, argument(each.pointer)) for each in item.reasons if each.pointer))
+            if tool and (item.outcome is None or item.outcome == "graded") and self._count(tool, call, score):
+                for each in item.reasons if call is not None else ():
+                    if each.pointer:
+                        wrong[tool, argument(each.pointer)] = None
+        if known:
+            self.grader = key
         for place in wrong:
             if place in self.arguments or len(self.arguments) < MOST_NAMES:
                 self.arguments[place] += 1
-        return True
+        return known
 
-    def _count(self, tool: str, item: Item) -> bool:
+    def _count(self, tool: str, call: int | None, score: float) -> bool:
         """Count one expected call; False where there are too many tools to tell it apart."""
         counts = self.tools.get(tool)
         if counts is None:
@@ -85,8 +93,8 @@ class CallTally:
                 return False
             counts = self.tools[tool] = CallCounts()
         counts.expected += 1
-        counts.called += item.metadata.call is not None
-        counts.right += item.score is not None and item.score >= 1
+        counts.called += call is not None
+        counts.right += score >= 1
         return True
 
 
@@ -147,6 +155,7 @@ def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | Non
     return found
 
 
+@lru_cache(MOST_NAMES)
 def argument(pointer: str) -> str:
     """Return the argument a JSON pointer leads into: its first part."""
     return pointer.removeprefix("/").partition("/")[0].replace("~1", "/").replace("~0", "~")[:_LONGEST_NAME]

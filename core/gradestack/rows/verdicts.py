@@ -1,4 +1,4 @@
-"""What several graders say of the same samples, side by side: kept for graders that declare a preset."""
+"""What several graders say of the same samples, side by side."""
 
 from __future__ import annotations
 
@@ -16,14 +16,22 @@ stand for ``graded``."""
 NONE: Mark = ("missing", "")
 NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
 """Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
+_MOST_GRADERS = 8
 _MOST_MARKS, _MOST_TRAITS, _LONGEST_CODE = 255, 100, 60
 
 
 def compared(header: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the keys of the graders that declare a preset, none where there are fewer than two."""
+    """Return the keys of the graders whose verdicts are kept side by side.
+
+    Those that declare a preset, where there are several; else all whose scores are shares, where these are two to
+    eight.
+    """
     graders = [as_map(each) for each in as_list(header.get("components")) if as_map(each).get("kind") == "grader"]
-    keys = [as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))]
-    return tuple(keys) if len(keys) > 1 else ()
+    presets = [as_text(each.get("key")) for each in graders if as_text(as_map(each.get("options")).get("preset"))]
+    if len(presets) > 1:
+        return tuple(presets)
+    keys = [as_text(each.get("key")) for each in graders if "bounds" not in each]
+    return tuple(keys) if 1 < len(keys) <= _MOST_GRADERS else ()
 
 
 class Verdicts:
@@ -33,6 +41,7 @@ class Verdicts:
         marks: The marks there are; their places in this list are what ``by_grader`` holds.
         by_grader: Grader key -> one byte per sample, in the order of the rows.
         traits: Code of a reason the outcome grader gave, or another trait -> positions of its samples.
+        tasks: Number of each sample's task, which is its cluster, else its id; whatever its model.
     """
 
     def __init__(self, keys: Collection[str], outcome: str | None) -> None:
@@ -42,15 +51,19 @@ class Verdicts:
         keys = dict.fromkeys((*keys, outcome) if outcome and keys else keys)
         self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
         self.traits: dict[str, array[int]] = {}
+        self.tasks = array("q")
+        self._numbers: dict[str, int] = {}
 
-    def add(self, position: int, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
+    def add(self, position: int, task: str, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
         """Add one sample.
 
         Args:
             position: Its position.
+            task: Its cluster, else its id.
             grades: Its grades.
             quiet: Whether it expects no call at all.
         """
+        self.tasks.append(self._numbers.setdefault(task, len(self._numbers)))
         for marks in self.by_grader.values():
             marks.append(0)
         found = {NOTHING_EXPECTED} if quiet else set()

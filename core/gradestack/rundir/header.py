@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from gradestack.gates.sureness import CELLS
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
+from gradestack.model import JSON
 from gradestack.report import GENERATOR
 from gradestack.rundir.fingerprint import files_below
 from gradestack.suites.options import RECORDED
@@ -62,8 +64,14 @@ def _recording(suite: Suite) -> dict[str, Any]:
     return {"reader": suite.reader.name, "options": options, **shown}
 
 
-def component_entry(stage: Stage) -> dict[str, Any]:
-    """Return what header.json says of a component."""
+def _bounds(stage: Stage) -> dict[str, JSON]:
+    """Return the bounds of a grader's scores where they are no shares; null for one that is infinite."""
+    low, high = getattr(stage.component, "bounds", (0.0, 1.0)) if stage.kind == "grader" else (0.0, 1.0)
+    return {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
+
+
+def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
+    """Return what header.json says of a component; of an aggregator also which grader it is ``of``."""
     return {
         "kind": stage.kind,
         "key": stage.key,
@@ -71,6 +79,8 @@ def component_entry(stage: Stage) -> dict[str, Any]:
         "version": stage.version,
         "distribution": stage.distribution,
         "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
+        **_bounds(stage),
+        **({} if of is None else {"of": of}),
     }
 
 
@@ -96,12 +106,9 @@ def header(
         timings: How long its parts took.
         remarks: Kind of what readers left out -> how many, and where the first was.
     """
-    stages: list[Stage] = [
-        suite.reader,
-        *suite.graders,
-        *(metric.stage for metric in suite.metrics if not metric.stage.key.startswith((SUCCESSES, CELLS))),
-    ]
-    stages += [*suite.exporters, suite.engine, *suite.reports]
+    metrics = [metric for metric in suite.metrics if not metric.stage.key.startswith((SUCCESSES, CELLS))]
+    before: list[Stage] = [suite.reader, *suite.graders]
+    after: list[Stage] = [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
     files = [file for path in given for file in (files_below(path) if path.is_dir() else [path])]
     return {
@@ -112,7 +119,11 @@ def header(
         "python": ".".join(map(str, sys.version_info[:3])),
         "profile": suite.profile,
         "rows": RECORDED[suite.rows],
-        "components": [component_entry(stage) for stage in stages],
+        "components": [
+            *map(component_entry, before),
+            *(component_entry(metric.stage, metric.of) for metric in metrics),
+            *map(component_entry, after),
+        ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],
         "inputs": [_checksum(path) for path in files],
         "ignored": {kind: remarks[kind][0] for kind in sorted(remarks) if kind != MADE},

@@ -19,6 +19,9 @@ from gradestack.rows.mending import Recorded, recorded_part, row_line
 from gradestack.rows.success import Success
 from gradestack.rows.write import Pieces
 
+_BUFFER = 1 << 18
+"""Bytes of rows that are written at once."""
+
 
 @attrs.frozen(kw_only=True)
 class RowWriter:
@@ -106,7 +109,7 @@ class FilePiece:
 
     def __init__(self, name: Path, writer: RowWriter, *, rows: bool) -> None:
         self._name, self._writer = name, writer
-        self._rows = name.with_suffix(".rows.jsonl").open("wb") if rows else None
+        self._rows = name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None
         self._native: dict[str, tuple[Path, TextIO]] = {}
 
     def recorded(self, sample: Sample) -> Recorded:

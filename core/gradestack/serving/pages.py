@@ -16,6 +16,7 @@ from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import guarded
 from gradestack.registry import Registry
 from gradestack.report import Report
+from gradestack.reporter import panels_of
 from gradestack.rows.parts import VERDICTS, RowPlaces
 
 REPORT = "report.html"
@@ -60,7 +61,8 @@ class ServedRun:
     """
 
     def __init__(self, report: Report, registry: Registry) -> None:
-        self._report = with_trajectories(report, registry, lambda _: None)  # a page says what is gone
+        complete = with_trajectories(report, registry, lambda _: None)  # a page says what is gone
+        self._report = attrs.evolve(complete, panels=panels_of(registry))
         self._reporter: Any = registry.load("reporter", "html")()
         self._one, self._whole = threading.Lock(), threading.Lock()
         self._written: dict[str, Path] = {}
@@ -116,8 +118,9 @@ class ServedRun:
             if not self._written:
                 folder = Path(self._folder.name)
                 with guarded("reporter html"):
-                    written = list(self._reporter.write(self._report, folder))
-                self._written = {each.relative_to(folder).as_posix(): each for each in written}
+                    list(self._reporter.write(self._report, folder))
+                files = (each for each in folder.rglob("*") if each.is_file())
+                self._written = {each.relative_to(folder).as_posix(): each for each in files}
         body = self._written[path].read_bytes()
         if path == REPORT:
             return Answer.of(body.decode("utf-8", "replace"))

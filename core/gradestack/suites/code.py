@@ -6,8 +6,11 @@ import inspect
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import attrs
+
 from gradestack.api import Component, Contract, Kind
 from gradestack.errors import ConfigError, suggest
+from gradestack.panel import Panel
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.suites.in_file import InFile, snake
 from gradestack.suites.local_files import load_file
@@ -53,25 +56,28 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
 
 
 def file_plugin(path: Path) -> Plugin:
-    """Return what a file offers, as if it were installed: by its hook, else each component class defined in it.
+    """Return what a file offers, as if it were installed: by its hooks, components else as classes.
 
     Raises:
         ConfigError: It cannot be loaded, or offers nothing.
     """
     module = load_file(path)
-    if hasattr(module, "gradestack_components"):
+    panels: tuple[Panel, ...] = ()
+    if hasattr(module, "gradestack_components") or hasattr(module, "gradestack_panels"):
         plugin = discover([(path.name, module)], limit="").plugins[-1]
         if plugin.error:
             raise ConfigError(f"{path.name}: {plugin.error}")
-        return plugin
+        if hasattr(module, "gradestack_components"):
+            return plugin
+        panels = plugin.panels
     components = [
         Component(kind=value.contract, name=snake(name), target=f"{module.__name__}:{name}", summary="")
         for name, value in vars(module).items()
         if _is_component(value, module.__name__) and not name.startswith("_")
     ]
-    if not components:
+    if not components and not panels:
         raise ConfigError(f"{path.name} has no component: no class derived from gradestack.Grader or another contract")
-    return _plugin(path, *components)
+    return attrs.evolve(_plugin(path, *components), panels=panels)
 
 
 def _plugin(path: Path, *components: Component) -> Plugin:

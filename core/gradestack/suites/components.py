@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -97,7 +98,10 @@ def metric_stages(resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Sta
 
 
 def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage | None) -> str | Mapping[str, Any]:
-    """Return an aggregator's entry; where the grader's scores are no shares, with ``share: false`` if it takes that."""
+    """Return an aggregator's entry; with what it takes of the bounds of a grader whose scores are no shares.
+
+    That is ``share: false``, and as ``least`` the lower bound.
+    """
     low, high = (0.0, 1.0) if grader is None else grader.component.bounds
     data = {"kind": entry} if isinstance(entry, str) else entry
     if (low >= 0 and high <= 1) or "share" in data or data.get("kind") not in resolver.registry.names("aggregator"):
@@ -106,7 +110,10 @@ def _bounded(resolver: Resolver, entry: str | Mapping[str, Any], grader: Stage |
         target = resolver.registry.load("aggregator", str(data["kind"]))
     except PluginError:  # said where it is loaded next
         return entry
-    return {**data, "share": False} if any(field.name == "share" for field in attrs.fields(target)) else entry
+    taken = {field.name for field in attrs.fields(target)} - data.keys()
+    known = {"share": False} | ({} if math.isinf(low) else {"least": low})
+    more = {name: value for name, value in known.items() if name in taken}
+    return {**data, **more} if more else entry
 
 
 def engine_stage(resolver: Resolver, reference: str | Mapping[str, Any], workers: int | None) -> Stage | None:

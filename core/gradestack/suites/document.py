@@ -10,6 +10,7 @@ import yaml
 
 from gradestack.errors import ConfigError
 from gradestack.jsonio.foreign import foreign
+from gradestack.jsonio.values import compact
 from gradestack.suites.safe_yaml import parse, yaml_data
 
 Place = tuple[str | int, ...]
@@ -91,7 +92,11 @@ def parse_yaml(text: str, origin: str) -> Document:
         msg = f"{origin}{line}: not valid YAML: {said}"
         raise ConfigError(msg) from error
     if not isinstance(data, dict):
-        what = "the file is empty" if data is None else f"expected a mapping at top level, got {type(data).__name__}"
+        what = (
+            "the file is empty"
+            if data is None
+            else f"expected a mapping at top level, got {'a list' if isinstance(data, list) else compact(data)[:60]}"
+        )
         msg = f"{origin}: {what}"
         raise ConfigError(msg)
     if problems:

@@ -127,9 +127,9 @@ def _declared(
     headline: HeadlineSpec = fragment["headline"]
     found = []
     for label, path in (headline.figures or {}).items():
-        grader, rest = _split(path, keys)
+        grader, rest = split_path(path, keys)
         used = keys.get(grader)
-        metric, figure = _split(rest, [each.stage.key for each in metrics if each.of == used])
+        metric, figure = split_path(rest, [each.stage.key for each in metrics if each.of == used])
         if used is not None and metric:
             found.append(Figure(label=label, grader=used, metric=metric, name=figure))
     outcome = fragment.get("outcome")
@@ -153,14 +153,14 @@ def _own_figures(
 ) -> Iterable[Figure]:
     for label, path in figures.items():
         place = ("headline", "figures", label)
-        grader, rest = _split(path, graders)
+        grader, rest = split_path(path, graders)
         if not grader:
             first = path.partition(".")[0]
             hint = suggest(first, graders) or f"; there are: {', '.join(graders)}"
             resolver.say(place, f"{path!r} names no grader's figure, no grader has the key {first!r}{hint}")
             continue
         keys = [each.stage.key for each in metrics if each.of == grader]
-        metric, name = _split(rest, keys)
+        metric, name = split_path(rest, keys)
         if not metric:
             hint = suggest(rest.partition(".")[0], keys) or f"; there are: {', '.join(keys) or 'none'}"
             resolver.say(place, f"{path!r}: grader {grader!r} has no such aggregator{hint}")
@@ -168,7 +168,7 @@ def _own_figures(
         yield Figure(label=label, grader=grader, metric=metric, name=name)
 
 
-def _split(path: str, keys: Iterable[str]) -> tuple[str, str]:
+def split_path(path: str, keys: Iterable[str]) -> tuple[str, str]:
     """Return the longest of the keys a dotted path begins with, and the rest of it; two empty texts for none."""
     key = max((key for key in keys if path == key or path.startswith(f"{key}.")), key=len, default="")
     return key, path[len(key) + 1 :] if key else ""

@@ -13,6 +13,7 @@ from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Metric, Stage
+from gradestack.reporter import panels_of
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
 from gradestack.suites.datasets import dataset_of
@@ -267,6 +268,7 @@ def _suite(
         headline=parts.headline,
         rows=rows or spec.rows,
         reports=parts.reports,
+        panels=panels_of(resolver.registry),
         engine=parts.engine,
         duplicates=spec.duplicates or ("keep" if _finds_ids(reader) else reader.component.duplicates),
         config=config,

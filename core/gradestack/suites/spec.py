@@ -12,6 +12,7 @@ from gradestack.api import Profile
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Duplicates, Plan, Stage
+from gradestack.panel import Panel
 from gradestack.rows.success import Success
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows
@@ -152,6 +153,8 @@ class Suite(Plan):
     headline: Headline = attrs.field(factory=Headline)
     rows: Rows = "full"
     reports: tuple[Stage, ...] = ()
+    panels: tuple[Panel, ...] = ()
+    """What plugins show on its pages."""
     broken: Mapping[str, str] = attrs.field(factory=dict)
     """Exporters that were named and cannot be made: kind, name and distribution -> what is wrong."""
     engine: Stage

@@ -9,7 +9,7 @@ import attrs
 
 from gradestack import ToolSpec, Usage
 from gradestack.jsonio import JsonProblem, loads
-from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING
 
@@ -135,8 +135,8 @@ def _tools(raws: list[Any], talk: Conversation) -> Iterator[ToolSpec]:
             talk.remark(kind_of("tool", _kind(raw)))
             continue
         schema = raw.get("input_schema")
-        if isinstance(schema, dict):
-            found = ToolSpec(name=found.name, description=found.description, parameters=schema)
+        if schema is not None:
+            found = ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
         yield found
 
 

@@ -27,6 +27,6 @@ def gradestack_components() -> tuple[Component, ...]:
             kind="stack",
             name="bfcl",
             target=f"{_HERE}.stacks:bfcl",
-            summary="Recorded BFCL verdicts where there are score files, else partial credit for expected calls",
+            summary="Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls",
         ),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradestack import ToolSpec
 from gradestack.jsonio import as_map, as_text
+from gradestack_plugins.readers.chat import schema_of
 
 TYPES = {
     "dict": "object",
@@ -40,9 +41,14 @@ def tools_of(functions: Any, *, texts: bool) -> tuple[ToolSpec, ...] | None:
         about = as_map(function)
         name, parameters = about.get("name"), about.get("parameters")
         if isinstance(name, str):
-            schema = json_schema(parameters) if isinstance(parameters, Mapping) else None
-            if texts and schema is not None:
-                schema["properties"] = {key: _as_text(each) for key, each in as_map(schema.get("properties")).items()}
+            schema = schema_of(parameters)
+            if isinstance(parameters, Mapping):
+                schema = json_schema(parameters)
+                if texts:
+                    schema = {
+                        **schema,
+                        "properties": {k: _as_text(v) for k, v in as_map(schema.get("properties")).items()},
+                    }
             specs.append(ToolSpec(name=name, description=as_text(about.get("description")), parameters=schema))
     return tuple(specs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 if TYPE_CHECKING:
     from gradestack_plugins.deepfabric.evaluation import Evaluation, Metrics, evaluate
@@ -63,3 +63,9 @@ def __getattr__(name: str) -> Any:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
     return getattr(import_module(f"{_PACKAGE}.{module}"), name)
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what the family shows on pages."""
+    return (Panel(name="readiness", place="overview", title="Readiness", target=f"{_PACKAGE}.panels:readiness"),)

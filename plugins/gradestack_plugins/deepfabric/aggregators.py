@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, Final, TypedDict
 
 import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, Outcome, Profile, TaskCells, valid_confidence
-from gradestack.exact import Partials, add_exact, add_times, exact_mean, merge_exact
 from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
 RATES: Final = {
@@ -24,13 +23,14 @@ NO_SCORE: Final = "score_not_finite"
 """Fault code of a sample that was graded, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
-_CELLS: Final = TaskCells("applicable", "processed", *RATES.values(), "response_quality", "overall_score")
+_CELLS: Final = TaskCells("applicable", "processed", *RATES.values(), "response_quality", "overall_score", "missing")
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
 _RATIOS: Final = {
     **{name: (part, "applicable") for name, part in _PARTS.items()},
     **{f"{name}_attempted": (part, "processed") for name, part in _PARTS.items()},
 }
 _GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
+_ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
 _LONGEST: Final = 300
 """Characters of an error that a warning shows."""
@@ -61,15 +61,11 @@ class State(TypedDict):
     failed: int
     missing: int
     skipped: int
-    processed: int
     undefined: int
     errors: int
     stopped: int
     first_error: list[int | str]
     """Ordinal, id and words of the first processing error; empty without one."""
-    correct: dict[str, int]
-    quality: Partials
-    score: Partials
     outside: int
     """Sample scores beyond [0, 1], which weights can give."""
     cells: CellsState
@@ -87,18 +83,19 @@ class DeepFabricMetrics(Aggregator[State]):
     - ``samples_evaluated`` = N, ``samples_processed`` = samples without an error, ``processing_errors`` = the rest of N
       (missing replies among them: ``samples_missing`` of them)
 
-    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by: ``documented`` gives
-    None and says so under ``undefined``, ``upstream`` gives 0.0. ``interpretation`` names the document's band of the
-    overall score (from 90 %, from 75 %, from 50 %, below) and what may help a figure below 75 % or processing errors;
-    nothing is computed from it. ``warnings`` says how many records are processing errors, and the first of them. Every
-    figure has its interval; of several models ``models`` has the figures of each.
+    Figures ending in ``_attempted`` divide by ``samples_processed`` instead. Nothing to divide by, or nothing but
+    missing samples: ``documented`` gives None and says so under ``undefined``, ``upstream`` gives 0.0.
+    ``interpretation`` names the document's band of the overall score (from 90 %, from 75 %, from 50 %, below) and what
+    may help a figure below 75 % or processing errors; nothing is computed from it. ``warnings`` says how many records
+    are processing errors, and the first of them. Every figure has its interval; of several models ``models`` has the
+    figures of each.
     """
 
     profile: Profile = "documented"
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     memory: ClassVar[Memory] = "per_key"
 
     @override
@@ -108,14 +105,10 @@ class DeepFabricMetrics(Aggregator[State]):
             "failed": 0,
             "missing": 0,
             "skipped": 0,
-            "processed": 0,
             "undefined": 0,
             "errors": 0,
             "stopped": 0,
             "first_error": [],
-            "correct": dict.fromkeys(RATES.values(), 0),
-            "quality": [],
-            "score": [],
             "outside": 0,
             "cells": _CELLS.start(),
         }
@@ -129,7 +122,7 @@ class DeepFabricMetrics(Aggregator[State]):
             state["failed"] += 1
         elif outcome is Outcome.MISSING:
             state["missing"] += 1
-            _CELLS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0])
+            _CELLS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0, 1])
             return state
         else:
             state["skipped"] += 1
@@ -141,16 +134,8 @@ class DeepFabricMetrics(Aggregator[State]):
             state["first_error"] = _first(state["first_error"], [key.ordinal, key.id, fault.message])
         processed = counts.get("processed")
         processed = int(outcome is _GRADED and fault is None) if processed is None else processed
-        state["processed"] += processed
-        correct = state["correct"]
-        for name in correct:
-            correct[name] += counts.get(name, 0)
-        if grade.score:
-            add_exact(state["score"], grade.score)
-        elif fault is not None and fault.code == NO_SCORE:
+        if not grade.score and fault is not None and fault.code == NO_SCORE:
             state["undefined"] += 1
-        if quality := grade.parts.get("response_quality"):
-            add_exact(state["quality"], quality)
         state["outside"] += 0 if 0 <= (grade.score or 0) <= 1 else 1
         _CELLS.add(state["cells"], key, _cell(grade, processed))
         return state
@@ -163,16 +148,7 @@ class DeepFabricMetrics(Aggregator[State]):
                 if grade.outcome is not _GRADED or grade.fault is not None:
                     self.add(state, key, grade)
         state["graded"] += len(usual)
-        state["processed"] += sum([each.counts.get("processed", 1) for each in usual])
-        correct = state["correct"]
-        for name in correct:
-            correct[name] += sum([each.counts.get(name, 0) for each in usual])
-        for score, times in Counter([each.score for each in usual if each.score]).items():
-            add_times(state["score"], score, times)
-            state["outside"] += 0 if 0 <= score <= 1 else times
-        for quality, times in Counter([each.parts.get("response_quality") for each in usual]).items():
-            if quality:
-                add_times(state["quality"], quality, times)
+        state["outside"] += sum([not 0 <= (each.score or 0) <= 1 for each in usual])
         cells, add = state["cells"], _CELLS.add
         for key, grade in zip(keys, grades, strict=True):
             if grade.outcome is _GRADED and grade.fault is None:
@@ -185,15 +161,10 @@ class DeepFabricMetrics(Aggregator[State]):
         left["failed"] += right["failed"]
         left["missing"] += right["missing"]
         left["skipped"] += right["skipped"]
-        left["processed"] += right["processed"]
         left["undefined"] += right["undefined"]
         left["errors"] += right["errors"]
         left["stopped"] += right["stopped"]
         left["first_error"] = _first(left["first_error"], right["first_error"])
-        for name, number in right["correct"].items():
-            left["correct"][name] += number
-        merge_exact(left["quality"], right["quality"])
-        merge_exact(left["score"], right["score"])
         left["outside"] += right["outside"]
         _CELLS.merge(left["cells"], right["cells"])
         return left
@@ -201,9 +172,11 @@ class DeepFabricMetrics(Aggregator[State]):
     @override
     def finish(self, state: State) -> Mapping[str, JSON]:
         total = state["graded"] + state["failed"] + state["missing"]
-        processed = state["processed"]
-        metrics = self._figures(state, total)
-        undefined = {name: "there is no sample to divide by" for name, value in metrics.items() if value is None}
+        sums = _CELLS.totals(state["cells"])
+        processed = int(sums["processed"])
+        metrics = self._figures(sums, total if state["graded"] + state["failed"] or self.profile == "upstream" else 0)
+        why = _ALL_MISSING if total else "there is no sample to divide by"
+        undefined = {name: why for name, value in metrics.items() if value is None}
         if state["undefined"]:
             metrics["overall_score"] = None
             undefined["overall_score"] = "the weights give scores that are not finite"
@@ -214,11 +187,11 @@ class DeepFabricMetrics(Aggregator[State]):
             "samples_missing": state["missing"],
             "samples_skipped": state["skipped"],
         }
-        attempted = self._figures(state, processed)
+        attempted = self._figures(sums, processed)
         if state["undefined"]:
             attempted["overall_score"] = None
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
-        metrics |= {f"{name}_correct": number for name, number in state["correct"].items()}
+        metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
         metrics |= self._intervals(state, metrics, undefined)
         metrics["interpretation"] = interpretation(metrics, errors=state["errors"])
         metrics["undefined"] = undefined
@@ -234,18 +207,17 @@ class DeepFabricMetrics(Aggregator[State]):
             f"{name}_interval": {"reason": undefined.get(name, "undefined")} for name in _RATIOS if name not in known
         }
         models = _CELLS.model_ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
+        if models and self.profile == "documented":
+            _without_replies(state["cells"], models["models"])
         return {**found, **why, **models}
 
-    def _figures(self, state: State, divisor: int) -> dict[str, Any]:
+    def _figures(self, sums: Mapping[str, Fraction], divisor: int) -> dict[str, Any]:
         if not divisor:
             return dict.fromkeys(FIGURES, 0.0 if self.profile == "upstream" else None)
-        rates: dict[str, Any] = {name: state["correct"][count] / divisor for name, count in RATES.items()}
-        rates["response_quality"] = exact_mean(state["quality"], divisor)
-        rates["overall_score"] = exact_mean(state["score"], divisor)
-        return rates
+        return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
-def _cell(grade: Grade, processed: int) -> list[int | float | list[float]]:
+def _cell(grade: Grade, processed: int) -> list[float]:
     """Return what a sample adds to its task: one applicable sample, and its part of every figure."""
     count = grade.counts.get
     return [
@@ -256,7 +228,16 @@ def _cell(grade: Grade, processed: int) -> list[int | float | list[float]]:
         count("execution_success", 0),
         grade.parts.get("response_quality") or 0,
         grade.score or 0,
+        0,
     ]
+
+
+def _without_replies(cells: CellsState, models: Any) -> None:
+    """Make the figures of models undefined all of whose samples are missing, in place."""
+    for model, counted in _CELLS.counted(cells)[1].items():
+        if all(cell[0] == cell[-1] for cell in counted):
+            models[model] |= {name: None for name in _RATIOS if name in models[model]}
+            models[model] |= {f"{name}_interval": {"reason": _ALL_MISSING} for name in _RATIOS if name in models[model]}
 
 
 def _first(left: list[int | str], right: list[int | str]) -> list[int | str]:

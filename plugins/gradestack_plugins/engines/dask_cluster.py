@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import socket
+import sys
 import threading
 import time
 import uuid
@@ -15,7 +17,7 @@ from typing import Any
 import attrs
 import dask.config
 from distributed import Client, Future, KilledWorker, Scheduler, SpecCluster
-from distributed.comm.addressing import parse_address
+from distributed.comm.addressing import parse_address, parse_host_port
 from distributed.comm.registry import get_backend
 
 from gradestack import ConfigError, GradestackError, LostEngineError, PluginError, error_text
@@ -29,6 +31,9 @@ _LOGGERS = ("distributed", "distributed.client", "distributed.gc", "tornado", "t
 _SECONDS_TO_CLOSE = 10.0
 _LOOK = 1.0
 """Seconds between two looks at the cluster."""
+_SOCKETS = ("tcp", "tls")
+_AGAIN = 0.25
+"""Seconds between two tries to reach a scheduler."""
 _LOST = ("cancelled", "lost")
 """States of a task nobody is at any more."""
 _SETTINGS: dict[str, Any] = {
@@ -181,12 +186,36 @@ def _client(address: str, patience: float) -> Client:
         # Before a client is made: one that is not finished waits and complains when it is thrown away.
         scheme, location = parse_address(address)
         get_backend(scheme).get_address_host(location)
+        if scheme in _SOCKETS:
+            _wait_for(address, parse_host_port(location), patience)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
             return Client(address, set_as_default=False, timeout=patience)
     except (OSError, TimeoutError, ValueError, ImportError) as error:
         msg = f"engine: no dask scheduler answers at {address}"
         raise ConfigError(msg, str(error)) from error
+
+
+def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
+    """Wait until somebody answers at an address, and say so when that is not at once.
+
+    Raises:
+        OSError: Nobody does for as long as the patience lasts.
+    """
+    until, said = time.monotonic() + patience, False
+    while True:
+        try:
+            socket.create_connection(place, timeout=max(0.1, until - time.monotonic())).close()
+        except OSError as error:
+            if time.monotonic() + _AGAIN >= until:
+                raise
+            if not said:
+                told = f"waiting up to {patience:g} s for the dask scheduler at {address} ({error})"
+                print(told, file=sys.stderr, flush=True)  # noqa: T201 - nothing else is seen meanwhile
+                said = True
+            time.sleep(_AGAIN)
+        else:
+            return
 
 
 @contextlib.contextmanager

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import BadRecord, DataError, Inputs, Profile, Reader, Sample, Shard, Source
-from gradestack.jsonio import JsonProblem, loads
+from gradestack import BadRecord, DataError, Inputs, Profile, RecordReader, Sample, Shard, Source
+from gradestack.jsonio import JsonProblem, Layout, loads
 from gradestack_plugins.letta.dataset_rows import KEYS, RESULT_KEYS, csv_record, row_sample
 from gradestack_plugins.letta.references import VARIABLES
 
@@ -24,7 +24,7 @@ _LINES = 20
 
 
 @attrs.frozen(kw_only=True)
-class LettaDataset(Reader):
+class LettaDataset(RecordReader):
     """Reads letta-evals datasets: ``.csv``, or JSON Lines whatever the ending.
 
     ``input`` (or ``prompt``) is required: a text, or a list of texts, one per user turn. ``ground_truth`` is a text or
@@ -46,9 +46,16 @@ class LettaDataset(Reader):
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset({"input", "expected", "facets", "source"})
+    layout: ClassVar[Layout] = "lines"
     duplicates: ClassVar[Literal["keep", "last", "error"]] = "error"
 
     profile: Profile = "documented"
+
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float | None:
+        """Return None: a record by itself tells nothing."""
+        return None
 
     @classmethod
     @override
@@ -70,7 +77,7 @@ class LettaDataset(Reader):
         return sure
 
     @override
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
         """Give one shard per file.
 
         Raises:
@@ -112,9 +119,11 @@ class LettaDataset(Reader):
         if isinstance(record, ValueError):
             return BadRecord(source=source, reason=str(record))
         try:
-            sample = row_sample(record, source, self.profile)
+            (sample,) = self.identified((row_sample(record, source, self.profile),), record)
         except ValueError as problem:
             return BadRecord(source=source, reason=str(problem), native=record)
+        if isinstance(sample, BadRecord) or self.ids is not None:  # rows of one id are then runs of one task
+            return sample
         if sample.id in lines:
             reason = f"id {sample.id!r} stands on line {lines[sample.id]} already"
             return BadRecord(source=source, reason=reason, native=record)

@@ -9,7 +9,7 @@ import attrs
 
 from gradestack import ToolSpec, Usage
 from gradestack.jsonio import JsonProblem, loads
-from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.readers.chat import schema_of, tool_spec
 from gradestack_plugins.readers.chat.conversation import Conversation, kind_of
 from gradestack_plugins.readers.chat.identity import NOTHING
 
@@ -223,8 +223,8 @@ def _tool(raw: Any) -> ToolSpec | None:
         kind = raw.get("type")
         built_in = isinstance(kind, str) and kind not in {"function", "custom", "mcp", "namespace"}
         return ToolSpec(name=kind) if built_in and isinstance(kind, str) else None
-    if isinstance(schema, dict) and found.parameters is None:
-        return ToolSpec(name=found.name, description=found.description, parameters=schema)
+    if schema is not None and found.parameters is None:
+        return ToolSpec(name=found.name, description=found.description, parameters=schema_of(schema))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 _PACKAGE = "gradestack_plugins.orchestrationbench"
 
@@ -83,4 +83,13 @@ def gradestack_components() -> tuple[Component, ...]:
             target=f"{_PACKAGE}.stacks:orchestrationbench",
             summary="all graders of OrchestrationBench",
         ),
+    )
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what the family shows on pages."""
+    return (
+        Panel(name="decisions", place="overview", title="Calls and rejections", target=f"{_PACKAGE}.panels:decisions"),
+        Panel(name="plans", place="sample", title="Plans", target=f"{_PACKAGE}.panels:plans"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +20,7 @@ from gradestack import (
     Input,
     Inputs,
     Profile,
-    Reader,
+    RecordReader,
     Sample,
     Shard,
     Source,
@@ -51,7 +51,7 @@ class Index:
 
 
 @attrs.frozen(kw_only=True)
-class OrchestrationBenchReader(Reader):
+class OrchestrationBenchReader(RecordReader):
     """One sample per trial: id = scenario, run = number of the trial; or one per step, id = ``scenario/step``.
 
     A directory holds the output of one model and its name is the model's; files given one by one have none.
@@ -103,6 +103,12 @@ class OrchestrationBenchReader(Reader):
 
     @classmethod
     @override
+    def looks_like(cls, record: Any) -> float | None:
+        """Return None: a record by itself tells nothing."""
+        return None
+
+    @classmethod
+    @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
             return 0.9 if _holds_output(path) else 0.0
@@ -126,7 +132,7 @@ class OrchestrationBenchReader(Reader):
         )
 
     @override
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
         """Return one shard per file, sorted by path within a directory.
 
         Raises:
@@ -140,7 +146,7 @@ class OrchestrationBenchReader(Reader):
                 path = entry.path / relative if relative else entry.path
                 # A file that cannot be read gives one sample too.
                 position += 2 + (path.stat().st_size if path.is_file() else 0)
-        return shards
+        return iter(shards)
 
     def _files(self, entry: Input) -> list[str]:
         if not entry.path.is_dir():
@@ -185,9 +191,18 @@ class OrchestrationBenchReader(Reader):
                 usage=data.get("usage"),
                 facets={"file": shown, "trial": name},
             )
-            for sample in [trial_sample(common, trial)] if self.unit == "trial" else step_samples(common, trial):
+            samples = [trial_sample(common, trial)] if self.unit == "trial" else list(step_samples(common, trial))
+            for sample in samples if self.ids is None else self._identified(samples, data):
                 yield replace(sample, source=Source(file=shown, ordinal=ordinal))
                 ordinal += 1
+
+    def _identified(self, samples: Sequence[Sample], data: JSON) -> Iterator[Sample]:
+        """Yield a file's samples with the scenario's id from where the user says; a step's own stands behind it."""
+        for given, found in zip(samples, self.identified(samples, data), strict=True):
+            if isinstance(found, Sample):
+                step = given.facets.get("step")
+                moved = self.unit == "step" and found.id != given.id
+                yield replace(found, id=f"{found.id}/{step}", cluster=found.id) if moved else found
 
     def _load(self, path: Path) -> tuple[JSON, str]:
         """Return (content, problem); a file that holds nothing (an empty object, null) cannot be read either."""

@@ -110,7 +110,8 @@ def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
 
 def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
     facets = {**common.facets, "step": step}
-    identity: dict[str, Any] = {"id": f"{common.id}/{step}", "model": common.model, "run": common.run}
+    identity: dict[str, Any] = {"id": f"{common.id}/{step}", "cluster": common.id}
+    identity |= {"model": common.model, "run": common.run}
     return Sample(**identity, tools=common.tools, facets=facets, **fields)
 
 

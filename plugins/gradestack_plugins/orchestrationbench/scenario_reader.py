@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from gradestack import (
     DataError,
     Expectation,
     Inputs,
-    Reader,
+    RecordReader,
     Sample,
     Shard,
     Source,
@@ -111,7 +111,7 @@ def unreadable_steps(label: Label) -> list[str]:
 
 
 @attrs.frozen(kw_only=True)
-class ScenarioReader(Reader):
+class ScenarioReader(RecordReader):
     """Gold calls and plans of scenario YAML files, as a dataset for whatever recorded the runs.
 
     One sample per scenario (id = file stem), or with ``unit: step`` one per sub-agent step and plan
@@ -129,6 +129,12 @@ class ScenarioReader(Reader):
 
     @classmethod
     @override
+    def looks_like(cls, record: Any) -> float | None:
+        """Return None: a record by itself tells nothing."""
+        return None
+
+    @classmethod
+    @override
     def sniff(cls, path: Path, head: bytes) -> float:
         if path.is_dir():
             first = next(iter(sorted(path.glob("*.yaml"))), None)
@@ -139,7 +145,7 @@ class ScenarioReader(Reader):
         return 0.85 if path.suffix in (".yaml", ".yml") and _looks_right(head) else 0.0
 
     @override
-    def plan(self, inputs: Inputs, index: Any) -> Iterable[Shard]:
+    def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
         """Return one shard per file, sorted by name within a directory.
 
         Raises:
@@ -156,7 +162,7 @@ class ScenarioReader(Reader):
                 path = entry.path / name if name else entry.path
                 shards.append(Shard(ordinal=len(shards), input=entry, position=position, extra=name))
                 position += 2 + (path.stat().st_size if path.is_file() else 0)
-        return shards
+        return iter(shards)
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
@@ -177,7 +183,8 @@ class ScenarioReader(Reader):
             facets={"file": source.file},
             source=source,
         )
-        yield from [whole] if self.unit == "scenario" else _steps(whole, label)
+        for each in self.identified((whole,), data):
+            yield from [each] if self.unit == "scenario" or isinstance(each, BadRecord) else _steps(each, label)
 
 
 def _steps(whole: Sample, label: Label) -> Iterator[Sample]:

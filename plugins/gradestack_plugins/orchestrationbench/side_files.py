@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gradestack import ConfigError, DataError, ToolSpec, yaml_data
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.recorded.trial import Setting
 from gradestack_plugins.readers.chat import tool_spec
@@ -53,7 +53,7 @@ def read_config(path: Path) -> Setting:
         msg = f"evaluation config {path}: {error}"
         raise ConfigError(msg) from error
     if data is not None and not isinstance(data, Mapping):
-        msg = f"evaluation config {path}: expected a mapping, found {type(data).__name__}"
+        msg = f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}"
         raise ConfigError(msg)
     config: Mapping[Any, Any] = data or {}
     params = config.get("evaluation_params")

@@ -106,6 +106,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     left_out: int = 0
+    place: str = " in summary.json"
+    """Where the rows left out are."""
     bands: bool = False
     """Whether the rows are score bands, which interpret scores and compute nothing."""
 

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from gradestack import Panel
 from gradestack_plugins.reporters.environment import asset, environment, policy
-from gradestack_plugins.reporters.prose import code, prose
+from gradestack_plugins.reporters.panels import Sheets, asked, folders
+from gradestack_plugins.reporters.prose import bar, code, prose
 from gradestack_plugins.reporters.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
 
 
-def markdown_page(data: Mapping[str, Any]) -> str:
+def markdown_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
     """Return comparison.md: a table of some thirty lines for a pull request, details folded."""
     env = environment()
-    env.filters.update(md=prose, code=code, signed=signed, ends=ends)
-    shown = list(data["metrics"].items())[:_MOST_METRICS]
-    return env.get_template("comparison.md").render(**_context(data), shown=shown)
+    env.filters.update(md=prose, code=code, signed=signed, ends=ends, bar=bar)
+    shown = list(compared(data).items())[:_MOST_METRICS]
+    found = asked(panels, ("compare",), data)
+    filled = [each for each in found.filled if each.blocks]
+    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled)
 
 
-def html_page(data: Mapping[str, Any]) -> str:
+def html_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
     """Return comparison.html, a file of its own."""
-    env = environment()
+    env = environment(folders=folders(panels))
     env.filters.update(signed=signed, ends=ends)
     style, early = asset(env, "report.css"), asset(env, "theme.js")
     shown = {"style": style, "early": early, "policy": policy([style], [early])}
-    return env.get_template("comparison.html").render(**_context(data), **shown)
+    filled, left_out = Sheets(env, panels).rendered(asked(panels, ("compare",), data))
+    found = {"panels": [html for _, html in filled], "left_out": left_out}
+    return env.get_template("comparison.html").render(**_context(data), **shown, **found)
 
 
 @attrs.frozen
@@ -54,7 +60,12 @@ class Difference:
 
 def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...]:
     """Return the differences of one pair, with their places on an axis from minus to plus ``widest``."""
-    return tuple(_difference(key, each, widest) for key, each in pair["metrics"].items())
+    return tuple(_difference(key, each, widest) for key, each in compared(pair).items())
+
+
+def compared(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was compared of a pair: graders, then figures by their paths."""
+    return {**pair["metrics"], **pair.get("figures", {})}
 
 
 def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
@@ -64,7 +75,8 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
         return None if value is None else round(50 + 50 * value / widest, 2)
 
     low, high = found if found is not None else (None, None)
-    counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {each['tasks']} tasks"
+    counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {each['tasks']}"
+    counts += " task" if each["tasks"] == 1 else " tasks"
     return Difference(
         key,
         number(each["a"]),
@@ -91,7 +103,7 @@ def _word(each: Mapping[str, Any], low: float | None, high: float | None) -> str
 
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:
     """Return the largest distance from 0 of any difference or end of an interval; 1 where there is none."""
-    found = [each for pair in pairs for each in pair["metrics"].values()]
+    found = [each for pair in pairs for each in compared(pair).values()]
     values = [
         abs(value) for each in found for value in (each["difference"], *(each["interval"]["ends"] or ())) if value
     ]
@@ -112,7 +124,7 @@ def _trials(text: str) -> float:
 
 def _context(data: Mapping[str, Any]) -> dict[str, Any]:
     first, second = data["runs"][:2]
-    pairs = data.get("pairs") or [{"a": first["name"], "b": second["name"], "metrics": data["metrics"]}]
+    pairs = data.get("pairs") or [{"a": first["name"], "b": second["name"], "metrics": compared(data)}]
     confidence = next(iter(data["metrics"].values()))["interval"]["confidence"]
     widest = _widest(pairs)
     return {

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import CodeType
+from types import CodeType, MappingProxyType
 from typing import IO, Any
 
 import attrs
 import jinja2
 from jinja2.bccache import Bucket
-from markupsafe import Markup
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup, escape
 
 from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.text import capital, clean, number, title, token
 
 _BUFFERED = 500
+_BEGINNING = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{}">
+"""
+"""What every page begins with: nothing that a browser acts on stands before its policy."""
 
 
 class _Compiled(jinja2.BytecodeCache):
@@ -51,32 +59,66 @@ def _escaped(name: str | None) -> bool:
     return name is not None and name.endswith(".html")
 
 
-def environment() -> jinja2.Environment:
+class _Sandbox(ImmutableSandboxedEnvironment):
+    """For templates that a suite brings along: they see what they are given, and reach nothing else of Python."""
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """Return whether a template may call something: of plain values and of what pages are made of only."""
+        owner = getattr(obj, "__self__", None)
+        module = type(owner).__module__ if owner is not None else getattr(obj, "__module__", "")
+        known = str(module).partition(".")[0] in {"builtins", "jinja2", "markupsafe", "gradestack_plugins"}
+        return known and super().is_safe_callable(obj)
+
+
+def environment(
+    templates: Path | None = None, folders: Mapping[str, Sequence[Path]] = MappingProxyType({})
+) -> jinja2.Environment:
     """Return an environment that escapes in every ``.html`` template and shows hidden characters in all.
 
     Markdown templates are not escaped by Jinja; they pass every text through the filters of
-    :mod:`gradestack_plugins.reporters.markdown`.
+    :mod:`gradestack_plugins.reporters.markdown`. Ours are also to be had as ``gradestack/NAME``.
+
+    Args:
+        templates: Folder whose templates stand before ours; with it all run in a sandbox.
+        folders: Where the templates of plugins lie; they are called ``PLUGIN/NAME``.
     """
-    env = jinja2.Environment(
-        loader=jinja2.PackageLoader("gradestack_templates", ""),
-        autoescape=_escaped,  # noqa: S701 - on for every HTML template, off for Markdown
+    ours = jinja2.PackageLoader("gradestack_templates", "")
+    prefixed = {"gradestack": ours, **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()}}
+    own = [] if templates is None else [jinja2.FileSystemLoader(templates)]
+    env = (jinja2.Environment if templates is None else _Sandbox)(
+        loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader(prefixed), ours]),
+        autoescape=_escaped,
         undefined=jinja2.StrictUndefined,
         finalize=_finalize,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
         auto_reload=False,
-        bytecode_cache=_COMPILED,
+        bytecode_cache=_COMPILED if templates is None else None,
     )
     env.filters.update(capital=capital, num=number, shade=shade, title_of=title, token=token)
     return env
 
 
 def asset(env: jinja2.Environment, name: str) -> Markup:
-    """Return a style sheet or script as it stands in the package, to be put inline."""
+    """Return a style sheet or script as it stands in the package, to be put inline; never one that a suite brings."""
     assert env.loader is not None  # noqa: S101 - the environment above has one
-    text = env.loader.get_source(env, name)[0]
+    text = env.loader.get_source(env, f"gradestack/{name}")[0]
     return Markup(text)  # noqa: S704 - our own file, not data
+
+
+def own_style(templates: Path | None) -> str:
+    """Return ``style.css`` of a folder of templates, "" where it has none.
+
+    Raises:
+        ValueError: It could end the element it stands in.
+    """
+    file = None if templates is None else templates / "style.css"
+    text = file.read_text(encoding="utf-8") if file is not None and file.is_file() else ""
+    if "<" in text:
+        msg = f"{file} must hold no <: it stands inside a page"
+        raise ValueError(msg)
+    return text
 
 
 def content_hash(text: str) -> str:
@@ -84,13 +126,20 @@ def content_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
-    """Return a content security policy that allows these inline texts and nothing else, no network least of all."""
+def policy(styles: Iterable[str], scripts: Iterable[str], *, loading: bool = False) -> str:
+    """Return a content security policy that allows these inline texts and nothing else, no network least of all.
+
+    Args:
+        styles: The style sheets.
+        scripts: The scripts.
+        loading: Whether these scripts may load others, the only way to read a file beside a page without a server.
+    """
+    more = " 'strict-dynamic'" if loading else ""
     return "; ".join(
         (
             "default-src 'none'",
             f"style-src {' '.join(map(content_hash, styles))}",
-            f"script-src {' '.join(map(content_hash, scripts))}",
+            f"script-src {' '.join(map(content_hash, scripts))}{more}",
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -99,16 +148,29 @@ def policy(styles: Iterable[str], scripts: Iterable[str]) -> str:
 
 
 def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any]) -> None:
-    """Render a template into a file piece by piece; a failure leaves none."""
+    """Render a template into a file piece by piece; a failure leaves none.
+
+    Raises:
+        ValueError: The template is not ours, and the page would not begin with the policy it is safe by.
+    """
     file: IO[str]
     try:
         with path.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
             stream = template.stream(context)
             stream.enable_buffering(_BUFFERED)
             file.writelines(stream)
+        _check_beginning(path, _BEGINNING.format(escape(context["policy"])))
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+def _check_beginning(path: Path, wanted: str) -> None:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        begun = file.read(len(wanted) + _BUFFERED).lstrip()
+    if not begun.startswith(wanted):
+        msg = f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
+        raise ValueError(msg)
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -126,7 +188,18 @@ def check_limits(options: Any) -> None:
     Raises:
         ValueError: A limit is negative.
     """
-    for name, value in attrs.asdict(options).items():
-        if value < 0:
+    for name, value in attrs.asdict(options, recurse=False).items():
+        if isinstance(value, int) and value < 0:
             msg = f"{name} must not be negative, got {value}"
             raise ValueError(msg)
+
+
+def check_folder(templates: Path | None) -> None:
+    """Refuse a folder of templates that is none.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if templates is not None and not templates.is_dir():
+        msg = f"templates: {templates} is no directory"
+        raise ValueError(msg)

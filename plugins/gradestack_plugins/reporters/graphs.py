@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
-from typing import Any
 
 import attrs
 
-from gradestack.jsonio import as_list, as_map, as_text, compact
 from gradestack_plugins.reporters.text import brief
 
 _MOST_NODES, _MOST_LINES, _LONGEST = 30, 6, 25
@@ -63,39 +61,20 @@ Nodes = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """Node -> what it holds, and what it depends on."""
 
 
-def graph_pairs(grades: Iterable[Mapping[str, Any]]) -> Iterator[GraphPair]:
-    """Yield the graphs of the items of grades that have some.
+def pair_of(gold: Nodes, made: Nodes | None) -> GraphPair:
+    """Return two graphs side by side, each node and edge with how it stands to the other one.
 
-    An item has them where ``gold`` of its metadata is an object of nodes, each an object with ``depends_on``, a list of
-    names; ``predicted`` beside it may be one, too. What else a node holds in lists is shown in it.
+    Args:
+        gold: What was expected.
+        made: What was made of it; None where that could not be read.
     """
-    for grade in grades:
-        for item in map(as_map, as_list(grade.get("items"))):
-            metadata = as_map(item.get("metadata"))
-            gold, made = _nodes(metadata.get("gold")), _nodes(metadata.get("predicted"))
-            if gold:
-                named = brief(as_text(item.get("id")), 40)
-                other = _graph(f"Made {named}".strip(), made, gold, "extra") if made else None
-                yield GraphPair(_graph(f"Expected {named}".strip(), gold, made or {}, "missing"), other)
+    other = _graph("Made", made, gold, "extra") if made else None
+    return GraphPair(_graph("Expected", gold, made or {}, "missing"), other)
 
 
-def _nodes(value: Any) -> Nodes | None:
-    held = as_map(value)
-    if not held or not all(isinstance(as_map(node).get("depends_on"), list) for node in held.values()):
-        return None
-    return {
-        str(name): (
-            tuple(_lines(node)),
-            tuple(dict.fromkeys(each for each in map(str, as_list(node["depends_on"])) if each in held)),
-        )
-        for name, node in held.items()
-    }
-
-
-def _lines(node: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in node.items():
-        if key != "depends_on" and isinstance(value, list):
-            yield from (each if isinstance(each, str) else compact(each) for each in value)
+def single_of(nodes: Nodes) -> GraphPair:
+    """Return a graph that is compared with none."""
+    return GraphPair(_graph("Graph", nodes, nodes, "missing"), None)
 
 
 def _graph(title: str, nodes: Nodes, other: Nodes, alone: str) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,23 +15,37 @@ import jinja2
 from markupsafe import Markup, escape
 from typing_extensions import override
 
-from gradestack import Folder, Report, Reporter, RowEntry, RowIndex, SamplePart
+from gradestack import Folder, Panel, Report, Reporter, RowEntry, RowIndex, SamplePart
+from gradestack_plugins.reporters.chunks import FOLDER, Chunks, clear
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import asset, check_limits, environment, policy, write_stream
+from gradestack_plugins.reporters.environment import (
+    asset,
+    check_folder,
+    check_limits,
+    environment,
+    own_style,
+    policy,
+    write_stream,
+)
 from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.listing import VERDICTS, listing
-from gradestack_plugins.reporters.page import page_of
+from gradestack_plugins.reporters.page import Page, page_of
+from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
+from gradestack_plugins.reporters.theme import theme_css
 from gradestack_plugins.reporters.view_pages import list_page, sample_page
 
-PAGE = "report.html"
 _IN_MEMORY = 8_000_000
+_STATIC = 50
+"""Drill-downs that stay in a page whose samples are beside it."""
+_LONGEST_LIST = 2_000_000
+"""Of the list of samples in such a page: a longer one is beside it, too."""
 _ELEMENTS = 1800
 """Of the task table: with many trials it has fewer lines."""
 _NO_CELL = Markup('<span class="cell none">·</span>')
@@ -41,50 +55,90 @@ _NO_CELL = Markup('<span class="cell none">·</span>')
 class HtmlReporter(Reporter):
     """Writes ``report.html``: one file that needs no network, no other file, and no script for what matters.
 
-    Everything of the run is on the page as long as it stays a page: drill-downs are limited, failures first, and the
-    page says what was left out and where it is (``results.jsonl`` holds everything).
+    A page that would be larger than ``max_bytes`` keeps the worst samples; the rows of all are in ``report_data``
+    beside it, from where its script reads those that are looked at.
     """
 
     max_samples: int = 500
-    """Samples with a drill-down."""
+    """Samples whose drill-downs are rendered here, failures first; the page draws others from their rows."""
     max_tasks: int = 1000
     """Lines of the task table."""
     max_text: int = 10_000
     """Characters shown of one message, argument or rationale."""
-    max_bytes: int = 12_000_000
-    """Size of all drill-downs together."""
+    max_bytes: int = 5_000_000
+    """Size of samples in the page; above it they are in ``report_data`` beside it."""
+    theme: Path | dict[str, Any] | None = None
+    """Colours and fonts: variable -> value, and ``light`` and ``dark`` with mappings of the same kind for one of them;
+    or a YAML or JSON file that holds that."""
+    templates: Path | None = None
+    """Folder with templates that stand before ours, run in a sandbox, and a ``style.css`` that is added to ours."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits.
+        """Refuse what no page can be made with.
 
         Raises:
-            ValueError: A limit is negative.
+            ValueError: A limit is negative, a value of the theme is none, or there is no such folder.
         """
         check_limits(self)
+        check_folder(self.templates)
+        theme_css(self.theme)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write the page into ``out`` and return its path. Of the rows only those with a drill-down are read.
+        """Write the page into ``out``, with ``report_data`` beside it where it needs one, and return the page's path.
 
         Args:
             report: The report of a finished run.
             out: An existing directory.
         """
-        env = environment()
-        index = page_of(report).index
+        page = page_of(report)
+        env, index = environment(self.templates, folders(report.panels)), page.index
         words = words_of(report.summary)
         env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
         env.globals["sample_words"] = words
-        path = out / PAGE
-        with _Drilldowns(env, self) as drilldowns:
-            drilldowns.render(report, index)
-            write_stream(env.get_template(PAGE), path, self._context(env, report, index, drilldowns))
-        return (path,)
+        path, folder, sheets = out / PAGE, out / FOLDER, Sheets(env, report.panels, rows=report.has_rows)
+        clear(folder)
+        try:
+            with _Drilldowns(env, self, sheets) as drilldowns:
+                drilldowns.render(report, index)
+                drilldowns.pack(report, index, folder)
+                context = self._context(env, report, index, drilldowns)
+                context |= self._with_panels(context, page, sheets)
+                report.told.extend(context["left_out"])
+                write_stream(env.get_template(PAGE), path, context)
+        except BaseException:
+            clear(folder)
+            raise
+        return (path, *self._pages(env, context, out))
 
     @override
-    def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+    def comparison(self, data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> Mapping[str, str]:
         """Return the page of a comparison, ``comparison.html``."""
-        return {"comparison.html": html_page(data)}
+        return {"comparison.html": html_page(data, panels)}
+
+    def _with_panels(self, context: Mapping[str, Any], page: Page, sheets: Sheets) -> dict[str, Any]:
+        """Return what panels add to the context, and the warnings of those that are left out."""
+        shown, told = sheets.rendered(page.panels)
+        told = (*told, *sheets.left_out_of_samples())
+        view = attrs.evolve(page.view, warnings=(*page.view.warnings, *told))
+        return {
+            "view": view,
+            "problems": context["problems"] or bool(told),
+            "panels": [(filled, html) for filled, html in shown if filled.panel.place == "overview"],
+            "sheets": [(filled, html) for filled, html in shown if filled.panel.place == "page"],
+            "pages": [filled for filled, _ in shown if filled.panel.place == "page"],
+            "left_out": told,
+        }
+
+    def _pages(self, env: jinja2.Environment, context: Mapping[str, Any], out: Path) -> Iterator[Path]:
+        """Write the pages that panels have for themselves, and yield their paths."""
+        for filled, body in context["sheets"]:
+            own = policy([context["style"]], [context["early"]])
+            path = out / filled.file
+            write_stream(
+                env.get_template("panel.html"), path, {**context, "policy": own, "filled": filled, "body": body}
+            )
+            yield path
 
     @override
     def sample(self, report: Report, entry: RowEntry, row: Mapping[str, Any]) -> str:
@@ -104,13 +158,16 @@ class HtmlReporter(Reporter):
     def _context(
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
-        style, script, early = (asset(env, name) for name in ("report.css", "report.js", "theme.js"))
-        page = page_of(report)
+        style, drawing, script, early = (asset(env, f) for f in ("report.css", "sample.js", "report.js", "theme.js"))
+        style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
+        script = drawing + script
+        page, chunks = page_of(report), drilldowns.chunks
         view = page.view
         failures, failures_left_out = failures_of(index)
         return {
             "view": view,
             "presets": page.presets,
+            "agreement": page.agreement,
             "folded": page.presets.others if page.presets else frozenset(),
             "failures": failures,
             "failures_left_out": failures_left_out,
@@ -124,13 +181,23 @@ class HtmlReporter(Reporter):
             "places": {name: place for place, name in enumerate(VERDICTS)},
             "models": [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)],
             "kinds": [(each.number, each.text, each.samples) for each in failures],
-            "listing": Markup(listing(index, view.words, drilldowns.shown)),  # noqa: S704 - base64
+            "listing": self._listing(index, view.words, chunks),
+            "chunks": [Markup(text) for text in chunks.texts],  # noqa: S704 - base64
+            "beside": FOLDER if chunks.beside else "",
             "texts": drilldowns.shared.texts,
             "style": style,
             "script": script,
             "early": early,
-            "policy": policy([style], [early, script]),
+            "policy": policy([style], [early, script], loading=chunks.beside),
         }
+
+    def _listing(self, index: RowIndex, words: Mapping[str, str], chunks: Chunks) -> Markup:
+        """Return the list of samples; empty where it is too long for the page and stands beside it."""
+        found = listing(index, words, {"chunks": chunks.listed(), "longest": self.max_text})
+        if chunks.beside and len(found) > _LONGEST_LIST:
+            chunks.write("index", found)
+            return Markup()
+        return Markup(found)  # noqa: S704 - base64
 
 
 def _lines(index: RowIndex, word: str, most: int) -> Tasks:
@@ -168,13 +235,14 @@ def cell(entry: RowEntry, task: Task, shown: Container[int], run: str = "", *, w
 class _Drilldowns:
     """Rendered drill-downs, worst first, kept in a temporary file until the page reaches them."""
 
-    def __init__(self, env: jinja2.Environment, options: HtmlReporter) -> None:
+    def __init__(self, env: jinja2.Environment, options: HtmlReporter, sheets: Sheets) -> None:
         self._template = env.get_template("_sample.html")
-        self._options = options
+        self._options, self._sheets = options, sheets
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by __exit__
         self._places: dict[int, tuple[int, int]] = {}
         self.shared = SharedTexts(options.max_text)
         self.shown: list[int] = []
+        self.chunks: Chunks
 
     def __enter__(self) -> Self:
         return self
@@ -183,23 +251,46 @@ class _Drilldowns:
         self._file.close()
 
     def render(self, report: Report, index: RowIndex) -> None:
-        """Render the worst samples and choose those that fit the page."""
-        chosen = [entry.position for entry in worst(index.entries, self._options.max_samples)]
-        places = sorted(chosen)
+        """Render the worst samples."""
+        self.shown = [entry.position for entry in worst(index.entries, self._options.max_samples)]
+        places = sorted(self.shown)
         for position, row in zip(places, report.rows_at(places) if places else (), strict=True):
             view = sample(Entry.of(index.entries[position]), row, self._options.max_text, self.shared)
-            data = self._template.render(sample=view).encode("utf-8", "replace")
+            panels = list(self._sheets.of_sample(row))
+            data = self._template.render(sample=view, panels=panels).encode("utf-8", "replace")
             self._places[position] = (self._file.tell(), len(data))
             self._file.write(data)
+
+    def pack(self, report: Report, index: RowIndex, folder: Path) -> None:
+        """Take up the rows where not all samples are rendered; drill-downs, too, where the page gets too large.
+
+        Args:
+            report: The report.
+            index: Its index.
+            folder: Where chunks go that are not part of the page.
+        """
+        found = self.chunks = Chunks(folder, self._options.max_bytes - self._file.tell())
+        if len(self.shown) < len(index.entries):
+            found.add_rows(report, index)
+        if found.beside:
+            kept, rest = self._kept()
+            found.add_drilldowns((position, self._text(position)) for position in rest)
+            self.shown = kept
+
+    def _kept(self) -> tuple[list[int], list[int]]:
+        """Return the drill-downs that stay in the page, the worst and as many of these as fit it, and the others."""
         room = self._options.max_bytes
-        for position in chosen:
-            size = self._places[position][1]
-            if size <= room:
-                room -= size
-                self.shown.append(position)
+        for place, position in enumerate(self.shown[:_STATIC]):
+            room -= self._places[position][1]
+            if room < 0:
+                return self.shown[:place], self.shown[place:]
+        return self.shown[:_STATIC], self.shown[_STATIC:]
+
+    def _text(self, position: int) -> str:
+        start, size = self._places[position]
+        self._file.seek(start)
+        return self._file.read(size).decode()
 
     def __iter__(self) -> Iterator[tuple[int, Markup]]:
         for position in self.shown:
-            start, size = self._places[position]
-            self._file.seek(start)
-            yield position, Markup(self._file.read(size).decode())  # noqa: S704 - rendered and escaped by our own template
+            yield position, Markup(self._text(position))  # noqa: S704 - rendered and escaped by our own template

@@ -84,7 +84,7 @@ def _tasks(part: int, whole: int) -> str:
     times = round(whole / part)
     if times in range(2, len(_NAMES)) and abs(part * times - whole) <= whole / 25:
         return f"one task in {_NAMES[times]}"
-    return f"{number(part)} of {number(whole)} tasks"
+    return f"{number(part)} of {number(whole)} task{'' if whole == 1 else 's'}"
 
 
 def _models(success: Success, words: Mapping[str, str]) -> tuple[Part, ...]:
@@ -114,7 +114,9 @@ def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
         each, left = divmod(reliable.tasks, reliable.models)
         models = f" × {reliable.models} models" if reliable.models > 1 and not left else ""
         tasks = each if models else reliable.tasks
-        return f"{number(tasks)} tasks{models} × {reliable.trials} trials = {number(total)} runs"
+        return (
+            f"{number(tasks)} task{'' if tasks == 1 else 's'}{models} × {reliable.trials} trials = {number(total)} runs"
+        )
     return f"{number(total)} sample{'' if total == 1 else 's'}"
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gradestack import RowIndex
+from gradestack_plugins.reporters.chunks import packed
 from gradestack_plugins.reporters.index import name_of, verdict
 from gradestack_plugins.reporters.text import brief
 
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 """Worst first; a row says which by its place here."""
-_LEVEL, _LONGEST = 6, 80
+_LONGEST = 80
 
 
 class _Numbers(dict[str, int]):
@@ -25,19 +25,19 @@ class _Numbers(dict[str, int]):
         return found
 
 
-def listing(index: RowIndex, words: Mapping[str, str], drilldowns: Collection[int]) -> str:
+def listing(index: RowIndex, words: Mapping[str, str], more: Mapping[str, Any]) -> str:
     """Return all samples of an index as base64 of gzipped JSON; the same bytes for the same index.
 
     Args:
         index: The index.
         words: The run's words for what became of a sample.
-        drilldowns: Positions of the samples with a drill-down on the page.
+        more: What else the page needs to know of them.
     """
-    data = json.dumps(_columns(index, words, drilldowns), separators=(",", ":")).encode()
-    return base64.b64encode(gzip.compress(data, _LEVEL, mtime=0)).decode()
+    data = json.dumps({**_columns(index, words), **more}, separators=(",", ":")).encode()
+    return base64.b64encode(packed(data)).decode()
 
 
-def _columns(index: RowIndex, words: Mapping[str, str], drilldowns: Collection[int]) -> dict[str, Any]:
+def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
     """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
     ids, models, runs, sets = _Numbers(), _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
     place = {name: number for number, name in enumerate(VERDICTS)}
@@ -55,5 +55,4 @@ def _columns(index: RowIndex, words: Mapping[str, str], drilldowns: Collection[i
         "sets": [list(numbers) for numbers in sets],
         "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
         "words": [words[name] for name in VERDICTS],
-        "d": sorted(drilldowns),
     }

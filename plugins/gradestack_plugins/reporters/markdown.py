@@ -9,24 +9,25 @@ from typing import Any
 import attrs
 from typing_extensions import override
 
-from gradestack import Report, Reporter, RowEntry
+from gradestack import Panel, Report, Reporter, RowEntry
 from gradestack_plugins.reporters.comparison import markdown_page
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import check_limits, environment, write_whole
+from gradestack_plugins.reporters.environment import check_folder, check_limits, environment, write_whole
 from gradestack_plugins.reporters.folds import Fold, folded
 from gradestack_plugins.reporters.index import Entry, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import STATES, GraderView, Overview, State
 from gradestack_plugins.reporters.page import page_of
-from gradestack_plugins.reporters.prose import code, prose
+from gradestack_plugins.reporters.prose import bar, code, prose
 from gradestack_plugins.reporters.samples import SampleView, sample
 from gradestack_plugins.reporters.tasks import table
 
 PAGE = "report.md"
-_BAR = 24
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS = 30, 5
-_SHARES = (0.3, 0.3, 0.2, 0.2, 0.1, 0.1, 0.1)
-"""Of the room behind the first lines: presets, graders, tasks, samples, warnings, unread records, this run."""
+_SHARES = (0.3, 0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
+"""Of the room behind the first lines: presets, graders, agreement, tasks, samples, warnings, unread records, run."""
+_SHARE = 0.1
+"""Of each panel."""
 
 
 @attrs.frozen(kw_only=True)
@@ -45,14 +46,17 @@ class MarkdownReporter(Reporter):
     """Characters shown of one value."""
     max_characters: int = 60_000
     """Characters of the page; comments on pull requests hold some 65,000. What is left out is counted."""
+    templates: Path | None = None
+    """Folder with a ``report.md`` whose macros stand before ours, run in a sandbox."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse negative limits.
+        """Refuse what no page can be made with.
 
         Raises:
-            ValueError: A limit is negative.
+            ValueError: A limit is negative, or there is no such folder.
         """
         check_limits(self)
+        check_folder(self.templates)
 
     @override
     def write(self, report: Report, out: Path) -> Iterable[Path]:
@@ -73,21 +77,27 @@ class MarkdownReporter(Reporter):
             report: The report of a finished run.
             path: The file.
         """
-        env = environment()
+        env = environment(self.templates)
         env.filters.update(md=prose, around=around, code=code, bar=bar, counts=counts, result=result)
         page = page_of(report)
-        index, view = page.index, page.view
+        left_out = page.panels.left_out
+        report.told.extend(left_out)
+        index, view = page.index, attrs.evolve(page.view, warnings=(*page.view.warnings, *left_out))
         lost = [entry for entry in index.entries if _lost(entry)]
         context = {
             "view": view,
             "presets": page.presets,
+            "panels": page.panels.filled,
+            "agreement": page.agreement,
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
             "rows": len(index.entries),
             "kept": report.has_rows,
             "samples": list(self._samples(report, worst(lost, self.max_samples))),
             "lost": len(lost),
         }
-        write_whole(path, self._text(env.get_template(PAGE).make_module(context), context))
+        ours = env.get_template(f"gradestack/{PAGE}").make_module(context)
+        own = None if self.templates is None else env.get_template(PAGE).make_module(context)
+        write_whole(path, self._text(_Parts(own, ours), context))
 
     def _text(self, parts: Any, context: Mapping[str, Any]) -> str:
         """Return the page: what a pull request wants to know first, then folded sections within the limit."""
@@ -96,7 +106,12 @@ class MarkdownReporter(Reporter):
         graders = [piece for grader in view.graders for piece in _pieces(parts, grader)]
         warned = [f"- {prose(warning)}" for warning in view.warnings]
         presets = context["presets"]
+        panels = [filled for filled in context["panels"] if filled.blocks]
         folds = [
+            *(
+                Fold(prose(it.panel.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html")
+                for it in panels
+            ),
             Fold(
                 "What other tools would say",
                 parts.preset_intro().strip(),
@@ -106,6 +121,14 @@ class MarkdownReporter(Reporter):
                 "report.html",
             ),
             Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
+            Fold(
+                "Which graders tell the same story",
+                parts.agreement_intro().strip(),
+                _lines(parts.agreement_line, context["agreement"]),
+                "\n",
+                "pairs",
+                "report.html",
+            ),
             Fold(
                 "Tasks", parts.task_intro().strip(), _lines(parts.task_line, tasks.rows), "\n", "tasks", "results.jsonl"
             ),
@@ -128,20 +151,31 @@ class MarkdownReporter(Reporter):
             ),
             Fold("This run", parts.run_intro().strip(), [], "", "", ""),
         ]
-        shown = [(fold, share) for fold, share in zip(folds, _SHARES, strict=True) if fold.intro]
+        shares = (*([_SHARE] * len(panels)), *_SHARES)
+        shown = [(fold, share) for fold, share in zip(folds, shares, strict=True) if fold.intro or fold.pieces]
         room = self.max_characters - len(head) - 1
         return f"{head}\n{folded([fold for fold, _ in shown], [share for _, share in shown], room)}"
 
     @override
-    def comparison(self, data: Mapping[str, Any]) -> Mapping[str, str]:
+    def comparison(self, data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> Mapping[str, str]:
         """Return the page of a comparison, ``comparison.md``."""
-        return {"comparison.md": markdown_page(data)}
+        return {"comparison.md": markdown_page(data, panels)}
 
     def _samples(self, report: Report, entries: Sequence[RowEntry]) -> Iterator[SampleView]:
         """Yield the views of samples, without their conversations."""
         rows = report.rows_at((entry.position for entry in entries), trajectories=False) if entries else ()
         for entry, row in zip(entries, rows, strict=True):
             yield sample(Entry.of(entry), {**row, "trajectory": []}, self.max_text, SharedTexts(0))
+
+
+class _Parts:
+    """The macros of the page: those of a suite's own template, and ours where it has none."""
+
+    def __init__(self, own: Any, ours: Any) -> None:
+        self._own, self._ours = own, ours
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._own, name, None) or getattr(self._ours, name)
 
 
 def around(text: str) -> str:
@@ -171,11 +205,6 @@ def _lost(entry: RowEntry) -> bool:
     """Return whether a sample is listed among those that lost points; without an outcome, by its score."""
     found = verdict(entry)
     return (entry.score or 0.0) < 1 if found == "graded" else found not in {"passed", "skipped"}
-
-
-def bar(share: float) -> str:
-    """Return a bar of block characters for a percentage."""
-    return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""
 
 
 def result(entry: RowEntry) -> str:

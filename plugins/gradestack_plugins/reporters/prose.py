@@ -6,6 +6,7 @@ import re
 
 from gradestack_plugins.reporters.text import brief, clean
 
+_BAR = 24
 _SPECIAL = re.compile(r"[\\`*_\[\]#~]")
 _FENCES = re.compile(r"`+")
 _ITEM = re.compile(r"^([-+=]+|\d+(?=[.)]))(?=[.)]?(?:\s|$))")
@@ -46,3 +47,8 @@ def code(value: object, limit: int = 300) -> str:
     fence = "`" * (longest + 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{pad}{text}{pad}{fence}".replace("|", "\\|")
+
+
+def bar(share: float) -> str:
+    """Return a bar of block characters for a percentage."""
+    return "█" * max(1, round(_BAR * share / 100)) if share > 0 else ""

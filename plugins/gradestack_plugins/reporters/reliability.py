@@ -54,7 +54,11 @@ class Reliability:
         if k != self.trials or value is None or not self.passes:
             return ""
         found = self.always if sign == "^" else self.tasks - self.never
-        return f"{number(found)} of {number(self.tasks)} tasks" if abs(value - found / self.tasks) < _EQUAL else ""
+        return (
+            f"{number(found)} of {number(self.tasks)} task{'' if self.tasks == 1 else 's'}"
+            if abs(value - found / self.tasks) < _EQUAL
+            else ""
+        )
 
 
 def by_task(entries: Sequence[RowEntry]) -> Mapping[tuple[str, str], list[RowEntry]]:

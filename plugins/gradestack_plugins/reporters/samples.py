@@ -11,14 +11,12 @@ from gradestack.jsonio import as_count, as_list, as_map, as_number, as_text, com
 from gradestack_plugins.reporters.calls import Comparison, compare, reason_text
 from gradestack_plugins.reporters.conversation import Conversation, SharedTexts, conversation
 from gradestack_plugins.reporters.estimates import order
-from gradestack_plugins.reporters.graphs import GraphPair, graph_pairs
 from gradestack_plugins.reporters.index import Entry, all_reasons, outcome, score, shade
 from gradestack_plugins.reporters.jsonview import Line, lines
 from gradestack_plugins.reporters.text import Cut, brief, cut, number, title, token
 
 _MOST_ITEMS = 200
 _MOST_REASONS = 100
-_MOST_GRAPHS = 20
 
 
 @attrs.frozen
@@ -85,8 +83,6 @@ class SampleView:
     labels: tuple[tuple[str, str], ...]
     """Expected and predicted label, where the family has labels."""
     plans: tuple[tuple[str, tuple[Line, ...]], ...]
-    graphs: tuple[GraphPair, ...]
-    """Graphs of what was expected and made, where a grader compared some."""
     calls: Comparison
     grades: tuple[GradeView, ...]
     conversation: Conversation
@@ -119,18 +115,12 @@ def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts
         error=_fault(as_map(row.get("error"))),
         labels=tuple((name, brief(value, 80)) for name, value in labels if value is not None),
         plans=tuple((name, lines(value, (), limit)) for name, value in plans if value is not None),
-        graphs=tuple(graph_pairs(_row_grades(row)))[:_MOST_GRAPHS],
         calls=compare(row, limit),
         grades=_grades(row, limit),
         conversation=attrs.evolve(
             conversation(row.get("trajectory"), limit, shared), gone=brief(as_text(row.get("trajectory_gone")), 600)
         ),
     )
-
-
-def _row_grades(row: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    grades = as_map(row.get("grades"))
-    return [as_map(grades[key]) for key in sorted(grades)] or [as_map(row.get("grade"))]
 
 
 def _turns(value: Any) -> Iterable[Any]:

@@ -16,6 +16,7 @@ from gradestack_plugins.reporters.environment import asset, environment, policy
 from gradestack_plugins.reporters.estimate_rows import rows_of
 from gradestack_plugins.reporters.headline import success_of, words_of
 from gradestack_plugins.reporters.index import Entry
+from gradestack_plugins.reporters.panels import Sheets, folders
 from gradestack_plugins.reporters.reliability import Reliability
 from gradestack_plugins.reporters.samples import gist, sample
 from gradestack_plugins.reporters.text import brief
@@ -42,9 +43,10 @@ def sample_page(report: Report, entry: RowEntry, row: Mapping[str, Any], limit: 
     """
     shared, words = SharedTexts(limit), words_of(report.summary)
     view = sample(Entry.of(entry), row, limit, shared)
-    env = environment()
+    env = environment(folders=folders(report.panels))
     env.globals["sample_words"] = words
-    inside = env.get_template("_sample.html").render(sample=view, alone=True)
+    panels = list(Sheets(env, report.panels, rows=False).of_sample(row))
+    inside = env.get_template("_sample.html").render(sample=view, panels=panels, alone=True)
     return env.get_template("view_sample.html").render(
         **_frame(env, report),
         sample=view,

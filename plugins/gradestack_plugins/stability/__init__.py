@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 _HERE = "gradestack_plugins.stability"
 
@@ -42,3 +42,9 @@ def gradestack_components() -> tuple[Component, ...]:
             summary="Labels of repeated runs with the stability metrics",
         ),
     )
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what the family shows on pages."""
+    return (Panel(name="stability", place="overview", title="Stability over runs", target=f"{_HERE}.panels:stability"),)

@@ -17,16 +17,20 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
+    CellsState,
     ConfigError,
     CountsState,
     Grade,
     Item,
     Key,
     Outcome,
+    TaskCells,
     TaskCounts,
     TaskNumbers,
     counts_interval,
+    ratio_interval,
     replace,
+    rounded_cells,
     valid_confidence,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads
@@ -34,6 +38,7 @@ from gradestack_plugins.statistics.raters import Level, ac1, alpha, kappa, perce
 
 PEOPLE, GOLD, GRADER = "labels", "gold", "grader"
 _CELLS = TaskCounts()
+_NOISE = TaskCells("samples", "unchanged")
 _PASS, _FAIL = "pass", "fail"
 
 
@@ -47,6 +52,8 @@ class AgreementState(TypedDict):
     """Labels of a sample, as JSON -> number of samples."""
     scores: dict[str, int]
     """The same of scores."""
+    noise: CellsState
+    """Samples that were judged once more, and how many of their verdicts are the same."""
 
 
 @lru_cache(maxsize=4096)
@@ -77,6 +84,9 @@ def _people(path: Path) -> Mapping[str, str]:
         if line and (fields.get("id") is None or fields.get("label") is None):
             msg = f"{path.name}:{number}: expected id and label"
             raise ConfigError(msg)
+        if line and str(fields["id"]) in found:
+            msg = f"{path.name}:{number}: the id {fields['id']!r:.80} has a label already"
+            raise ConfigError(msg)
         if line:
             found[str(fields["id"])] = str(fields["label"])
     return found
@@ -99,18 +109,27 @@ class Agreement(Aggregator[AgreementState]):
       ``false_pass_rate`` (the second says pass, of those the first fails) and ``false_fail_rate``, with intervals
 
     ``alpha_nominal``, ``alpha_ordinal`` and ``alpha_interval`` are over all raters, the latter two of their scores.
+
+    Raters named in ``again`` are the grader itself, asked once more: a judge whose verdicts were recorded twice. They
+    are not compared with the others; ``noise_floor`` is the share of samples whose verdict is the same every time, with
+    its interval. No rater can be expected to agree with a judge more often than the judge with itself.
     """
 
+    version = "2"
     memory = "per_sample"
 
     raters: tuple[str, ...] = ()
     """Keys of further graders."""
+    again: tuple[str, ...] = ()
+    """Those of them that are the grader itself over the same samples, once more."""
     labels: Path | None = None
     """Labels of people by id: JSON Lines of ``id`` and ``label``, or CSV with these columns."""
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
     def __attrs_post_init__(self) -> None:
+        if unknown := sorted(set(self.again) - set(self.raters)):
+            raise ValueError(f"again names graders that are not in raters: {', '.join(unknown)}")
         if self.labels is not None:
             try:
                 _people(self.labels)
@@ -119,11 +138,15 @@ class Agreement(Aggregator[AgreementState]):
 
     @override
     def start(self) -> AgreementState:
-        return {"raters": {}, "pairs": _CELLS.start(), "units": {}, "scores": {}}
+        return {"raters": {}, "pairs": _CELLS.start(), "units": {}, "scores": {}, "noise": _NOISE.start()}
 
     @override
     def add(self, state: AgreementState, key: Key, grade: Grade) -> AgreementState:
         labels, scores = self._ratings(key, grade)
+        first = next(iter(grade.items), None)
+        repeated = [labels.pop(name) for name in self.again if name in labels]
+        if repeated and first is not None and first.id in labels:
+            _NOISE.add(state["noise"], key, [1, int(all(label == labels[first.id] for label in repeated))])
         for rater in labels:
             state["raters"][rater] = state["raters"].get(rater, 0) + 1
         cell: dict[str, Any] = {
@@ -162,7 +185,7 @@ class Agreement(Aggregator[AgreementState]):
         for name, each in rated:
             if each.outcome is Outcome.GRADED and (label := _label(each)) is not None:
                 labels[name] = label
-                scores += [] if each.score is None else [float(each.score)]
+                scores += [] if each.score is None or name in self.again else [float(each.score)]
         if not self.raters and self.labels is None and GRADER in labels and grade.gold is not None:
             labels = {GOLD: grade.gold, **labels}
         if self.labels is not None and (label := _people(self.labels).get(key.id)) is not None:
@@ -176,6 +199,7 @@ class Agreement(Aggregator[AgreementState]):
             for each, number in right[name].items():
                 counts[each] = counts.get(each, 0) + number
         _CELLS.merge(left["pairs"], right["pairs"])
+        _NOISE.merge(left["noise"], right["noise"])
         return left
 
     @override
@@ -198,7 +222,14 @@ class Agreement(Aggregator[AgreementState]):
             **(next(iter(pairs.values())) if len(pairs) == 1 else {"pairs": pairs}),
             "alpha_nominal": alpha(labels, "nominal"),
             **{f"alpha_{level}": alpha(scores, level) for level in levels},
+            **(self._noise(state["noise"]) if self.again else {}),
         }
+
+    def _noise(self, state: CellsState) -> dict[str, JSON]:
+        cells = rounded_cells(_NOISE.counted(state)[0])
+        n, same = (sum(int(cell[at]) * times for cell, times in cells.items()) for at in (0, 1))
+        sure: JSON = {**ratio_interval(cells, confidence=self.confidence)} if n else {"reason": "nothing judged again"}
+        return {"noise_floor": same / n if n else None, "noise_floor_interval": sure}
 
     def _pair(
         self, raters: tuple[str, str], table: Mapping[tuple[str, str], int], tasks: Mapping[TaskNumbers, int]

@@ -17,7 +17,6 @@ from gradestack import (
     Grade,
     Key,
     TaskCells,
-    counted_cells,
     ratio_interval,
     valid_confidence,
 )
@@ -65,7 +64,7 @@ class Flakiness(Aggregator[CellsState]):
 
     @override
     def finish(self, state: CellsState) -> Mapping[str, JSON]:
-        every, models = counted_cells(state, _judged)
+        every, models = _CELLS.counted(state, _judged)
         judged: dict[str, Counter[tuple[int, int]]] = {model: Counter() for model in models}
         for model, cells in models.items():
             for cell, times in cells.items():
@@ -108,7 +107,7 @@ class Flakiness(Aggregator[CellsState]):
         }
 
 
-def _judged(_model: str, cell: ExactCell) -> ExactCell:
+def _judged(_model: str, cell: ExactCell) -> tuple[float, ...]:
     """Return the cell of a model's task with whether all its runs pass, and whether none does."""
     runs, passes = _int(cell[0]), _int(cell[1])
     return (runs, passes, 1, int(passes == runs), int(not passes))

@@ -18,7 +18,6 @@ from gradestack import (
     Key,
     Profile,
     TaskCells,
-    counted_cells,
     interval,
     jackknife,
     rounded_cells,
@@ -64,6 +63,8 @@ class Mean(Aggregator[MeanState]):
     """Of the interval, between 0 and 1."""
     share: bool = True
     """Whether scores are bound to [0, 1]; default: as the grader says. One beyond it tells, too."""
+    least: float | None = None
+    """Least score there can be, where scores are no shares; no interval goes below. Default: as the grader says."""
 
     @override
     def start(self) -> MeanState:
@@ -94,7 +95,7 @@ class Mean(Aggregator[MeanState]):
 
     @override
     def finish(self, state: MeanState) -> dict[str, JSON]:
-        every, models = counted_cells(state["cells"])
+        every, models = _CELLS.counted(state["cells"])
         share = self.share and not state["outside"]
         found = {"total": state["total"], **self._figures(every, share=share)}
         if len(models) > 1:
@@ -111,7 +112,8 @@ class Mean(Aggregator[MeanState]):
             named: dict[str, JSON] = {"ci": ends, "confidence": self.confidence}
             return found | ({"ci95": ends} if self.confidence == 0.95 else named)
         estimate = attrs.evolve(jackknife(_mean, rounded_cells(cells), 2)["mean"], value=mean)
-        found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share)}
+        least = -math.inf if self.least is None else self.least
+        found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share, least=least)}
         return found
 
 

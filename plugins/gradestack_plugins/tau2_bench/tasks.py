@@ -9,7 +9,7 @@ import attrs
 
 from gradestack import JSON, Expectation, ExpectedCall, Rule, ToolSpec
 from gradestack.jsonio import as_list, as_map
-from gradestack_plugins.readers.chat import parse_arguments
+from gradestack_plugins.readers.chat import parse_arguments, schema_of
 
 ASSISTANT = "assistant"
 
@@ -59,7 +59,7 @@ def _tools(definitions: Any) -> tuple[ToolSpec, ...] | None:
             ToolSpec(
                 name=_text(about.get("name")) or name,
                 description=said if isinstance(said, str) else "",
-                parameters=parameters if isinstance(parameters, dict) else None,
+                parameters=schema_of(parameters),
             )
         )
     return tuple(specs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 _HERE = "gradestack_plugins.tau_bench"
 
@@ -64,5 +64,15 @@ def gradestack_components() -> tuple[Component, ...]:
             name="tau-bench",
             target=f"{_HERE}.stacks:tau_bench",
             summary="Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k",
+        ),
+    )
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what the family shows on pages."""
+    return (
+        Panel(
+            name="reliability", place="overview", title="Reliability over trials", target=f"{_HERE}.panels:reliability"
         ),
     )

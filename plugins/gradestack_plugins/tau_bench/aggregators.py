@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
-from gradestack.exact import Partials, add_exact, add_times, count_into, exact_mean, merge_exact
+from gradestack.exact import count_into, exact_parts
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.binary import (
     AVERAGES,
@@ -22,6 +22,7 @@ from gradestack_plugins.tau_bench.binary import (
     count_outcome,
     explained,
     rate,
+    share,
 )
 from gradestack_plugins.tau_bench.records import finite_number, reward_of
 
@@ -64,19 +65,13 @@ class PartialState(TypedDict):
     """State of :class:`PartialStatistics`."""
 
     counts: dict[str, int]
-    sum: Partials
     min: float | None
     max: float | None
     bins: list[int]
     bands: list[int]
-    rewards: int
-    successes: int
-    reward_sum: Partials
     fail_high: CaseList
     success_low: CaseList
-    calls: dict[str, int]
-    similarities: int
-    similarity_sum: Partials
+    made_calls: int
     outside: int
     """Scores and rewards beyond [0, 1]."""
     cells: CellsState
@@ -109,19 +104,13 @@ class PartialStatistics(Aggregator[PartialState]):
     def start(self) -> PartialState:
         return {
             "counts": {},
-            "sum": [],
             "min": None,
             "max": None,
             "bins": [0] * (len(BIN_EDGES) + 1),
             "bands": [0] * len(BANDS),
-            "rewards": 0,
-            "successes": 0,
-            "reward_sum": [],
             "fail_high": {"total": 0, "first": []},
             "success_low": {"total": 0, "first": []},
-            "calls": {"expected_calls": 0, "called": 0, "made_calls": 0},
-            "similarities": 0,
-            "similarity_sum": [],
+            "made_calls": 0,
             "outside": 0,
             "cells": _CREDITS.start(),
         }
@@ -139,19 +128,10 @@ class PartialStatistics(Aggregator[PartialState]):
             for grade in grades:
                 count_outcome(state["counts"], grade.outcome)
         for score, times in Counter([float(grade.score) for grade in scored if grade.score is not None]).items():
-            add_times(state["sum"], score, times)
             _widen(state, score, score)
             state["bins"][bisect_right(BIN_EDGES, score)] += times
             state["bands"][band_index(score)] += times
-        calls = state["calls"]
-        for name in calls:
-            calls[name] += sum([grade.counts.get(name, 0) for grade in scored])
-        found = Counter([item.parts.get("argument_similarity") for grade in scored for item in grade.items])
-        for value, times in found.items():
-            similarity = finite_number(value)
-            if similarity is not None:
-                state["similarities"] += times
-                add_times(state["similarity_sum"], similarity, times)
+        state["made_calls"] += sum([grade.counts.get("made_calls", 0) for grade in scored])
         for key, grade in zip(keys, grades, strict=True):
             reward = reward_of(grade.parts.get("reward")) if grade.parts else None
             if reward is not None:
@@ -168,25 +148,19 @@ class PartialStatistics(Aggregator[PartialState]):
         score, counts = float(grade.score), grade.counts
         rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
         found = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
-        similar: list[float] = []
-        number = 0
-        for each in found:
-            if each is not None:
-                number += 1
-                add_exact(similar, each)
+        similar = [each for each in found if each is not None]
+        similarity, *rest = exact_parts(similar)
         state["outside"] += beyond(score) + (0 if reward is None else beyond(reward))
         expected, called = counts.get("expected_calls", 0), counts.get("called", 0)
-        cell = [1, 1, score, rewards, successes, reward or 0, expected, called, number, similar or 0]
+        cell = [1, 1, score, rewards, successes, reward or 0, expected, called, len(similar), similarity]
+        for part in rest:
+            cell += [0, 0, 0, 0, 0, 0, 0, 0, 0, part]
         _CREDITS.add(state["cells"], key, cell)
 
     def _add_reward(self, state: PartialState, key: Key, grade: Grade, reward: float) -> None:
         if grade.outcome is not _GRADED or grade.score is None:
             return
-        score = float(grade.score)
-        state["rewards"] += 1
-        add_exact(state["reward_sum"], reward)
-        success = reward > SUCCESS_ABOVE
-        state["successes"] += success
+        score, success = float(grade.score), reward > SUCCESS_ABOVE
         if reward < FAIL_BELOW and score > HIGH_PARTIAL:
             _list_case(state["fail_high"], key, score)
         elif success and score < LOW_PARTIAL:
@@ -199,13 +173,7 @@ class PartialStatistics(Aggregator[PartialState]):
             _widen(left, right["min"], right["max"])
         left["bins"] = [a + b for a, b in zip(left["bins"], right["bins"], strict=True)]
         left["bands"] = [a + b for a, b in zip(left["bands"], right["bands"], strict=True)]
-        count_into(left["calls"], right["calls"])
-        left["rewards"] += right["rewards"]
-        left["successes"] += right["successes"]
-        left["similarities"] += right["similarities"]
-        merge_exact(left["sum"], right["sum"])
-        merge_exact(left["reward_sum"], right["reward_sum"])
-        merge_exact(left["similarity_sum"], right["similarity_sum"])
+        left["made_calls"] += right["made_calls"]
         left["outside"] += right["outside"]
         _CREDITS.merge(left["cells"], right["cells"])
         left["fail_high"] = _joined(left["fail_high"], right["fail_high"])
@@ -215,7 +183,7 @@ class PartialStatistics(Aggregator[PartialState]):
     @override
     def finish(self, state: PartialState) -> dict[str, Any]:
         graded, applicable, total = base_counts(state["counts"])
-        calls, cells = state["calls"], state["cells"]
+        cells, totals = state["cells"], _CREDITS.totals(state["cells"])
         rewards = {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
         options: dict[str, Any] = {
             "confidence": self.confidence,
@@ -223,18 +191,18 @@ class PartialStatistics(Aggregator[PartialState]):
         }
         binary = {
             "threshold": SUCCESS_ABOVE,
-            "n": state["rewards"],
-            "successes": state["successes"],
-            "success_rate": rate(state["successes"], state["rewards"]),
-            "average": exact_mean(state["reward_sum"], state["rewards"]),
+            "n": int(totals["rewards"]),
+            "successes": int(totals["successes"]),
+            "success_rate": share(totals["successes"], totals["rewards"]),
+            "average": share(totals["reward"], totals["rewards"]),
             **_CREDITS.ratios(cells, rewards, **options),
         }
         figures = {
             "n": graded,
             "total": total,
             "failed": state["counts"].get(Outcome.FAILED.value, 0),
-            "average": exact_mean(state["sum"], graded),
-            "average_over_total": exact_mean(state["sum"], applicable),
+            "average": share(totals["score"], graded),
+            "average_over_total": share(totals["score"], applicable),
             "min": state["min"],
             "min_interval": _QUANTILE,
             "max": state["max"],
@@ -243,9 +211,11 @@ class PartialStatistics(Aggregator[PartialState]):
             "binary": explained(binary, {"success_rate": _NO_REWARD, "average": _NO_REWARD}),
             "binary_fail_high_partial": _cases(state["fail_high"]),
             "binary_success_low_partial": _cases(state["success_low"]),
-            **calls,
-            "tool_selection_accuracy": rate(calls["called"], calls["expected_calls"]),
-            "argument_precision": exact_mean(state["similarity_sum"], state["similarities"]),
+            "expected_calls": int(totals["expected"]),
+            "called": int(totals["called"]),
+            "made_calls": state["made_calls"],
+            "tool_selection_accuracy": share(totals["called"], totals["expected"]),
+            "argument_precision": share(totals["similarity"], totals["similarities"]),
             "interpretation": {"bands": described(state["bands"])},
             **_CREDITS.ratios(cells, AVERAGES | _CALLS, **options),
             **_CREDITS.model_ratios(cells, AVERAGES | _CALLS, **options),

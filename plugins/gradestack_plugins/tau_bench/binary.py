@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar, TypedDict
 
 import attrs
@@ -60,6 +61,11 @@ class BinaryState(TypedDict):
 def rate(numerator: int, denominator: int) -> float | None:
     """Return a fraction, None when nothing was counted."""
     return numerator / denominator if denominator else None
+
+
+def share(above: Fraction, below: Fraction | int) -> float | None:
+    """Return a fraction, rounded once; None when nothing was counted."""
+    return float(above / below) if below else None
 
 
 _GRADED, _SKIPPED = Outcome.GRADED, Outcome.SKIPPED  # looked up once: members are properties of the class

@@ -11,11 +11,11 @@ from typing import Any, Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import ExactCell, Grade, Key, Outcome, counted_cells
+from gradestack import ExactCell, Grade, Key, Outcome
 from gradestack.exact import count_into
 from gradestack_plugins.tau_bench import reliability_presets as presets
 from gradestack_plugins.tau_bench.reward import is_success
-from gradestack_plugins.tau_bench.trials import MOST_K, Task, Trials, TrialsState, counted, run_text
+from gradestack_plugins.tau_bench.trials import CELLS, MOST_K, Task, Trials, TrialsState, counted, run_text
 
 
 @attrs.frozen(kw_only=True)
@@ -136,7 +136,7 @@ class PassHatK(Trials):
         runs = next(iter(state["successes"].values()), {})
         tasks = [
             (*counted(cell)[:2], times)
-            for cells in counted_cells(state["cells"])[1].values()
+            for cells in CELLS.counted(state["cells"])[1].values()
             for cell, times in cells.items()
         ]
         found = presets.mcpmark(tasks, runs)

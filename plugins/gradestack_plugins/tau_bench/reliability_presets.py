@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from gradestack import CellsState, TaskCells, counted_cells, preset_version
+from gradestack import CellsState, TaskCells, preset_version
 
 PRESETS: Final = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/pass": "1b82b71"}
 REWARDS: Final = TaskCells("records", "reward")
@@ -28,7 +28,7 @@ def task_means(rewards: CellsState) -> Counter[tuple[int, Fraction]]:
         rewards: Cells of :data:`REWARDS`.
     """
     tasks: Counter[tuple[int, Fraction]] = Counter()
-    for cells in counted_cells(rewards)[1].values():
+    for cells in REWARDS.counted(rewards)[1].values():
         for (records, reward), times in cells.items():
             total = sum(map(Fraction, reward), Fraction(0)) if isinstance(reward, tuple) else Fraction(reward)
             number = int(records) if not isinstance(records, tuple) else 0

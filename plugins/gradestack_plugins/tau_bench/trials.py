@@ -22,7 +22,6 @@ from gradestack import (
     Memory,
     Outcome,
     TaskCells,
-    counted_cells,
     interval,
     jackknife,
     rounded_cells,
@@ -33,7 +32,7 @@ from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
 MOST_K = 100
 """Highest k given when ``max_k`` is unset; more trials than that would take long and say little."""
 
-_CELLS = TaskCells("records", "successes", "unnamed")
+CELLS = TaskCells("records", "successes", "unnamed")
 """Of a task: records, successes, records without a trial identifier."""
 
 
@@ -97,18 +96,18 @@ class Trials(Aggregator[TrialsState]):
 
     @override
     def start(self) -> TrialsState:
-        return {"runs": {}, "cells": _CELLS.start()}
+        return {"runs": {}, "cells": CELLS.start()}
 
     @override
     def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
         if grade.outcome is Outcome.SKIPPED:
             return state
-        cell: list[int | float | list[float]] = [0, 0, 0]
+        cell: list[float] = [0, 0, 0]
         if grade.outcome is not Outcome.MISSING:
             cell = [1, int(self._succeeded(grade)), int(key.run is None)]
             if key.run is not None:
                 state["runs"].setdefault(key.model or "", {})[run_text(key.run)] = 1
-        _CELLS.add(state["cells"], key, cell)
+        CELLS.add(state["cells"], key, cell)
         return state
 
     def _succeeded(self, grade: Grade) -> bool:
@@ -120,7 +119,7 @@ class Trials(Aggregator[TrialsState]):
     def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
         for model, runs in right["runs"].items():
             left["runs"].setdefault(model, {}).update(runs)
-        _CELLS.merge(left["cells"], right["cells"])
+        CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
@@ -137,7 +136,7 @@ class Trials(Aggregator[TrialsState]):
         """Return the figures over all models of a state, clustered by task."""
         tasks: Counter[Task] = Counter()
         trials = {}
-        for model, cells in counted_cells(state["cells"])[1].items():
+        for model, cells in CELLS.counted(state["cells"])[1].items():
             most = trials[model] = max([len(state["runs"].get(model, ())), *(counted(cell)[2] for cell in cells)])
             for cell, times in cells.items():
                 records, successes, _ = counted(cell)
@@ -145,7 +144,7 @@ class Trials(Aggregator[TrialsState]):
         ks = range(1, min(self._highest(tasks), MOST_K if self.max_k is None else self.max_k) + 1)
         found: dict[str, Any] = {self.figure: {str(k): self._mean(tasks, k) for k in ks}}
         if ks:
-            alike, _ = counted_cells(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
+            alike, _ = CELLS.counted(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
             found[f"{self.figure}_interval"] = self._intervals(alike, ks)
         else:
             found = {self.figure: None, f"{self.figure}_reason": "no task has a trial"}
@@ -160,7 +159,7 @@ class Trials(Aggregator[TrialsState]):
                 total, number = total + share * times, number + times
         return _float(total / number)
 
-    def _shares(self, cell: ExactCell, trials: int, ks: range) -> ExactCell:
+    def _shares(self, cell: ExactCell, trials: int, ks: range) -> tuple[float, ...]:
         """Return of one task its records, and for each k whether it has a share, and which."""
         records, successes, _ = counted(cell)
         found = [float(records)]

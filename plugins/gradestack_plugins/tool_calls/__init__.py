@@ -18,6 +18,12 @@ def gradestack_components() -> tuple[Component, ...]:
             summary="Did it make these calls: matching with partial credit, or any published rule as a preset",
         ),
         Component(
+            kind="grader",
+            name="bfcl_ast",
+            target=f"{_HERE}.bfcl_ast:BfclAst",
+            summary="BFCL's own rules for calls, with its error types",
+        ),
+        Component(
             kind="aggregator",
             name="call_figures",
             target=f"{_HERE}.aggregators:CallFigures",

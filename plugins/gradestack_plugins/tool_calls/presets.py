@@ -181,7 +181,7 @@ def _others() -> Iterator[Preset]:
     yield Preset(
         name="bfcl/ast",
         version="2025.10.27.1",
-        sample_rule=bfcl.ast,
+        sample_rule=bfcl.rule(),
         settings=stands | {"arguments": "rules"},
         takes_rules=True,
     )

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from gradestack import Rule
-from gradestack.jsonio import as_number, is_number
+from gradestack.jsonio import as_number, compact, is_number
 from gradestack_plugins.tool_calls.leaves import Equality, equal, token_of
 from gradestack_plugins.tool_calls.schema import satisfies
 
@@ -38,7 +38,7 @@ def check(key: str, rule: Rule) -> None:
 
 def _pattern(key: str, pattern: Any) -> None:
     if not isinstance(pattern, str):
-        raise UnusableRule(f"rule of {key}: a pattern is a text, got {type(pattern).__name__}")
+        raise UnusableRule(f"rule of {key}: a pattern is a text, got {compact(pattern)[:60]}")
     try:
         compiled(pattern)
     except (re.error, OverflowError, RecursionError) as error:

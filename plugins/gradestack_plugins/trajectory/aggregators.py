@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, TypedDict
@@ -124,7 +125,7 @@ class TotalsState(TypedDict):
 class UsageTotals(Aggregator[TotalsState]):
     """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
 
-    The interval of the mean, which is no share, is the mean -+ t se, clustered by task.
+    The interval of the mean, which is no share, is the mean -+ t se, clustered by task; not below 0 for what cannot be.
     """
 
     version: ClassVar[str] = "2"
@@ -177,7 +178,9 @@ class UsageTotals(Aggregator[TotalsState]):
         tasks, _ = _CELLS.tasks(state["cells"])
         for name in sorted(state["figures"]):
             held = state["figures"][name]
-            sure = counts_interval(tasks, f"sum {name}", (f"n {name}",), confidence=self.confidence, share=False)
+            least = 0.0 if held["min"] >= 0 else -math.inf
+            of = (f"sum {name}", (f"n {name}",))
+            sure = counts_interval(tasks, *of, confidence=self.confidence, share=False, least=least)
             found[name] = {
                 "total": exact_value(held["sum"]),
                 "mean": exact_mean(held["sum"], held["n"]),

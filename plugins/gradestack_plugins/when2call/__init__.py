@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 _HERE = "gradestack_plugins.when2call"
 
@@ -52,5 +52,15 @@ def gradestack_components() -> tuple[Component, ...]:
             name="when2call",
             target=f"{_HERE}.stacks:when2call",
             summary="Behaviour labels with classification metrics and hallucination rates",
+        ),
+    )
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what the family shows on pages."""
+    return (
+        Panel(
+            name="classes", place="overview", title="Which class is taken for which", target=f"{_HERE}.panels:classes"
         ),
     )

@@ -51,7 +51,7 @@ def _tally(state: SetState, key: Key, graded: Grade | Item, no_tools: int | None
         found |= {"tools_unknown": 1} if no_tools is None else {"of_tool": no_tools, "tool": int(no_tools and called)}
     count_into(state["counts"], found)
     get = found.get
-    cell: list[int | float | list[float]] = [
+    cell: list[float] = [
         1,
         get("answer", 0),
         get("of_tool", 0),

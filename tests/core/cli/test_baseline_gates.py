@@ -66,7 +66,8 @@ def test_a_baseline_gate_in_each_of_its_outcomes(run, right, code, outcome, word
     assert (found, gate["outcome"], gate["tasks"]) == (code, outcome, TASKS)
     assert f"Gate (exact not worse than before by 0.15): {word} (actual: {gate['actual']:+.2f}, " in said
     assert "with 95% confidence each" in said
-    assert f"{gate['flips']['fixed']} runs fixed, {gate['flips']['broken']} broken" in said
+    fixed, broken = gate["flips"]["fixed"], gate["flips"]["broken"]
+    assert f"{fixed} run{'' if fixed == 1 else 's'} fixed, {broken} broken" in said
     low, high = gate["bounds"]
     assert (low > -0.15, high < -0.15) == (outcome == "passed", outcome == "failed")
     assert ("tasks would be needed" in said) == (outcome == "undecided")

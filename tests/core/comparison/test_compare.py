@@ -1,11 +1,13 @@
 """Runs compared task by task: what differs, what cannot be compared, and what is said of it."""
 
 import json
+import re
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, compare
+from gradestack.gates.lines import gate_line
 
 BEFORE = {str(task): [1, 0] for task in range(20)}
 AFTER = {str(task): [1, 1] if task < 15 else [1, 0] for task in range(20)}
@@ -247,6 +249,16 @@ def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
         compare(bad, good)
 
 
+def test_a_damaged_header_is_named(made, command):
+    """It is a run all the same, and no directory of results to be graded."""
+    good, bad = made("good", BEFORE), made("bad", BEFORE)
+    header = bad / "header.json"
+    header.write_bytes(header.read_bytes()[:40])
+    said = command("compare", str(good), str(bad))
+    assert said.code == 3
+    assert f"{header}: cannot be read: " in said.err
+
+
 def test_too_few_tasks_are_said_to_be_too_few(made):
     """Scores in [0, 1] never differ by more than 1, and neither does an interval of a facet's value."""
     found = compare(made("a", {"1": [0], "2": [1], "4": [0]}), made("b", {"1": [1], "2": [1], "4": [1]}), by="domain")
@@ -272,6 +284,20 @@ def test_the_sentence_counts_the_tasks_of_one_side(made):
     assert said.endswith("; 2 tasks only in a")
 
 
+def test_one_is_singular(made, command, tmp_path):
+    """Of tasks, trials and runs, wherever they are counted."""
+    a, b = made("a", {"1": [1], "2": [0]}), made("b", {"1": [0]})
+    said = command("compare", str(a), str(b), "-o", str(tmp_path / "out")).out
+    assert said.startswith("no test of b against a on g (-1.000, 1 task x 1): one task; 1 task only in a")
+    pages = [(tmp_path / "out" / f"comparison.{kind}").read_text(encoding="utf-8") for kind in ("html", "md")]
+    found = compare(made("c", {"1": [1], "2": [0], "3": [0]}), made("d", {"1": [1], "2": [0], "4": [0]}))
+    assert found.sentence.endswith("; 1 task only in c; 1 task only in d")
+    gate = {"metric_key": "g", "baseline": str(a), "max_flips": 0}
+    shown = gate_line(gradestack.load_report(made("e", {"1": [1], "2": [1]}, gate=gate)).gates[0])
+    assert "; 1 run fixed, 0 broken" in shown
+    assert not re.search(r"\b1 (tasks|trials|runs|samples)\b", "\n".join([said, *pages, found.sentence, shown]))
+
+
 def test_a_facet_that_no_task_has_is_refused(made):
     """With the nearest."""
     with pytest.raises(ConfigError, match=r"no task of a has a facet 'domian' .did you mean 'domain'"):
@@ -288,7 +314,12 @@ def test_ids_that_were_all_made_up_match_nothing(tmp_path):
         runs.append(gradestack.grade_files(path, graders=["tool_success"], output=tmp_path / name))
     with pytest.raises(DataError, match="all ids were made up") as caught:
         compare(*runs)
-    assert "--match input or ordinal" in caught.value.args[0]
+    assert caught.value.problems == ("use --match input or ordinal",)
+    gate = [f"gate.{key}={value}" for key, value in (("baseline", tmp_path / "a"), ("max_flips", 0))]
+    with pytest.raises(DataError, match="cannot be compared with its baseline") as caught:
+        gradestack.grade_files(tmp_path / "b.jsonl", graders=["tool_success"], overrides=gate)
+    assert any("all ids were made up" in problem for problem in caught.value.problems)
+    assert "--match" not in "".join(map(str, (*caught.value.args, *caught.value.problems)))
 
 
 def test_a_suite_of_two_models_from_its_run_to_its_comparison(command, tmp_path, monkeypatch):

@@ -63,8 +63,8 @@ def test_values_are_plain_data():
     [
         ("", "s.yaml: the file is empty"),
         ("# nothing\n", "s.yaml: the file is empty"),
-        ("- a", "s.yaml: expected a mapping at top level, got list"),
-        ("just text", "s.yaml: expected a mapping at top level, got str"),
+        ("- a", "s.yaml: expected a mapping at top level, got a list"),
+        ("just text", 's.yaml: expected a mapping at top level, got "just text"'),
         ("a: 1\nb: [1, 2\n", "s.yaml:3: not valid YAML: "),
         ("a: 'x", "s.yaml:1: not valid YAML: found unexpected end of stream"),
         ("a: !!python/object/apply:os.system ['true']", "s.yaml:1: not valid YAML: could not determine a constructor"),

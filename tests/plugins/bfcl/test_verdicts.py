@@ -44,17 +44,30 @@ def test_scored_results_give_their_verdicts(bfcl, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_results_without_scores_get_partial_credit(bfcl, tmp_path):
-    """What can be graded without BFCL's own verdict is."""
-    bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
-    path = bfcl.results(bfcl.result([{"find.trains": '{"to": "X"}'}]))
+def test_results_without_scores_get_the_rules(bfcl, tmp_path):
+    """Without BFCL's own verdict its rules are applied, several allowed values and all; without questions only F1."""
+    bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X", "Y"], "price": [1.5, ""]}}]))
+    path = bfcl.results(bfcl.result([{"find.trains": '{"to": "y"}'}]))
+    report = gradestack.grade_files([path], output=tmp_path / "bare")
+    assert list(report.aggregates) == ["calls"]
+    bfcl.questions(bfcl.question())
     report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert list(report.aggregates) == ["partial"]
+    assert list(report.aggregates) == ["ast", "calls"]
+    assert report.summary["metrics"]["avg_score_attempted"] == 1.0
+
+
+def test_results_of_turns_have_no_rules(bfcl, tmp_path):
+    """What would have to be executed has F1 over calls alone."""
+    bfcl.questions(bfcl.question("multi_turn_base_0", "a", "b"), category="multi_turn_base")
+    bfcl.answers({"id": "multi_turn_base_0", "ground_truth": [["f(a=1)"], ["g()"]]}, category="multi_turn_base")
+    path = bfcl.results(bfcl.result([["f(a=1)"], ["g()"]], "multi_turn_base_0"), category="multi_turn_base")
+    report = gradestack.grade_files([path], output=tmp_path / "out")
+    assert list(report.aggregates) == ["calls"]
     assert report.summary["metrics"]["avg_score_attempted"] == 1.0
 
 
 def test_the_headline_is_of_what_could_be_graded(bfcl, tmp_path):
-    """Verdicts where there are scores, else partial credit, else what needs no reference."""
+    """Verdicts where there are scores, else BFCL's rules and F1, else what needs no reference."""
     bfcl.questions(bfcl.question(), bfcl.question("parallel_1"))
     bfcl.results(bfcl.result([{"find.trains": "{}"}]), bfcl.result("x", "parallel_1"))
 
@@ -66,14 +79,16 @@ def test_the_headline_is_of_what_could_be_graded(bfcl, tmp_path):
     free = ["Calls that keep their schema", "Successful calls", "Runs in a loop"]
     assert said("free") == ("without invalid calls", ["repeats", "tool_schema", "tool_success", "usage"], free)
     bfcl.answers(bfcl.answer([{"find.trains": {"to": ["X"]}}]))
-    partial = ["Partial credit", "Tool selection accuracy", "Argument precision"]
-    assert said("partial") == ("all calls right", ["partial"], partial)
+    figures = ["Valid by BFCL's rules", "F1 over calls", "F1 over arguments"]
+    assert said("ruled") == ("valid", ["ast", "calls"], figures)
     bfcl.scores(bfcl.header(2, 2))
     assert said("scored") == ("valid", ["valid"], ["Accuracy"])
 
 
 def test_results_of_irrelevance_have_a_reference(bfcl, tmp_path):
-    """Calling nothing is right, without any possible answers."""
-    path = bfcl.results(bfcl.result("no", "irrelevance_0"), category="irrelevance")
-    report = gradestack.grade_files([path], output=tmp_path / "out")
-    assert list(report.aggregates) == ["partial"]
+    """Calling nothing is right, without any possible answers; of relevance calling anything is."""
+    call = [{"f": "{}"}]
+    for category, scores in (("irrelevance", [1.0, 0.0]), ("live_relevance", [0.0, 1.0])):
+        path = bfcl.results(bfcl.result("no", f"{category}_0"), bfcl.result(call, f"{category}_1"), category=category)
+        report = gradestack.grade_files([path], output=tmp_path / category)
+        assert [row["grades"]["ast"]["score"] for row in report.rows()] == scores

@@ -6,7 +6,9 @@ import math
 
 import pytest
 
+import gradestack
 from gradestack import Grade, Key, Outcome, testing
+from gradestack_plugins.deepfabric.aggregators import FIGURES as NAMES
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics, band
 from gradestack_plugins.deepfabric.exporter import native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
@@ -196,3 +198,23 @@ def test_laws(df, grades, profile):
     before = copy.deepcopy(state)
     aggregator.finish(state)
     assert state == before == json.loads(json.dumps(state))
+
+
+def test_nothing_but_missing_replies_has_no_figures():
+    """Nothing was judged, so nothing is 0: null with the reason; of one model among several, too. Upstream: 0.0."""
+    gone, right = Grade(outcome=Outcome.MISSING), Grade(score=1.0, counts={"tool_selection": 1, "processed": 1})
+    found = gradestack.figures({"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "m", gone)])["deepfabric"]
+    assert {found[name] for name in NAMES} == {None}
+    assert set(found["undefined"].values()) == {"every sample is missing: there is no reply to judge"}
+    assert found["overall_score_interval"] == {"reason": "every sample is missing: there is no reply to judge"}
+    assert (found["interpretation"]["band"], found["interpretation"]["advice"]) == (None, [])
+    assert (found["samples_evaluated"], found["samples_missing"]) == (2, 2)
+    both = gradestack.figures({"deepfabric": {}}, [("a", 0, "m", gone), ("b", 0, "n", right), ("c", 0, "n", gone)])[
+        "deepfabric"
+    ]
+    assert both["tool_selection_accuracy"] == 1 / 3
+    assert both["models"]["m"]["tool_selection_accuracy"] is None
+    assert "reason" in both["models"]["m"]["tool_selection_accuracy_interval"]
+    assert both["models"]["n"]["tool_selection_accuracy"] == 0.5
+    old = gradestack.figures({"deepfabric": {"profile": "upstream"}}, [("a", 0, "m", gone)])["deepfabric"]
+    assert {old[name] for name in NAMES} == {0.0}

@@ -82,10 +82,11 @@ def test_errors_cross(cluster, shards):
         list(Dask(address=cluster[0]).map(theirs, shards(2)))
 
 
-def test_a_scheduler_that_is_not_there(shards):
-    """Its address is named."""
+def test_a_scheduler_that_is_not_there(shards, capfd):
+    """Its address is named; while it is waited for, that is said, once."""
     with pytest.raises(ConfigError, match=r"no dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        list(Dask(address="tcp://127.0.0.1:9", patience=0.3).map(_twice(), shards(2)))
+        list(Dask(address="tcp://127.0.0.1:9", patience=0.6).map(_twice(), shards(2)))
+    assert capfd.readouterr().err.count("waiting up to 0.6 s for the dask scheduler at tcp://127.0.0.1:9 (") == 1
     with pytest.raises(ConfigError, match="no dask scheduler answers at nonsense:x"):
         list(Dask(address="nonsense:x", patience=0.3).map(_twice(), shards(2)))
 

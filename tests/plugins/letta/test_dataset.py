@@ -278,3 +278,18 @@ def test_csv_that_breaks_off(letta, tmp_path):
     path.write_bytes(b"input\n\xff\xfe\n")
     with pytest.raises(DataError, match="cannot be read"):
         rows(letta, path)
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.csv"])
+def test_ids_may_stand_elsewhere(letta, tmp_path, name):
+    """Rows of one id are then runs of one task; equal inputs may make them, too; a row without keeps its number."""
+    records = [{"input": "a", "task": "x"}, {"input": "a", "task": "x"}, {"input": "b"}]
+    if name.endswith(".csv"):
+        path = written(tmp_path / name, "input,task\na,x\na,x\nb,\n")
+    else:
+        path = letta.write(tmp_path / name, records)
+    found = letta.read(path, reader=LettaDataset(ids="task"))
+    assert [sample.id for sample in found] == ["x", "x", "2"]
+    assert found[2].remarks == {"id_not_found": 1}
+    by_input = [sample.id for sample in letta.read(path, reader=LettaDataset(ids="input"))]
+    assert by_input[0] == by_input[1] != by_input[2]

@@ -302,3 +302,22 @@ def test_the_reader_keeps_the_contract(bench, content, tmp_path, unit):
     path = bench.write("two", content)
     (tmp_path / "scratch").mkdir()
     testing.check_reader(OrchestrationBenchReader(unit=unit), path, scratch=tmp_path / "scratch")
+
+
+def test_ids_may_stand_elsewhere(bench, content):
+    """A file is one record: trials have the id found in it, steps their own behind it; the input may make one, too."""
+    path = bench.write("1", {**content, "ticket": 7})
+
+    def read(**options):
+        reader = OrchestrationBenchReader(**options)
+        inputs = Inputs(data=(Input(path=path, name="one", shown="one"),))
+        return [sample for shard in reader.plan(inputs, None) for sample in reader.read(shard, reader.index(inputs))]
+
+    assert {sample.id for sample in read(ids="ticket")} == {"7"}
+    own, steps = read(unit="step"), read(ids="$.ticket", unit="step")
+    assert len(steps) > 1
+    assert [(sample.id, sample.cluster) for sample in steps] == [(f"7/{sample.facets['step']}", "7") for sample in own]
+    assert {sample.cluster for sample in own} == {own[0].id.partition("/")[0]}
+    assert all(sample.id.startswith("input-") for sample in read(ids="input"))
+    (lost,) = read(ids="nowhere")
+    assert lost.remarks == {"id_not_found": 1}

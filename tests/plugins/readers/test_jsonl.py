@@ -6,6 +6,7 @@ import json
 import jsonschema
 import pytest
 
+import gradestack
 from gradestack import (
     BadRecord,
     DataError,
@@ -331,3 +332,26 @@ def test_the_default_stack_exists():
     """Partial credit for calls."""
     assert default_stack()["graders"] == {"partial": {"kind": "tau_partial"}}
     assert JsonLines.stack == "jsonl"
+
+
+@pytest.mark.parametrize("expected", [{"text": "Oslo"}, "Oslo"])
+def test_files_that_expect_texts_alone_have_them_compared(tmp_path, expected):
+    """The default stack grades them; one record that expects calls, and it is partial credit again."""
+    lines = [{"id": "a", "expected": expected, "predicted": {"text": "Oslo"}}, {"id": "b", "predicted": "x"}]
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    report = gradestack.grade_files([path], output=tmp_path / "out")
+    assert list(report.aggregates) == ["text"]
+    assert report.summary["metrics"]["avg_score_attempted"] == 1.0
+    lines.append({"id": "c", "expected": [], "predicted": []})
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    assert list(gradestack.grade_files([path], output=tmp_path / "two").aggregates) == ["partial"]
+
+
+def test_a_grader_without_any_grade_says_why(tmp_path):
+    """The warning holds the first sample's reason."""
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"id": "a", "expected": "x", "predicted": "x"}\n', encoding="utf-8")
+    report = gradestack.grade_files([path], graders=["tau_partial"], output=tmp_path / "out")
+    told = "graded no sample (1 skipped); the first: the sample does not say which calls are expected"
+    assert any(told in warning for warning in report.summary["warnings"])

@@ -81,10 +81,9 @@ def test_presets_that_say_the_same_are_one_kind():
 
 
 def test_one_preset_is_not_compared(html, markdown):
-    """Without a second one there is no section, and rows are not looked at for it."""
+    """Without a second one there is no section."""
     report = report_of(presets={"own": "own@1"})
     assert page_of(report).presets is None
-    assert report.index.verdicts.by_grader == {}
     assert "What other tools would say" not in html(report).text + markdown(report)
 
 

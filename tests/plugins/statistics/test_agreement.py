@@ -175,3 +175,38 @@ def test_figures_of_a_published_run(tmp_path):
     assert round(flaky["worth"]) == 90
     assert (got["percent_agreement"], got["n"]) == (0.705, 200)
     assert [round(got[name], 3) for name in ("kappa", "alpha", "ac1")] == [0.36, 0.342, 0.466]
+
+
+def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
+    """The share of verdicts that stay the same; the second asking is no rater of its own."""
+    samples = [
+        {"id": f"t{task // 2}", "run": task % 2, "expected": "x", "predicted": "x" if task % 3 else "xx"}
+        for task in range(12)
+    ]
+    graders = {"judge": {"kind": "contains"}, "rules": {"kind": "exact_match"}, "twice": {"kind": "exact_match"}}
+    options = {"of": "judge", "raters": ["rules", "twice"]}
+    with gradestack.grade(samples, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}) as report:
+        got = report.aggregates["judge"]["agreement"]
+    assert (got["noise_floor"], got["noise_floor_interval"]["n"], got["noise_floor_interval"]["clusters"]) == (
+        8 / 12,
+        12,
+        6,
+    )
+    assert got["raters"] == {"judge": 12, "rules": 12}
+    assert (got["percent_agreement"], got["n"]) == (8 / 12, 12)
+    with gradestack.grade(samples, graders=graders, metrics={"agreement": options}) as report:
+        plain = report.aggregates["judge"]["agreement"]
+    assert "noise_floor" not in plain
+    assert list(plain["pairs"]) == ["judge, rules", "judge, twice", "rules, twice"]
+    nothing = figures({"agreement": {"raters": ["b"], "again": ["b"]}}, [])["agreement"]
+    assert (nothing["noise_floor"], nothing["noise_floor_interval"]) == (None, {"reason": "nothing judged again"})
+    with pytest.raises(ConfigError, match="again names graders that are not in raters: b"):
+        figures({"agreement": {"again": ["b"]}}, [])
+
+
+def test_an_id_with_two_labels_is_refused(tmp_path):
+    """Neither can be the right one."""
+    path = tmp_path / "people.jsonl"
+    path.write_text('{"id": "a", "label": "pass"}\n{"id": "a", "label": "fail"}\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"people.jsonl:2: the id 'a' has a label already"):
+        figures({"agreement": {"labels": str(path)}}, [])

@@ -136,6 +136,18 @@ BY_HAND = [
     ("promptfoo/tool-call-f1", [("f", {}), ("f", {})], [("f", {}), ("g", {})], 2 / 3),
     ("promptfoo/trajectory:tool-used", [("Get*", {})], [(" get_weather", {})], 1.0),
     ("promptfoo/trajectory:tool-used", [("f.", {})], [("fx", {})], 0.0),
+    ("promptfoo/trajectory:tool-used", [("pay", {})], [("\ufeffpay", {})], 1.0),  # JavaScript's blanks
+    ("promptfoo/trajectory:tool-used", [("pay", {})], [("pay\x1c", {})], 0.0),
+    ("promptfoo/trajectory:tool-used", [("search", {})], [("\u017fearch", {})], 0.0),  # and its case
+    ("promptfoo/trajectory:tool-used", [("P\u00c2Y", {})], [("p\u00e2y", {})], 1.0),
+    ("promptfoo/trajectory:tool-used", [("\u00df", {})], [("\u1e9e", {})], 0.0),
+    ("promptfoo/trajectory:tool-used", [("?", {})], [("\U0001f600", {})], 0.0),  # two of its characters
+    ("promptfoo/trajectory:tool-used", [("??", {})], [("\U0001f600", {})], 1.0),
+    ("promptfoo/trajectory:tool-used", [("*", {})], [("shell", {"cmd": ["", "ls"]})], 0.0),  # a command, no tool
+    ("promptfoo/trajectory:tool-used", [("*", {})], [("shell", {"cmd": 1, "command": "ls"})], 1.0),
+    ("promptfoo/trajectory:tool-used", [("*", {})], [(" ", {})], 0.0),
+    ("promptfoo/trajectory:tool-used", [("", {})], [("f", {})], 1.0),
+    ("promptfoo/trajectory:tool-sequence/exact", [("", {})], [("f", {})], "unnamed_tool"),
     ("promptfoo/trajectory:tool-sequence/in_order", [("f", {}), ("g", {})], [("F", {}), ("x", {}), ("G", {})], 1.0),
     ("promptfoo/trajectory:tool-sequence/exact", [("f", {})], [("f", {}), ("g", {})], 0.0),
     (

@@ -13,6 +13,11 @@ import pytest
 import gradestack
 from gradestack import Key, Outcome, Sample, ToolCall, ToolSpec
 from gradestack.suites.strict import Problems, structure
+from gradestack_plugins.anthropic_logs.records import _tools as of_anthropic
+from gradestack_plugins.bfcl.tools import tools_of as of_bfcl
+from gradestack_plugins.openai_logs.records import _tool as of_openai
+from gradestack_plugins.readers.chat import tool_spec
+from gradestack_plugins.tau2_bench.tasks import _tools as of_tau2
 from gradestack_plugins.trajectory.call_validity import CallValidity
 from gradestack_plugins.trajectory.schemas import violations
 from gradestack_plugins.trajectory.tool_schema import ToolSchema
@@ -338,3 +343,21 @@ def test_verdicts_and_places_are_those_of_another_validator():
         assert grade.score == float(not wanted)
         seen.add(grade.score)
     assert seen == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("schema", [5, "text", [1], [["a"]], True])
+def test_a_schema_that_is_no_object_makes_no_call_valid(schema):
+    """Whatever form the log has, the tool is kept and its calls are unchecked, which skips the grade with a code."""
+    found = [
+        tool_spec({"name": "book", "parameters": schema}),
+        tool_spec({"type": "function", "function": {"name": "book", "parameters": schema}}),
+        *of_anthropic([{"name": "book", "input_schema": schema}], None),
+        of_openai({"name": "book", "input_schema": schema}),
+        *of_bfcl([{"name": "book", "parameters": schema}], texts=False),
+        *of_tau2({"book": {"doc": "", "params": schema}}),
+    ]
+    assert len(found) == 6
+    for tool in found:
+        grade = graded(call(), tools=(tool,))
+        assert (grade.outcome, grade.counts["unchecked"]) == (Outcome.SKIPPED, 1)
+        assert [reason.code for reason in grade.reasons] == ["schema_unusable", "schema_unusable"]

@@ -142,3 +142,23 @@ def test_a_log_alone_gives_a_page(tmp_path, reader):
         f"left out, or without a counterpart: 2 {kind} (first at log.jsonl:1)",
     ]
     assert [row["remarks"] for row in report.rows()] == [{kind: 1, "id_made": 1}] * 2
+
+
+def test_no_interval_of_steps_goes_below_zero():
+    """Neither of their mean nor of a gate on it: there are no negative steps."""
+    samples = [
+        {"id": str(task), "messages": [{"role": "assistant", "content": "x"}] * steps}
+        for task, steps in enumerate((1, 1, 1, 60))
+    ]
+    gate = {"metric_key": "usage", "op": "lte", "value": 100}
+    report = gradestack.grade(samples, graders={"usage": {"kind": "usage"}}, gate=gate)
+    found = report.aggregates["usage"]
+    sure = (
+        found["mean"]["mean_interval"],
+        found["usage_totals"]["steps"]["mean_interval"],
+        report.gates[0]["interval"],
+    )
+    assert {(each["low"], round(each["high"], 6), each["method"]) for each in sure} == {
+        (0.0, round(sure[0]["high"], 6), "t")
+    }
+    assert sure[0]["high"] > 60

@@ -22,6 +22,7 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, ToolCall
+from gradestack.jsonio import compact
 from gradestack_plugins.orchestrationbench.recorded.trial import (
     AWAITING,
     CALL,
@@ -268,7 +269,7 @@ def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[Tool
     key = f"{step}-1" if f"{step}-1" in label else step
     turn = label.get(key, {})
     if not isinstance(turn, dict):
-        return GENERAL, (), None, _unreadable(key, f"expected an object, found {type(turn).__name__}")
+        return GENERAL, (), None, _unreadable(key, f"expected an object, found {compact(turn)[:60]}")
     if "tool_calls" not in turn:
         if key != step:
             return (

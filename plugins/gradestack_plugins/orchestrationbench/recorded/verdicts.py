@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from gradestack import JSON, DataError
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, compact, loads
 
 RUN_PREFIX = "run #"
 
@@ -51,7 +51,7 @@ def read_verdicts(path: Path) -> Verdicts:
 
 def _level(data: JSON, where: str, below: int, problems: list[str]) -> JSON:
     if not isinstance(data, Mapping):
-        problems.append(f"{where or '/'}: expected an object, found {type(data).__name__}")
+        problems.append(f"{where or '/'}: expected an object, found {compact(data)[:60]}")
         return {}
     if below:
         return {key: _level(value, f"{where}/{key}", below - 1, problems) for key, value in data.items()}

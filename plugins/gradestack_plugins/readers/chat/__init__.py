@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from gradestack import Message, ToolCall, ToolSpec
+from gradestack import JSON, Message, ToolCall, ToolSpec
 from gradestack.jsonio import JsonProblem, compact, loads
 from gradestack_plugins.readers.parameter_lists import list_schema
 
@@ -104,7 +104,7 @@ def text_of(content: Any) -> str:
 def tool_spec(raw: Any) -> ToolSpec | None:
     """Return a tool from its OpenAI form (with or without the ``function`` wrapper), None when it has no name.
 
-    Parameters that are a list (DeepFabric's own form) are converted to JSON Schema; others that are no object are None.
+    Parameters that are a list (DeepFabric's own form) are converted to JSON Schema; of others see :func:`schema_of`.
     """
     if not isinstance(raw, _OBJECT):
         return None
@@ -113,10 +113,18 @@ def tool_spec(raw: Any) -> ToolSpec | None:
     name, description, parameters = inner.get("name"), inner.get("description"), inner.get("parameters")
     if not isinstance(name, str):
         return None
-    if isinstance(parameters, list):
+    if isinstance(parameters, list) and all(isinstance(each, _OBJECT) for each in parameters):
         parameters = list_schema(parameters)
     return ToolSpec(
         name=name,
         description=description if isinstance(description, str) else "",
-        parameters=parameters if isinstance(parameters, _OBJECT) else None,
+        parameters=schema_of(parameters),
     )
+
+
+def schema_of(parameters: Any) -> Mapping[str, JSON] | None:
+    """Return the schema of a tool's arguments, None where there is none.
+
+    What is no object becomes one that is no schema: so it is kept, and whoever uses it says that it cannot be.
+    """
+    return parameters if parameters is None or isinstance(parameters, _OBJECT) else {"properties": parameters}

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 
-from gradestack import Sample
+from gradestack import ExpectedCall, Sample, ToolSpec
+from gradestack_plugins.tool_calls.assignment import heaviest
 from gradestack_plugins.tool_calls.calls import Call, is_json, name_of
 from gradestack_plugins.tool_calls.peers.adk import by_turn
 from gradestack_plugins.tool_calls.peers.bfcl_answers import LEFT_OUT, Answers, Described, answers_of, described
 from gradestack_plugins.tool_calls.peers.bfcl_values import Problem, problem_of
-from gradestack_plugins.tool_calls.peers.verdict import NotTold, Raised, Verdict
+from gradestack_plugins.tool_calls.peers.verdict import NotTold, Raised, SampleRule, Verdict
+
+_RAISED = (TypeError, KeyError, OverflowError, AttributeError)
+"""What comparing values of unlike kinds ends in."""
 
 
 @attrs.frozen
@@ -24,26 +27,35 @@ class Wanted:
     tool: Described
 
 
-def ast(expected: Sequence[Call], made: Sequence[Call], sample: Sample) -> Verdict:
-    """Return whether decoded calls are right: ``simple`` with one tool, ``multiple`` with several, else ``parallel``.
+def rule(*, optimal: bool = False) -> SampleRule:
+    """Return the rule of decoded calls: ``simple`` with one tool, ``multiple`` with several, else ``parallel``.
 
     Calls expected by turn need their execution; without it only a turn in which nothing was called can be told.
+
+    Args:
+        optimal: Parallel calls are right where every expected call can have one that fits it. Else, as in the original,
+            each takes the first one left that fits, even if another needs that.
     """
-    if any(call.turn is not None for call in expected):
-        return _turns(expected, made)
-    tools = sample.tools
-    if not tools:
-        raise NotTold("not_expressible", "the sample does not say which tools the run had")
-    if any(call.raw is not None for call in expected):
-        raise NotTold("not_expressible", "the arguments of an expected call are no JSON object")
-    if broken := [call for call in made if call.raw is not None]:
-        text = all(is_json(call.raw or "") for call in broken)
-        return _wrong("ast_decoder:decoder_wrong_output_format" if text else "ast_decoder:decoder_failed")
-    try:
-        return _decoded(sample, made)
-    except (TypeError, KeyError, OverflowError, AttributeError) as error:
-        told = f"the original program raises on these values ({type(error).__name__})"
-        raise Raised("values_not_comparable", told) from error
+
+    def verdict(expected: Sequence[Call], made: Sequence[Call], sample: Sample) -> Verdict:
+        if any(call.turn is not None for call in expected):
+            return _turns(expected, made)
+        if not sample.tools:
+            raise NotTold("not_expressible", "the sample does not say which tools the run had")
+        if any(call.raw is not None for call in expected):
+            raise NotTold("not_expressible", "the arguments of an expected call are no JSON object")
+        if broken := [call for call in made if call.raw is not None]:
+            text = all(is_json(call.raw or "") for call in broken)
+            return _wrong("ast_decoder:decoder_wrong_output_format" if text else "ast_decoder:decoder_failed")
+        if optimal and _all_found(sample, made):
+            return Verdict(1.0, True)
+        try:
+            return _decoded(sample, made)
+        except _RAISED as error:
+            told = f"the original program raises on these values ({type(error).__name__})"
+            raise Raised("values_not_comparable", told) from error
+
+    return verdict
 
 
 def _wrong(problem: str) -> Verdict:
@@ -81,7 +93,22 @@ def _decoded(sample: Sample, made: Sequence[Call]) -> Verdict:
     return Verdict(1.0, True)
 
 
-def _wanted(call: Any, tools: Sequence[Any], *, only: bool = False) -> Wanted:
+def _all_found(sample: Sample, made: Sequence[Call]) -> bool:
+    """Return whether each of several expected calls can have a call of its own that fits it, and none is left over."""
+    gold, tools = sample.expected.calls or (), sample.tools or ()
+    if len(gold) < 2 or len(gold) != len(made):
+        return False
+    return None not in heaviest([[_fits(call, other, tools) for other in made] for call in gold])
+
+
+def _fits(call: ExpectedCall, made: Call, tools: Sequence[ToolSpec]) -> bool:
+    try:
+        return _problem(_wanted(call, tools), made) is None
+    except (Raised, *_RAISED):
+        return False
+
+
+def _wanted(call: ExpectedCall, tools: Sequence[ToolSpec], *, only: bool = False) -> Wanted:
     named = tools[0] if only else next((tool for tool in tools if tool.name == call.name), None)
     if named is None:
         told = f"no tool {call.name} is described, and the original program raises on that"

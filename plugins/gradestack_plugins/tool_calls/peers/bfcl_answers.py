@@ -81,9 +81,10 @@ def described(tool: ToolSpec) -> Described:
     """
     schema = tool.parameters
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
-    required = schema.get("required", []) if isinstance(schema, Mapping) else None
+    required = schema.get("required") if isinstance(schema, Mapping) else None
     if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
-        raise Raised("schema_incomplete", f"the schema of {tool.name} lacks properties the original program reads")
+        told = f"the schema of {tool.name} lacks properties or required, which the original program reads"
+        raise Raised("schema_incomplete", told)
     return Described(name_of(tool.name), properties, tuple(map(str, required)))
 
 

@@ -8,10 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradestack_plugins.tool_calls.calls import Call, value_of
-from gradestack_plugins.tool_calls.peers.verdict import Rule, Verdict, boolean, f1, refuse_nothing
+from gradestack_plugins.tool_calls.peers.verdict import Raised, Rule, Verdict, boolean, f1, refuse_nothing
 
 _ANY = r"[^\n\r\u2028\u2029]"
 """What a dot is in JavaScript."""
+_BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What JavaScript trims."""
+_ASCII = 127
+_SHELLS = frozenset({"exec_command", "local_shell", "shell"})
+_COMMANDS = ("cmd", "command", "commands")
 
 
 def call_f1(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
@@ -26,7 +31,7 @@ def call_f1(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
 def tool_used(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
     """Return whether each expected name, a glob, is that of some call."""
     refuse_nothing(expected)
-    names = _trimmed(made)
+    names = [name for name, _ in _steps(made)]
     return boolean(all(any(map(_matching(call.name), names)) for call in expected))
 
 
@@ -35,7 +40,8 @@ def tool_sequence(mode: str) -> Rule:
 
     def verdict(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
         refuse_nothing(expected)
-        names, globs = _trimmed(made), [_matching(call.name) for call in expected]
+        _refuse_unnamed(expected)
+        names, globs = [name for name, _ in _steps(made)], [_matching(call.name) for call in expected]
         if mode == "exact":
             fits = len(names) == len(globs) and all(glob(name) for glob, name in zip(globs, names, strict=True))
             return boolean(fits)
@@ -50,8 +56,8 @@ def tool_args_match(mode: str) -> Rule:
     agree = strict_equal if mode == "exact" else _within
 
     def verdict(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
-        named = list(zip(_trimmed(made), map(value_of, made), strict=True))
-        hits = 0
+        _refuse_unnamed(expected)
+        named, hits = _steps(made), 0
         for call in expected:
             matches, wanted = _matching(call.name), value_of(call)
             hits += any(value != "" and matches(name) and agree(value, wanted) for name, value in named)
@@ -60,15 +66,53 @@ def tool_args_match(mode: str) -> Rule:
     return verdict
 
 
-def _trimmed(made: Sequence[Call]) -> list[str]:
-    return [call.name.strip() for call in made]
+def _steps(made: Sequence[Call]) -> list[tuple[str, Any]]:
+    """Return names and arguments of calls that are steps of tools: those with a name, commands of a shell aside."""
+    named = [(call.name.strip(_BLANKS), value_of(call)) for call in made]
+    return [(name, value) for name, value in named if name and not _is_command(name, value)]
+
+
+def _is_command(name: str, value: Any) -> bool:
+    """Return whether a call hands a command to a shell, which is a step of another kind."""
+    if name.lower() not in _SHELLS or not isinstance(value, dict):
+        return False
+    given = next((value[key] for key in _COMMANDS if key in value), None)
+    parts = given if isinstance(given, list) else [given]
+    return any(isinstance(part, str) and part.strip(_BLANKS) for part in parts)
+
+
+def _refuse_unnamed(expected: Sequence[Call]) -> None:
+    """Refuse an expected call without a name.
+
+    Raises:
+        Raised: There is one.
+    """
+    if not all(call.name for call in expected):
+        raise Raised("unnamed_tool", "an expected call has no name, and the original program raises on that")
 
 
 def _matching(glob: str) -> Callable[[str], bool]:
-    """Return what tells whether a name is matched by a glob, case ignored."""
-    pattern = "".join(_ANY + "*" if each == "*" else _ANY if each == "?" else re.escape(each) for each in glob)
-    matcher = re.compile(pattern, re.IGNORECASE)
-    return lambda name: matcher.fullmatch(name) is not None
+    """Return what tells whether a name is matched by a glob, case ignored; the empty one matches all."""
+    pattern = "".join(_ANY + "*" if each == "*" else _ANY if each == "?" else re.escape(each) for each in _units(glob))
+    matcher = re.compile(pattern)
+    return lambda name: not glob or matcher.fullmatch(_units(name)) is not None
+
+
+def _units(text: str) -> str:
+    """Return a text as patterns of JavaScript see it that ignore case: 16 bits at a time, each in upper case.
+
+    A character keeps its case where the other is longer, or where it alone is beyond ASCII.
+    """
+    if text.isascii():
+        return text.upper()
+    data = text.encode("utf-16-le", "surrogatepass")
+    units = (chr(int.from_bytes(data[at : at + 2], "little")) for at in range(0, len(data), 2))
+    return "".join(map(_upper, units))
+
+
+def _upper(unit: str) -> str:
+    upper = unit.upper()
+    return unit if len(upper) != 1 or (ord(unit) > _ASCII and ord(upper) <= _ASCII) else upper
 
 
 def _within(value: Any, wanted: Any) -> bool:

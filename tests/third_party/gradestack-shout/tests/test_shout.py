@@ -1,13 +1,18 @@
 """The package as its author tests it: the conformance kit, and what its figures mean."""
 
+import json
+import shutil
+import subprocess
+import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
-from gradestack_shout import gradestack_components
+from gradestack_shout import gradestack_components, gradestack_panels
 from gradestack_shout.aggregate import Loudest
 from gradestack_shout.grader import Shout
 
-from gradestack import Sample, discover, grade, testing
+from gradestack import Sample, discover, grade, load_report, testing
 
 
 @pytest.mark.parametrize("component", gradestack_components(), ids=lambda component: component.name)
@@ -47,3 +52,56 @@ def test_it_is_graded_by_name():
         assert report.states["shout"] == {"graded": 2, "skipped": 1, "failed": 0, "missing": 0}
         assert report.aggregates["shout"]["loudest"] == {"id": "loud", "score": 1.0}
         assert report.metrics["avg_score_attempted"] == 0.5
+
+
+HOSTILE = "<script>alert('x')</script>"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return the directory of a run of the command line, with a theme and a folder of templates."""
+    place = tmp_path_factory.mktemp("desk")
+    for name in ("suite.yaml", "house"):
+        source = Path(__file__).with_name(name)
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, place / name)
+    answers = [("calm", "well then"), ("loud", "WELL THEN"), ("mute", "!"), ("rude", f"GO {HOSTILE}")]
+    (place / "answers.jsonl").write_text(
+        "".join(json.dumps({"id": id_, "predicted": text}) + "\n" for id_, text in answers), encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "-o", "out", "--quiet"]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True)  # noqa: PLW1510 - looked at below
+    assert (done.returncode, done.stderr) == (0, "")
+    return place / "out"
+
+
+def test_its_panels_stand_on_the_page(run):
+    """The overview's, and the block of each sample that has letters, made by a template of the package."""
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert '<h2 id="panel-shout-loudness-title">How loud</h2>' in page
+    assert 'href="#q=loud"' in page
+    assert page.count("letters of “") == 3
+    assert HOSTILE not in page
+    assert "How loud" in (run / "report.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_its_theme_and_its_own_part(run):
+    """Both are the suite's: nothing was allowed, and nothing of gradestack was changed."""
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "The help desk owns desk." in page
+    assert "--accent: #7a1fa2; --sans: Inter, system-ui, sans-serif;" in page
+    assert page.count("--accent: #d9a7f0") == 2
+
+
+def test_a_page_without_shouting_has_no_panel(tmp_path):
+    """Runs without the grader look as if the package were not there."""
+    with grade([{"id": "a", "predicted": "b"}], graders=["exact_match"], reports=["html"], output=tmp_path / "o"):
+        page = (tmp_path / "o" / "report.html").read_text(encoding="utf-8")
+    assert "panel-shout" not in page
+    assert "letters of" not in page
+
+
+@pytest.mark.parametrize("panel", gradestack_panels(), ids=lambda panel: panel.name)
+def test_panels_are_sound(panel, run, tmp_path):
+    """Escaped, the same twice, with names; looked at by axe-core where it is to be had."""
+    told = testing.check_panel(panel, load_report(run), tmp_path)
+    assert told is None or told.startswith("no ")

@@ -1,6 +1,6 @@
-"""Grades how much of an answer is in capitals."""
+"""Grades how much of an answer is in capitals, and shows it on pages."""
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 
 @hookimpl
@@ -18,5 +18,20 @@ def gradestack_components() -> tuple[Component, ...]:
             name="loudest",
             target="gradestack_shout.aggregate:Loudest",
             summary="The sample that shouts most",
+        ),
+    )
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what this package shows on pages."""
+    return (
+        Panel(name="loudness", place="overview", title="How loud", target="gradestack_shout.panels:loudness"),
+        Panel(
+            name="letters",
+            place="sample",
+            title="Letters",
+            target="gradestack_shout.panels:letters",
+            template="letters.html",
         ),
     )

@@ -1,0 +1,36 @@
+"""What the family shows on pages: its four figures, their band, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradestack import Report, blocks
+from gradestack.jsonio import as_list, as_map, as_text
+
+_FIGURES = {
+    "tool_selection_accuracy": "Tool selection",
+    "parameter_accuracy": "Parameters",
+    "execution_success_rate": "Would run as made",
+    "response_quality": "Response quality",
+    "overall_score": "Overall",
+}
+
+
+def readiness(report: Report) -> Iterable[blocks.Block] | None:
+    """Return the figures with their intervals, the band of the overall score, and advice; None without them."""
+    for held in report.aggregates.values():
+        metrics = as_map(held.get("deepfabric"))
+        if "overall_score" in metrics:
+            figures = [blocks.figure_of(label, metrics, key) for key, label in _FIGURES.items() if key in metrics]
+            told = as_map(metrics.get("interpretation"))
+            band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
+            texts = [(_title(as_text(each.get("metric"))), as_text(each.get("advice"))) for each in advice]
+            return [
+                blocks.Interval(figures, f"Band: {band}" if band else ""),
+                *(blocks.Words(text, title) for title, text in texts if text),
+            ]
+    return None
+
+
+def _title(metric: str) -> str:
+    return _FIGURES.get(metric) or metric.replace("_", " ").capitalize()

@@ -1,0 +1,36 @@
+"""What the family shows on pages: how reliability falls with the number of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gradestack import Report, blocks
+from gradestack.jsonio import as_map, as_text
+
+
+def reliability(report: Report) -> Iterable[blocks.Block] | None:
+    """Return pass^k and pass@k over k by the outcome grader, and how often tasks succeed; None without trials."""
+    grader = as_text(as_map(report.summary.get("outcome")).get("grader"))
+    held = as_map(report.aggregates.get(grader))
+    hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
+    curves = [
+        blocks.Series(points, title)
+        for title, points in (
+            ("pass^k: all of k trials succeed", _points(hat, "pass_hat_k")),
+            ("pass@k: one of k trials does", _points(at, "pass_at_k")),
+        )
+        if len(points) > 1
+    ]
+    counts = {str(times): count for times, count in as_map(hat.get("tasks_by_successes")).items()}
+    tasks = [blocks.Counts(counts, "Tasks by number of successes")] if counts else []
+    return [*curves, *tasks] if curves else None
+
+
+def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:
+    values, intervals = as_map(metrics.get(key)), as_map(metrics.get(f"{key}_interval"))
+    return {
+        int(k): blocks.figure_of(k, {"value": value, "value_interval": intervals.get(k)}, "value")
+        for k, value in values.items()
+        if k.isdecimal()
+    }

@@ -1,0 +1,92 @@
+"""Grader ``bfcl_ast``: BFCL's own rules for calls, over possible answers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import attrs
+from typing_extensions import override
+
+from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
+from gradestack_plugins.tool_calls.matching import TooManyCalls
+from gradestack_plugins.tool_calls.peer_grades import peer_grade
+from gradestack_plugins.tool_calls.peers import bfcl
+from gradestack_plugins.tool_calls.presets import Preset, find
+
+_PEER = find("bfcl/ast")
+_OPTIMAL = attrs.evolve(_PEER, sample_rule=bfcl.rule(optimal=True))
+_MOST_PAIRS = 65_536
+
+
+@attrs.frozen(kw_only=True)
+class BfclAst(Grader):
+    """Score 1 where the calls are right by the rules of BFCL's AST checker, else 0 with its error type; in {0, 1}.
+
+    A call is right when its name is that of the tool, every required argument is there, every argument is known to the
+    tool and to the possible answers, of the declared type (or of the answers' own) and one of the allowed values, texts
+    without blanks, punctuation and case; and when every argument left out has ``""`` among its possible answers. There
+    must be as many calls as are expected. ``simple``: one tool; ``multiple``: one expected call; else ``parallel``:
+
+        documented: every expected call can have a call of its own that fits it.
+        upstream: each expected call takes the first one left that fits it, so that a broad answer can take the call a
+            narrow one needs. This is what the program does, and the preset ``bfcl/ast`` of ``tool_calls``.
+
+    Where no call is expected (irrelevance) any call that can be decoded is wrong; in a category of relevance any is
+    right. A reason has the error type as its code; so has ``metadata.error_type``. Where the program raises the grade
+    is failed. Skipped: ``no_reference``, ``calls_not_recorded``, and ``not_expressible`` for a sample without tools,
+    for categories of Java and JavaScript, and for calls by turn, which must be executed; of those only a turn in which
+    nothing was called can be told.
+
+    Attributes:
+        profile: ``documented`` or ``upstream``, see above.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
+    requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
+    aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
+
+    profile: Profile = "documented"
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        if sample.calls is None:
+            return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
+        named = sample.facets.get("category")
+        category = named if isinstance(named, str) else ""
+        if sample.expected.calls is None:
+            if category.removeprefix("live_") == "relevance":
+                return _by_calling(sample, right=True, problem="relevance_error:decoder_failed")
+            return skipped("no_reference", "the sample does not say which calls are expected")
+        if not sample.expected.calls:
+            return _by_calling(sample, right=False, problem="irrelevance_error:decoder_success")
+        if "java" in category:
+            return skipped("not_expressible", "arguments are source of Java or JavaScript, which is not read")
+        return _graded(sample, _OPTIMAL if self.profile == "documented" else _PEER)
+
+
+def _by_calling(sample: Sample, *, right: bool, problem: str) -> Grade:
+    """Return the grade of a run that should call something, or nothing; what cannot be decoded is no call."""
+    made = sample.calls or ()
+    called = bool(made) and all(call.arguments is not None or call.raw_arguments is None for call in made)
+    grade = Grade(score=float(called is right), passed=called is right, counts={"expected": 0, "made": len(made)})
+    return grade if called is right else _told(grade, problem)
+
+
+def _graded(sample: Sample, preset: Preset) -> Grade:
+    try:
+        grade = peer_grade(preset, sample, sample.calls or (), _MOST_PAIRS)
+    except TooManyCalls as error:
+        return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
+    except RecursionError:
+        told = "arguments are nested too deeply to be compared"
+        return failed(Fault(category="data", code="nested_too_deeply", message=told))
+    problem: Any = grade.metadata.get("error_type")
+    grade = replace(grade, metadata={})
+    return grade if grade.outcome is not Outcome.GRADED or problem is None else _told(grade, problem)
+
+
+def _told(grade: Grade, problem: str) -> Grade:
+    """Return a grade with BFCL's error type."""
+    reason = Reason(code=problem, message="by BFCL's rules for calls")
+    return replace(grade, reasons=(reason,), metadata={"error_type": problem})

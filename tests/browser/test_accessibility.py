@@ -1,0 +1,97 @@
+"""Pages as axe-core sees them. It comes in the wheel of axe-playwright-python, of which nothing else is used."""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack_plugins.reporters.html import HtmlReporter
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "stability", "when2call")
+RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each =>
+  [each.id, each.impact, each.nodes.length, ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
+OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
+
+
+def axe_file():
+    """Return where axe.min.js is; GRADESTACK_AXE names it elsewhere."""
+    given = os.environ.get("GRADESTACK_AXE")
+    if given:
+        return Path(given)
+    found = importlib.util.find_spec("axe_playwright_python")
+    if found is None or found.origin is None:
+        pytest.skip("no axe-core here; `make accessibility` has it, or GRADESTACK_AXE names axe.min.js")
+    return Path(found.origin).with_name("axe.min.js")
+
+
+@pytest.fixture(scope="module")
+def axe():
+    return axe_file().read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Return a function that grades an example and returns the address of its page."""
+    pages = {}
+
+    def graded(family):
+        if family not in pages:
+            out = tmp_path_factory.mktemp(family) / "run"
+            gradestack.run(EXAMPLES / family / "suite.yaml", output=out, engine="serial")
+            pages[family] = out / "report.html"
+        return pages[family]
+
+    return graded
+
+
+def violations(tab, axe, path, *, width, scheme):
+    """Open a page, every part of it, and return what axe finds, of any impact."""
+    tab.emulate(width=width, scheme=scheme)
+    tab.open("about:blank")
+    tab.open(path.as_uri())
+    tab.wait(READY)
+    tab.run("document.querySelector('.line') && document.getElementById('one').focus()")
+    tab.run(OPEN)
+    tab.run(f"(() => {{ {axe} }})(); 0")
+    return [json.dumps(each) for each in tab.run(RUN)]
+
+
+def test_a_page_has_no_violation(tab, axe, page):
+    """Of any impact, with the worst sample and everything that folds open; a picture without a name would be one."""
+    assert violations(tab, axe, page("quickstart"), width=390, scheme="light") == []
+    tab.run("document.querySelector('h1').append(document.createElement('img'))")
+    assert [name for name, *_ in tab.run(RUN)] == ["image-alt"]
+
+
+@pytest.mark.accessibility
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_page_of_any_family_has_a_violation(tab, axe, page, family, scheme, width):
+    """Light or dark, on a phone or a wide screen."""
+    assert violations(tab, axe, page(family), width=width, scheme=scheme) == []
+
+
+@pytest.mark.accessibility
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_comparison_has_no_violation(tab, axe, page, tmp_path, scheme, width):
+    """Of a run with itself."""
+    path = tmp_path / "comparison"
+    gradestack.compare(page("airline").parent, page("airline").parent, output=path)
+    assert violations(tab, axe, path / "comparison.html", width=width, scheme=scheme) == []
+
+
+@pytest.mark.accessibility
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page, tmp_path, scheme, width):
+    """Samples drawn from their rows are no worse than those drawn by the templates."""
+    report = gradestack.load_report(page("airline").parent)
+    (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
+    assert violations(tab, axe, path, width=width, scheme=scheme) == []

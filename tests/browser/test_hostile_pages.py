@@ -1,0 +1,151 @@
+"""Texts that try to be more than texts, in every page a run can have, in a real browser."""
+
+import importlib.util
+import io
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+from markdown_it import MarkdownIt
+
+import gradestack
+from gradestack.jsonio import dumps
+from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.reporters.markdown import MarkdownReporter
+
+PAYLOADS = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "</style></title></textarea></noscript><img src=https://example.invalid/a.png onerror=alert(3)>",
+    '" onmouseover="alert(4)" autofocus onfocus="alert(4)',
+    "'><svg/onload=alert(5)>",
+    "<iframe srcdoc='<script>parent.alert(6)</script>'></iframe><object data=https://example.invalid/b></object>",
+    "![x](https://example.invalid/c.png) [y](javascript:alert(7)) <https://example.invalid/d>",
+    "```\n</code></pre><img src=x onerror=alert(8)>\n| a | b |\n",
+    "{{ 7*7 }}{% raw %}<!-- ]]> --><base href=https://example.invalid/>",
+    '<meta http-equiv=refresh content="0;url=https://example.invalid/e"><link rel=stylesheet href=//example.invalid/f>',
+    "<style>@import 'https://example.invalid/g'; body { background: url(https://example.invalid/h) }</style>",
+    "\x00\x1b[31m\u202edesrever\u2066\u200b\ud83d\ufffe &lt;script&gt;alert(9)&lt;/script&gt; \r\n\u2028",
+)
+KEPT = {"graded", "failed", "skipped", "missing"}
+HOOK = """globalThis.ran = [];
+for (const name of ['alert', 'confirm', 'prompt', 'open', 'eval']) {
+  globalThis[name] = (...given) => ran.push([name, ...given]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def fake():
+    """Return the maker of made-up reports."""
+    path = Path(__file__).parents[1] / "plugins" / "reporters" / "fake_report.py"
+    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_hostile", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def hostile(value, texts, depth=0):
+    """Return a value with every text in it, keys of arguments included, replaced by the next hostile one."""
+    if isinstance(value, dict):
+        return {
+            key if depth < 3 else f"{key}{next(texts)}": hostile(item, texts, depth + 1) for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [hostile(item, texts, depth + 1) for item in value]
+    return next(texts) if isinstance(value, str) and value not in KEPT else value
+
+
+@pytest.fixture
+def report(fake):
+    """Return a report of nothing but hostile texts."""
+    good, texts = fake.make_report(fake.realistic_rows(tasks=5, trials=2)), itertools.cycle(PAYLOADS)
+    lines = "".join(f"{dumps(hostile(row, texts))}\n" for row in good.rows())
+    summary, header = hostile(good.summary, texts), hostile(fake.HEADER, texts)
+    return attrs.evolve(good, summary=summary, header=header, held=io.BytesIO(lines.encode()))
+
+
+@pytest.fixture
+def watched(tab):
+    """Return a function that opens a page and everything on it, and returns what ran, was asked for and was said."""
+    hook = tab.send("Page.addScriptToEvaluateOnNewDocument", source=HOOK)
+
+    def watch(path, samples=0):
+        tab.emulate(width=1440)
+        tab.open("about:blank")
+        tab.open(path.as_uri())
+        if samples:
+            tab.wait("document.documentElement.classList.contains('ready')")
+        for row in range(samples):
+            tab.run(f"location.hash = '#s{row + 1}'")
+            tab.wait("document.querySelector('#one .inside') !== null")
+        tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        tab.run("document.querySelectorAll('*').forEach(one => { one.dispatchEvent(new Event('mouseover')); })")
+        tab.run("document.querySelectorAll('a, button, input, [tabindex]').forEach(one => { one.focus(); })")
+        tab.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
+        assert tab.run("ran") == []
+        assert tab.run("document.querySelectorAll('img, iframe, object, embed, base, svg script').length") == 0
+        assert tab.messages() == []
+        beside = (path.parent / "report_data").as_uri()
+        return [address for address in tab.requests() if not address.startswith(beside)]
+
+    yield watch
+    tab.send("Page.removeScriptToEvaluateOnNewDocument", identifier=hook["identifier"])
+
+
+@pytest.mark.parametrize("options", [{}, {"max_bytes": 0, "max_samples": 6}, {"max_samples": 0}])
+def test_the_page_of_a_run(watched, report, tmp_path, options):
+    """In one file, or with samples beside it that templates or the page's script have drawn."""
+    (path,) = HtmlReporter(**options).write(report, tmp_path)
+    assert watched(path, samples=20) == [path.as_uri()]
+
+
+def test_markdown(watched, report, tmp_path):
+    """Rendered with HTML allowed and no policy, which is worse than what forges do, it asks for nothing."""
+    (source,) = MarkdownReporter().write(report, tmp_path)
+    page = tmp_path / "rendered.html"
+    text = MarkdownIt("commonmark", {"html": True}).enable("table").render(source.read_text(encoding="utf-8"))
+    page.write_text(f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8")
+    assert watched(page) == [page.as_uri()]
+
+
+def test_a_comparison(watched, tmp_path):
+    """Of runs, tasks, models, graders' words and facets with hostile names, as a page and as Markdown."""
+    sides = []
+    for side, name in enumerate(("<img src=x onerror=alert(1)>", '" onload="alert(2)')):
+        lines = []
+        for task, text in enumerate(itertools.islice(itertools.cycle(PAYLOADS), 24)):
+            call = {"name": text, "arguments": {text: text}}
+            made = [call] if (task + side) % 3 else []
+            row = {
+                "id": f"{task} {text}",
+                "model": text[:9],
+                "input": text,
+                "facets": {"kind": text},
+                "expected": [call],
+            }
+            lines.append(json.dumps({**row, "model": name, "predicted": made}))
+        (tmp_path / f"{side}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        gradestack.grade_files([tmp_path / f"{side}.jsonl"], output=tmp_path / name, engine="serial")
+        sides.append(tmp_path / name)
+    out = tmp_path / "out"
+    gradestack.compare(*sides, by="kind", output=out)
+    pages = {each.name for each in out.iterdir()}
+    assert {"comparison.html", "comparison.md"} <= pages
+    assert "onerror=alert(3)" in (out / "comparison.html").read_text(encoding="utf-8")
+    assert watched(out / "comparison.html") == [(out / "comparison.html").as_uri()]
+    rendered = out / "rendered.html"
+    text = MarkdownIt("commonmark", {"html": True}).enable("table").render((out / "comparison.md").read_text("utf-8"))
+    rendered.write_text(f"<!doctype html><meta charset=utf-8><link rel=icon href=data:,>{text}", encoding="utf-8")
+    assert watched(rendered) == [rendered.as_uri()]
+
+
+def test_what_runs_is_seen(watched, tmp_path):
+    """A page that does not escape its texts is found out."""
+    page = tmp_path / "page.html"
+    page.write_text(f"<!doctype html>{PAYLOADS[2]}", encoding="utf-8")
+    with pytest.raises(AssertionError):
+        watched(page)

@@ -1,0 +1,214 @@
+"""Figures that are no means of scores, compared: pseudo-values of the difference, by leaving out a task of both."""
+
+import json
+import math
+import random
+import statistics
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, DataError, Grade, Grader, compare, figures
+from gradestack.comparison.paired import difference
+
+T_39 = 2.0226909200367604
+"""The 0.975 quantile of Student's t with 39 degrees of freedom."""
+
+
+class Labels(Grader):
+    """The label that was asked for."""
+
+    needs = frozenset({"label", "expected"})
+
+    def grade(self, sample):
+        """Return the grade of one sample."""
+        return Grade(score=float(sample.label == sample.expected.label), label=sample.label, gold=sample.expected.label)
+
+
+def labelled(seed, right, tasks=40):
+    """Return samples of three classes, one of them in one task only."""
+    rng = random.Random(seed)  # noqa: S311 - test data
+    for task in range(tasks):
+        gold = "c" if task == 7 else "ab"[task % 2]
+        for run in range(1 + task % 3):
+            said = gold if rng.random() < right else rng.choice("abc")
+            yield {"id": f"t{task}", "run": run, "expected": gold, "predicted": said}
+
+
+def graded_to(place, samples, **options):
+    """Grade samples by their labels into a directory."""
+    metrics = {"classification": {"of": "g"}, "pass_hat_k": {"of": "g", "trials": "task"}}
+    graders = {"g": Labels} | options.pop("graders", {})
+    gradestack.grade(samples, graders=graders, metrics=metrics | options.pop("metrics", {}), output=place, **options)
+    return place
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Return two runs of the same tasks by two models, one better."""
+    return graded_to(tmp_path / "a", labelled(1, 0.5)), graded_to(tmp_path / "b", labelled(2, 0.7))
+
+
+def of_rows(run, read, without=None):
+    """Return a figure over the rows of a run, computed anew without one task."""
+    labels = sorted({row["grades"]["g"]["gold"] for row in gradestack.load_report(run).rows()})
+    rows = [
+        (row["sample"]["id"], row["run"], None, Grade(score=grade["score"], label=grade["label"], gold=grade["gold"]))
+        for row in gradestack.load_report(run).rows()
+        if (grade := row["grades"]["g"]) and row["sample"]["id"] != without
+    ]
+    metrics = {"classification": {"labels": labels}, "pass_hat_k": {"trials": "task"}}
+    return read(figures(metrics, rows))
+
+
+@pytest.mark.parametrize(
+    ("path", "read"),
+    [
+        ("g.classification.macro_f1", lambda found: found["classification"]["macro_f1"]),
+        ("g.classification.accuracy", lambda found: found["classification"]["accuracy"]),
+        ("g.classification.per_class.a.f1", lambda found: found["classification"]["per_class"]["a"]["f1"]),
+        ("g.pass_hat_k.1", lambda found: found["pass_hat_k"]["pass_hat_k"]["1"]),
+    ],
+)
+def test_figures_are_compared_by_leaving_out_a_task_of_both(two, path, read):
+    """Pseudo-values of the difference, each figure computed anew; one class occurs in a single task."""
+    a, b = two
+    tasks = sorted({row["sample"]["id"] for row in gradestack.load_report(a).rows()})
+    whole = of_rows(b, read) - of_rows(a, read)
+    left = [of_rows(b, read, task) - of_rows(a, read, task) for task in tasks]
+    pseudo = [40 * whole - 39 * each for each in left]
+    stderr = statistics.stdev(pseudo) / math.sqrt(40)
+    found = compare(a, b, figures=[path]).data["figures"][path]
+    assert (found["a"], found["b"]) == pytest.approx((of_rows(a, read), of_rows(b, read)), rel=1e-12)
+    assert (found["difference"], found["stderr"]) == pytest.approx((whole, stderr), rel=1e-9)
+    assert found["ci95"] == pytest.approx([whole - T_39 * stderr, min(1, whole + T_39 * stderr)], rel=1e-9)
+    assert (found["tasks"], found["p_holm"]) == (40, found["p"])
+    assert found["better"] + found["worse"] + found["same"] == 40
+
+
+def test_a_mean_over_tasks_has_the_differences_of_its_tasks(two):
+    """The accuracy over equally many runs a task, which is a mean of task means, comes out as that of the scores."""
+    a, b = (graded_to(run.parent / f"{run.name}2", labelled_once(seed)) for run, seed in zip(two, (3, 4), strict=True))
+    data = compare(a, b, figures=["g.classification.accuracy"]).data
+    scores, figure = data["metrics"]["g"], data["figures"]["g.classification.accuracy"]
+    for name in ("a", "b", "difference", "stderr", "ci95", "p", "better", "worse", "same"):
+        assert figure[name] == pytest.approx(scores[name], rel=1e-9), name
+
+
+def labelled_once(seed):
+    return [each for each in labelled(seed, 0.5) if each["run"] == 0]
+
+
+def test_the_figures_of_the_headline_are_compared_unasked(tmp_path, command):
+    """Those that are no means; adjusted among themselves, so that those of graders stay as they are."""
+    call = {"name": "f", "arguments": {}}
+    for name, right in (("a", 3), ("b", 2)):
+        lines = [{"id": t, "expected": [call], "predicted": [call] if t % right else []} for t in range(12)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    files = [str(tmp_path / f"{name}.jsonl") for name in "ab"]
+    data = compare(*files, output=tmp_path / "out").data
+    assert list(data["metrics"]) == ["partial"]
+    selection, precision = (
+        f"partial.partial_statistics.{n}" for n in ("tool_selection_accuracy", "argument_precision")
+    )
+    assert list(data["figures"]) == [selection, precision]
+    assert data["figures"][selection]["difference"] == pytest.approx(6 / 12 - 8 / 12)
+    assert selection in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
+    assert selection in (tmp_path / "out" / "comparison.html").read_text(encoding="utf-8")
+    asked = command("compare", *files, "--figure", selection)
+    assert asked.code == 0
+    assert selection in asked.out
+    assert precision not in asked.out
+
+
+def test_what_is_undefined_on_one_side_says_so(tmp_path):
+    """Nobody said "a" in one run, so that there is no precision of it; and none without the only task that says it."""
+    rows = [{"id": str(t), "expected": "a", "predicted": "b"} for t in range(4)]
+    a = graded_to(tmp_path / "a", rows)
+    b = graded_to(tmp_path / "b", [{**rows[0], "predicted": "a"}, *rows[1:]])
+    path = "g.classification.per_class.a.precision"
+    found = compare(a, b, figures=[path]).data["figures"][path]
+    assert (found["difference"], found["p"], found["interval"]["reason"]) == (None, None, "undefined on one side")
+    found = compare(b, b, figures=[path], force=True).data["figures"][path]
+    assert (found["p"], found["interval"]["reason"]) == (None, "undefined without some task")
+
+
+def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_path):
+    """With the nearest; of the headline, they are left out, and it is said why."""
+    a, b = two
+    with pytest.raises(ConfigError, match=r"a has no figure 'g.clasification.macro_f1'.*g.classification"):
+        compare(a, b, figures=["g.clasification.macro_f1"])
+    with pytest.raises(ConfigError, match=r"no figure 'macro_f'.*did you mean 'macro_f1'"):
+        compare(a, b, figures=["g.classification.macro_f"])
+    other = graded_to(
+        tmp_path / "c", labelled(1, 0.5), metrics={"classification": {"of": "g", "labels": ["a", "b", "c", "d"]}}
+    )
+    with pytest.raises(DataError, match="the aggregators of a and c differ in version or options"):
+        compare(a, other, figures=["g.classification.macro_f1"])
+    for place in ("a", "c"):
+        path = tmp_path / place / "summary.json"
+        summary = json.loads(path.read_text())
+        summary["headline"] = {"letta": False, "figures": [{"figure": "g.classification.macro_f1", "value": 0.5}]}
+        path.write_text(json.dumps(summary))
+    data = compare(a, other).data
+    assert "figures" not in data
+    assert list(data["not_compared"]) == ["g.classification.macro_f1"]
+
+
+def test_bounds_of_a_baseline_gate_are_those_of_its_scores(tmp_path):
+    """Shares differ by 1 at most, steps by any number."""
+
+    def verdict(kind, before, after):
+        report = None
+        for name, values in (("before", before), ("after", after)):
+            samples = [
+                {
+                    "id": str(t),
+                    "expected": "x",
+                    "messages": [{"role": "assistant", "content": "yx"[value > 0]}] * max(1, value),
+                }
+                for t, value in enumerate(values)
+            ]
+            gate = {"baseline": str(tmp_path / kind / "before"), "require": "improvement"} if report else None
+            report = gradestack.grade(samples, graders={"g": kind}, gate=gate, output=tmp_path / kind / name)
+        return report.gates[0]
+
+    shares = verdict("exact_match", [0, 0, 0], [1, 1, 0])
+    assert (shares["bounds"][1], shares["interval"]["high"]) == (1.0, 1.0)
+    steps = verdict("usage", [1, 1, 1], [3, 3, 1])
+    known = difference([2.0, 2.0, 0.0], bounded=False)
+    assert steps["interval"]["high"] == known.high > 3
+    assert steps["bounds"][1] > 2
+
+
+def test_what_is_no_share_is_not_cut_to_shares(tmp_path):
+    """Steps, whose grader has other bounds, however few they are; a score beyond [0, 1] tells, too."""
+
+    def run(name, steps):
+        samples = [
+            {"id": str(task), "messages": [{"role": "assistant", "content": "x"}] * number}
+            for task, number in enumerate(steps)
+        ]
+        gradestack.grade(samples, graders={"steps": {"kind": "usage"}}, output=tmp_path / name)
+        return tmp_path / name
+
+    found = compare(run("a", [1, 1, 1]), run("b", [1, 1, 3])).data["metrics"]["steps"]
+    known = difference([0.0, 0.0, 2.0], bounded=False)
+    assert found["ci95"] == [known.low, known.high]
+    assert found["ci95"][1] > 1
+    assert found["mde80"] > 1
+
+
+def test_flips_have_no_trial_that_was_skipped(tmp_path):
+    """A sample a grader does not apply to has not failed; one that failed has, unless failed ones are left out."""
+
+    def run(name, *samples):
+        gradestack.grade(samples, graders={"g": {"kind": "exact_match"}}, output=tmp_path / name)
+        return tmp_path / name
+
+    right = [{"id": task, "expected": "x", "predicted": "x"} for task in "abc"]
+    a = run("a", *right)
+    b = run("b", right[0], {"id": "b", "predicted": "x"}, {"id": "c", "expected": "x", "error": "timed out"})
+    flips = {failed: compare(a, b, failed=failed, force=True).data["flips"] for failed in ("zero", "skip")}
+    assert {failed: each["broken"] for failed, each in flips.items()} == {"zero": 1, "skip": 0}
+    assert flips["zero"]["tasks"] == [{"task": "c", "a": "1/1", "b": "0/1"}]

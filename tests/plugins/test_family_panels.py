@@ -1,0 +1,90 @@
+"""What families show on pages: sound panels, on their own examples and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack import blocks, testing
+from gradestack.reporter import panels_of
+from gradestack_plugins.orchestrationbench.panels import plans
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PANELS = {f"{panel.plugin}.{panel.name}": panel for panel in panels_of(gradestack.discover(limit=""))}
+SHOWN = {
+    "airline": {"tau_bench.reliability"},
+    "deepfabric": {"deepfabric.readiness"},
+    "orchestration": {"orchestrationbench.decisions", "orchestrationbench.plans"},
+    "quickstart": {"tau_bench.reliability"},
+    "stability": {"stability.stability"},
+    "when2call": {"when2call.classes"},
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return the runs of the examples, by name."""
+    out = tmp_path_factory.mktemp("runs")
+    return {name: gradestack.run(EXAMPLES / name / "suite.yaml", output=out / name) for name in SHOWN}
+
+
+def test_every_panel_has_an_example():
+    """So that each is looked at below."""
+    assert set().union(*SHOWN.values()) == PANELS.keys()
+
+
+@pytest.mark.parametrize("example", SHOWN)
+def test_each_stands_on_the_pages_of_its_family_alone(runs, example):
+    """The overview has the family's panels, and nothing of another one."""
+    page = (runs[example].path / "report.html").read_text(encoding="utf-8")
+    for key, panel in PANELS.items():
+        assert (f">{panel.title}</h" in page) == (key in SHOWN[example]), key
+
+
+@pytest.mark.parametrize(("example", "key"), [(name, key) for name, keys in SHOWN.items() for key in sorted(keys)])
+def test_each_is_sound(runs, example, key, tmp_path, monkeypatch):
+    """The conformance kit says so; axe-core looks at whole pages elsewhere."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
+    testing.check_panel(PANELS[key], runs[example], tmp_path)
+
+
+def test_the_figures_of_panels_are_those_of_the_summary(runs):
+    """Value and interval of each, and the reason where there is none."""
+    held = runs["when2call"].aggregates["label"]["classification"]
+    matrix, figures = PANELS["when2call.classes"].load()[0](runs["when2call"])
+    assert (list(matrix.rows), matrix.columns[-1]) == (held["labels"], "invalid")
+    for row, values in zip(matrix.rows, matrix.values, strict=True):
+        assert dict(zip(matrix.columns, values, strict=True)) == held["confusion_matrix"][row]
+    (direct,) = (each for each in figures.figures if each.label == "direct")
+    interval = held["per_class"]["direct"]["f1_interval"]
+    assert direct == blocks.Figure("direct", 0.5, (interval["low"], interval["high"]), "2 samples")
+    hat, at, tasks = PANELS["tau_bench.reliability"].load()[0](runs["airline"])
+    held = runs["airline"].aggregates["reward"]
+    assert {str(k): each.value for k, each in hat.points.items()} == held["pass_hat_k"]["pass_hat_k"]
+    assert at.points[4].interval[1] == held["pass_at_k"]["pass_at_k_interval"]["4"]["high"] == 1
+    assert tasks.counts == held["pass_hat_k"]["tasks_by_successes"]
+
+
+def test_a_figure_is_read_with_its_interval():
+    """Where there is none, or no value, its note is the reason that the metrics give."""
+    metrics = {"a": 1, "a_interval": {"reason": "one task"}, "b": None, "undefined": {"b": "no trial"}}
+    assert blocks.figure_of("A", metrics, "a") == blocks.Figure("A", 1, None, "one task")
+    assert blocks.figure_of("A", metrics, "a", "of 3") == blocks.Figure("A", 1, None, "of 3")
+    assert blocks.figure_of("B", metrics, "b") == blocks.Figure("B", None, None, "no trial")
+    assert blocks.figure_of("C", metrics, "c") == blocks.Figure("C", None)
+
+
+@pytest.mark.parametrize("gold", [None, "text", {}, {"a": {"steps": []}}, {"a": {"depends_on": "b"}}, [], {"a": []}])
+def test_only_plans_that_are_graphs_are_drawn(gold):
+    """Objects of nodes that say what they depend on; beside an unreadable plan the expected one stands alone."""
+    node = {"steps": ["look", 3], "depends_on": ["b", "a"]}
+
+    def shown(gold, made):
+        item = {"id": "3", "metadata": {"gold": gold, "predicted": made}}
+        return list(plans({"grades": {"plan": {"items": [item]}}}))
+
+    assert shown(gold, {"a": node}) == []
+    (graph,) = shown({"a": node}, gold)
+    assert (graph.title, list(graph.made)) == ("Step 3", [])
+    assert graph.nodes == [blocks.Node("a", ("b", "a"), ("look", "3"))]

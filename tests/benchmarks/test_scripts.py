@@ -16,7 +16,7 @@ ROWS = {
     "reports": 3,
     "readers": 6,
     "memory": 4,
-    "million": 4,
+    "million": 8,
 }
 
 

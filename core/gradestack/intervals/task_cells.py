@@ -133,10 +133,17 @@ class PerTask(Generic[ValueT]):
         model = key.model or ""
         tasks = state.get(model)
         task = key.id if key.cluster is None else key.cluster
-        if tasks is None or task in tasks["open"] or len(tasks["open"]) >= OPEN:
+        if tasks is None:
             self.add_to(state, model, task, cell)
+            return state
+        cells = tasks["open"]
+        held = cells.get(task)
+        if held is not None:
+            cells[task] = self.join(held, cell)
+        elif len(cells) < OPEN:
+            cells[task] = cell
         else:
-            tasks["open"][task] = cell
+            self.add_to(state, model, task, cell)
         return state
 
     def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:
@@ -158,13 +165,18 @@ class PerTask(Generic[ValueT]):
 
 
 def _added(left: list[Number], right: list[Number]) -> list[Number]:
-    return [added(a, b) for a, b in zip(left, right, strict=True)]
+    # sums of whole numbers, which most are, without a call each
+    return [a + b if type(a) is int and type(b) is int else added(a, b) for a, b in zip(left, right, strict=True)]
 
 
 def added(a: Number, b: Number) -> Number:
     """Return a sum, exact: a whole number, a float, or the parts of a sum of floats."""
     if isinstance(a, int) and isinstance(b, int):
         return a + b
+    if type(a) is float and type(b) is float:
+        total = a + b
+        if total and total - a == b and total - b == a:  # exact as it is
+            return total
     parts = a.copy() if isinstance(a, list) else [float(a)]
     for value in b if isinstance(b, list) else (float(b),):
         add_exact(parts, value)

@@ -72,9 +72,8 @@ class JunitReporter(Reporter):
             file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             total = sum(counts.values(), Counter({"failure": sum(gate.get("passed") is not True for gate in gates)}))
             tests = sum(each.total() for each in counts.values()) + len(gates)
-            file.write(
-                f'<testsuites name="{xml_text(brief(report.name, 200))}" {_attributes(tests, total, "failures", "errors")}>\n'
-            )
+            numbers = _attributes(tests, total, "failures", "errors")
+            file.write(f'<testsuites name="{xml_text(brief(report.name, 200))}" {numbers}>\n')
             for key, found in counts.items():
                 file.write(f'<testsuite name="{xml_text(key)}" {_attributes(found.total(), found)}>\n')
                 file.writelines(_properties(report, key, found, every=every))

@@ -280,8 +280,15 @@ def load_report(path: str | Path) -> Report:
 
 
 def panels_of(registry: Registry) -> tuple[Panel, ...]:
-    """Return what plugins show on pages."""
-    return tuple(panel for plugin in registry.plugins for panel in plugin.panels)
+    """Return what plugins show on pages; of files with the same name each later one is told apart by a number."""
+    found: dict[tuple[str, str], Panel] = {}
+    for panel in (panel for plugin in registry.plugins for panel in plugin.panels):
+        known, number = panel.plugin, 1
+        while (known, panel.name) in found:
+            number += 1
+            known = f"{panel.plugin}-{number}"
+        found[known, panel.name] = attrs.evolve(panel, plugin=known)
+    return tuple(found.values())
 
 
 class Reporter(Contract):

@@ -3,6 +3,7 @@
 import pytest
 
 from gradestack import ConfigError, PluginError, discover
+from gradestack.report import panels_of
 from gradestack.suites.code import with_files
 
 PANEL = """
@@ -29,6 +30,17 @@ def test_what_a_file_offers_is_added(tmp_path):
         ("shown.py", "p"),
         ("alone.py", "p"),
     ]
+
+
+def test_two_files_of_one_name_are_told_apart(tmp_path):
+    """Their panels have ids and files of their own."""
+    files = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "shown.py").write_text(PANEL.partition("class ")[0])
+        files.append(str(tmp_path / folder / "shown.py"))
+    panels = panels_of(with_files(discover(limit=""), files, allow_code=True))
+    assert [panel.plugin for panel in panels[-2:]] == ["shown.py", "shown.py-2"]
 
 
 def test_code_has_to_be_allowed_and_sound(tmp_path):

@@ -378,6 +378,8 @@
   }).then(function (found) {
     data = found;
     data.v = Uint8Array.from(data.v, Number);
+    var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
+    list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");

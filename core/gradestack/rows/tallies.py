@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -74,8 +74,14 @@ class CallTally:
                 continue
             known = True
             tool = (item.gold or item.label or "")[:_LONGEST_NAME]
-            if tool and (item.outcome is None or item.outcome == "graded") and self._count(tool, call, score):
-                for each in item.reasons if call is not None else ():
+            counts = self._counts(tool) if item.outcome is None or item.outcome == "graded" else None
+            if counts is None:
+                continue
+            counts.expected += 1
+            counts.right += score >= 1
+            if call is not None:
+                counts.called += 1
+                for each in item.reasons:
                     if each.pointer:
                         wrong[tool, argument(each.pointer)] = None
         if known:
@@ -85,17 +91,12 @@ class CallTally:
                 self.arguments[place] += 1
         return known
 
-    def _count(self, tool: str, call: int | None, score: float) -> bool:
-        """Count one expected call; False where there are too many tools to tell it apart."""
+    def _counts(self, tool: str) -> CallCounts | None:
+        """Return the counts of a tool; None where it has no name, or there are too many to tell it apart."""
         counts = self.tools.get(tool)
-        if counts is None:
-            if len(self.tools) >= MOST_NAMES:
-                return False
+        if counts is None and tool and len(self.tools) < MOST_NAMES:
             counts = self.tools[tool] = CallCounts()
-        counts.expected += 1
-        counts.called += call is not None
-        counts.right += score >= 1
-        return True
+        return counts
 
 
 Kind = tuple[str, str, str, str]
@@ -117,11 +118,8 @@ class ReasonTally:
         self.given: list[tuple[int, ...]] = []
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def add(self, kinds: Sequence[Kind]) -> None:
-        """Take up the reasons given in the next row."""
-        if not kinds:
-            self.given.append(())
-            return
+    def numbers(self, kinds: Iterable[Kind]) -> tuple[int, ...]:
+        """Return the numbers of kinds, each once; one that is one too many has none."""
         found: dict[int, None] = {}
         for kind in kinds:
             number = self.kinds.get(kind)
@@ -132,9 +130,13 @@ class ReasonTally:
                 self.samples.append(0)
             found[number] = None
         numbers = tuple(found)
+        return self._sets.setdefault(numbers, numbers)
+
+    def add(self, numbers: tuple[int, ...]) -> None:
+        """Take up the reasons given in the next row."""
         for number in numbers:
             self.samples[number] += 1
-        self.given.append(self._sets.setdefault(numbers, numbers))
+        self.given.append(numbers)
 
 
 def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:

@@ -53,7 +53,7 @@ class RowPlaces:
         place = 0
         with path.open("rb", buffering=_PIECE) as file:
             for line in file:
-                if line.startswith(b"{") or line.lstrip()[:1] == b"{":
+                if not line.isspace():
                     self._places.append(place)
                 place += len(line)
 

@@ -66,6 +66,20 @@ def test_the_figures_of_panels_are_those_of_the_summary(runs):
     assert tasks.counts == held["pass_hat_k"]["tasks_by_successes"]
 
 
+def test_reliability_of_several_models_stands_apart():
+    """Each has its own curves; a model that was run once has none."""
+    metrics = {"pass_hat_k": {"1": 0.5, "2": 0.25}, "tasks_by_successes": {"0": 1}}
+    held = {"pass_hat_k": {"models": {"a": metrics, "b": {"pass_hat_k": {"1": 0.5}}}}}
+    report = gradestack.Report(
+        path=None, header={}, summary={"outcome": {"grader": "g"}, "metrics": {"aggregates": {"g": held}}}
+    )
+    (section,) = PANELS["tau_bench.reliability"].load()[0](report)
+    assert section.title == "a"
+    curve, tasks = section.blocks
+    assert {k: each.value for k, each in curve.points.items()} == {1: 0.5, 2: 0.25}
+    assert tasks.counts == {"0": 1}
+
+
 def test_a_figure_is_read_with_its_interval():
     """Where there is none, or no value, its note is the reason that the metrics give."""
     metrics = {"a": 1, "a_interval": {"reason": "one task"}, "b": None, "undefined": {"b": "no trial"}}

@@ -45,7 +45,7 @@ class _Compiled(jinja2.BytecodeCache):
         self._codes[bucket.key] = bucket.checksum, bucket.code
 
 
-_COMPILED = _Compiled()
+_COMPILED, _SANDBOXED = _Compiled(), _Compiled()
 
 
 def _finalize(value: Any) -> Any:
@@ -94,7 +94,7 @@ def environment(
         lstrip_blocks=True,
         keep_trailing_newline=True,
         auto_reload=False,
-        bytecode_cache=_COMPILED if templates is None else None,
+        bytecode_cache=_COMPILED if templates is None else _SANDBOXED,
     )
     env.filters.update(capital=capital, num=number, shade=shade, title_of=title, token=token)
     return env

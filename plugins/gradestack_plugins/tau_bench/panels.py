@@ -10,21 +10,32 @@ from gradestack.jsonio import as_map, as_text
 
 
 def reliability(report: Report) -> Iterable[blocks.Block] | None:
-    """Return pass^k and pass@k over k by the outcome grader, and how often tasks succeed; None without trials."""
+    """Return pass^k and pass@k over k by the outcome grader, and how often tasks succeed; None without trials.
+
+    Of several models each has a section of its own.
+    """
     grader = as_text(as_map(report.summary.get("outcome")).get("grader"))
     held = as_map(report.aggregates.get(grader))
     hat, at = as_map(held.get("pass_hat_k")), as_map(held.get("pass_at_k"))
-    curves = [
-        blocks.Series(points, title)
-        for title, points in (
-            ("pass^k: all of k trials succeed", _points(hat, "pass_hat_k")),
-            ("pass@k: one of k trials does", _points(at, "pass_at_k")),
-        )
-        if len(points) > 1
-    ]
+    models = {**as_map(hat.get("models")), **as_map(at.get("models"))}
+    if not models:
+        return _curves(hat, at) or None
+    parts = {model: _curves(_of(hat, model), _of(at, model)) for model in models}
+    return [blocks.Section(model or "(no name)", part) for model, part in parts.items() if part]
+
+
+def _of(metrics: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    return as_map(as_map(metrics.get("models")).get(model))
+
+
+def _curves(hat: Mapping[str, Any], at: Mapping[str, Any]) -> list[blocks.Block]:
+    named = (
+        ("pass^k: all of k trials succeed", _points(hat, "pass_hat_k")),
+        ("pass@k: one of k trials does", _points(at, "pass_at_k")),
+    )
+    curves: list[blocks.Block] = [blocks.Series(points, title) for title, points in named if len(points) > 1]
     counts = {str(times): count for times, count in as_map(hat.get("tasks_by_successes")).items()}
-    tasks = [blocks.Counts(counts, "Tasks by number of successes")] if counts else []
-    return [*curves, *tasks] if curves else None
+    return [*curves, blocks.Counts(counts, "Tasks by number of successes")] if curves and counts else curves
 
 
 def _points(metrics: Mapping[str, Any], key: str) -> dict[int, blocks.Figure]:

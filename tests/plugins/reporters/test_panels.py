@@ -98,7 +98,7 @@ def panel(monkeypatch):
 @pytest.fixture
 def report(fake):
     """Return a maker of a small report with panels."""
-    return lambda *panels: attrs.evolve(fake.make_report(fake.realistic_rows(tasks=3, trials=2)), panels=panels)
+    return lambda *panels: attrs.evolve(fake.make_report(fake.realistic_rows(tasks=2, trials=2)), panels=panels)
 
 
 def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown):

@@ -3,11 +3,13 @@
 import importlib.util
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 import gradestack
+from gradestack.python_index import folder_of, write_index
 from gradestack_plugins.reporters.html import HtmlReporter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -95,3 +97,30 @@ def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page, tmp_
     report = gradestack.load_report(page("airline").parent)
     (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
+
+
+@pytest.mark.accessibility
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_folder_of_runs_has_no_violation(tab, axe, page, tmp_path, scheme, width):
+    """Of several runs with lines over time, a comparison, and one that is unfinished."""
+    for name in ("first", "second"):
+        shutil.copytree(page("airline").parent, tmp_path / name)
+    (tmp_path / ".third.unfinished").mkdir()
+    gradestack.compare(tmp_path / "first", tmp_path / "second", output=tmp_path / "compared")
+    path = write_index(folder_of(tmp_path), tmp_path, gradestack.discover(limit=""))
+    assert violations(tab, axe, path, width=width, scheme=scheme) == []
+
+
+@pytest.mark.accessibility
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("family", ["airline", "orchestration"])
+def test_pages_on_demand_have_no_violation(tab, axe, page, tmp_path, family, scheme, width):
+    """The list of samples and the page of one, as `gradestack view` serves them."""
+    report = gradestack.load_report(page(family).parent)
+    part = report.places().part(0, 50, 50)
+    texts = [HtmlReporter().samples(report, part), HtmlReporter().sample(report, *part.shown[0])]
+    for text in texts:
+        (tmp_path / "page.html").write_text(text, encoding="utf-8")
+        assert violations(tab, axe, tmp_path / "page.html", width=width, scheme=scheme) == []

@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import click
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does, so that the temporary directory goes."""
+    numbers = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @click.command()
@@ -22,21 +40,17 @@ def view(run_dir: str, *, port: int, browser: bool) -> None:
     from gradestack.serving.server import ADDRESS, Server  # noqa: PLC0415
 
     run = ServedRun(load_report(run_dir), discover())
-    try:
-        server = Server(run, port)
-    except OSError as error:
-        run.close()
-        msg = f"--port {port}: {ADDRESS}:{port} cannot be listened on: {error.strerror or error}"
-        raise ConfigError(msg) from error
-    try:
-        click.echo(f"View: {server.url} (Ctrl-C ends it)")
-        if browser:
-            import webbrowser  # noqa: PLC0415 - only here
+    with _ended_by_signals():
+        try:
+            with Server(run, port) as server:
+                click.echo(f"View: {server.url} (Ctrl-C ends it)")
+                if browser:
+                    import webbrowser  # noqa: PLC0415 - only here
 
-            webbrowser.open(server.url)
-        server.serve_forever()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        server.server_close()
-        run.close()
+                    webbrowser.open(server.url)
+                server.serve_forever()
+        except OSError as error:
+            msg = f"--port {port}: {ADDRESS}:{port} cannot be listened on: {error.strerror or error}"
+            raise ConfigError(msg) from error
+        finally:
+            run.close()

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import compact
+from gradestack.jsonio.values import compact, dumps
 from gradestack.rows.grades import Grade, odd_grade
-from gradestack.rows.tallies import CallTally, Kind, ReasonTally, ScoreMean, kinds_of
+from gradestack.rows.tallies import CallTally, FacetTally, Kind, ReasonTally, ScoreMean, kinds_of
 from gradestack.rows.verdicts import Verdicts
 
 MOST_REASONS = 2000
@@ -115,6 +115,7 @@ class _Row(Struct, gc=False):
     expected: _Expected | None = None
     grade: Raw = _NOTHING
     grades: dict[str, Raw] = {}
+    facets: dict[str, Raw] | None = None
 
 
 _row = msgspec.json.Decoder(_Row).decode
@@ -161,6 +162,7 @@ class RowIndex:
         calls: What became of expected calls, by tool and argument.
         quiet: Positions of the samples that expect no call at all.
         given: Which reasons were given in which samples, down to the argument they are about.
+        facets: Samples by the values of their facets.
         verdicts: What several graders say of each sample: those that declare a preset, else all.
         whole: Whether every line was a row, so that row n is line n.
     """
@@ -176,6 +178,7 @@ class RowIndex:
         self.calls = CallTally()
         self.quiet = array("q")
         self.given = ReasonTally()
+        self.facets = FacetTally()
         self.verdicts = Verdicts(compared, outcome)
         self.whole = True
         self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(_three)
@@ -256,6 +259,8 @@ class RowIndex:
             if reasons or grade.fault:
                 kinds += kinds_of(key, reasons, grade.fault)
         self._count(tuple(kinds))
+        if row.facets:
+            self.facets.add(row.facets, passed)
 
     def _fold(self) -> None:
         """Count the scores held back: many at a time, which takes a fraction of the time."""
@@ -326,6 +331,7 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
         run=_as_name(row.get("run")),
         model_name=_as_name(row.get("model_name")),
         cluster=as_text(row.get("cluster")) or None,
+        facets={name: Raw(dumps(value).encode()) for name, value in as_map(row.get("facets")).items()},
         state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
         expected=_Expected(_NO_CALLS) if as_map(row.get("expected")).get("calls") == [] else None,

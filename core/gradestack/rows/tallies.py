@@ -10,11 +10,14 @@ from typing import Any
 from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_text
+from gradestack.jsonio.values import compact, loads
 from gradestack.rows.grades import Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
 _LONGEST_NAME = 240
+MOST_VALUES, _MOST_FACETS = 20, 100
+"""Values of a facet by which samples are grouped; facets."""
 
 
 class CallCounts(Struct):
@@ -161,3 +164,61 @@ def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | Non
 def argument(pointer: str) -> str:
     """Return the argument a JSON pointer leads into: its first part."""
     return pointer.removeprefix("/").partition("/")[0].replace("~1", "/").replace("~0", "~")[:_LONGEST_NAME]
+
+
+class FacetCounts(Struct):
+    """Samples with one value of a facet: all, those that are a success, and those that are none."""
+
+    samples: int = 0
+    passed: int = 0
+    failed: int = 0
+
+    def add(self, other: FacetCounts) -> None:
+        """Add what was counted for the same value."""
+        self.samples += other.samples
+        self.passed += other.passed
+        self.failed += other.failed
+
+
+class FacetTally:
+    """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[bytes, FacetCounts]] = {}
+        self._many: set[str] = set()
+
+    def add(self, facets: Mapping[str, Any], passed: bool | None) -> None:
+        """Count a sample.
+
+        Args:
+            facets: Facet -> value as JSON.
+            passed: Whether it is a success, None where that is not known.
+        """
+        for name, value in facets.items():
+            if name in self._many:
+                continue
+            values = self._found.get(name)
+            if values is None:
+                if len(self._found) >= _MOST_FACETS:
+                    continue
+                values = self._found[name] = {}
+            counts = values.setdefault(bytes(value), FacetCounts())
+            counts.samples += 1
+            counts.passed += passed is True
+            counts.failed += passed is False
+            if len(values) > MOST_VALUES:
+                self._many.add(name)
+                del self._found[name]
+
+    def counts(self) -> dict[str, dict[str, FacetCounts]]:
+        """Return facet -> value -> samples, of facets with two values at least."""
+        found: dict[str, dict[str, FacetCounts]] = {}
+        for name, values in self._found.items():
+            named: dict[str, FacetCounts] = {}
+            for raw, counts in values.items():
+                value = loads(raw)
+                text = value if isinstance(value, str) else compact(value)
+                named.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(counts)
+            if len(named) > 1:
+                found[name[:_LONGEST_NAME]] = named
+        return found

@@ -29,6 +29,7 @@ from gradestack_plugins.reporters.environment import (
     write_stream,
 )
 from gradestack_plugins.reporters.failures import failures_of
+from gradestack_plugins.reporters.grouped import facets_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
 from gradestack_plugins.reporters.listing import VERDICTS, listing
@@ -172,6 +173,7 @@ class HtmlReporter(Reporter):
             "failures": failures,
             "failures_left_out": failures_left_out,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
+            "facets": facets_of(index) if view.success else (),
             "tasks": _lines(index, view.words["passed"] if view.success else "", self.max_tasks),
             "rows": len(index.entries),
             "kept": report.has_rows,

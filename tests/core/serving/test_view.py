@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from contextlib import closing, contextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -241,14 +242,20 @@ def test_a_port_that_is_taken_is_said(command, runs):
     assert command("view", runs).code == 3
 
 
-def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch):
-    """Exit 0, after one line with the address; nothing is left listening."""
-    opened = []
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
+    """Exit 0, after one line with the address; nothing is left listening, nor on the disk. SIGTERM does the same."""
+    opened, folders = [], []
+    original = ServedRun.close
     monkeypatch.setattr("webbrowser.open", opened.append)
-    monkeypatch.setattr(Server, "service_actions", lambda _: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(Server, "service_actions", lambda _: signal.raise_signal(getattr(signal, name)))
+    monkeypatch.setattr(ServedRun, "close", lambda run: (folders.append(Path(run._folder.name)), original(run)))
+    handler = signal.getsignal(signal.SIGTERM)
     said = command("view", runs / "full", "--open")
     assert (said.code, said.err) == (0, "")
+    assert signal.getsignal(signal.SIGTERM) is handler
     (url,) = opened
     assert said.out == f"View: {url} (Ctrl-C ends it)\n"
+    assert [folder.exists() for folder in folders] == [False]
     with closing(socket.socket()) as probe:
         assert probe.connect_ex(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) != 0

@@ -29,6 +29,7 @@ Join = Callable[[ValueT, ValueT], ValueT]
 
 OPEN = 4096
 """Tasks that stay a mapping."""
+_WHOLE = {int}
 _PARTS = 16
 _LOOSE = 4
 """How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
@@ -394,10 +395,12 @@ def _pooled(models: Sequence[Mapping[str, ExactCell]]) -> Iterator[ExactCell]:
     """Yield the cell of every task over all models."""
     for task in {task: None for cells in models for task in cells}:
         met = [cells[task] for cells in models if task in cells]
-        yield met[0] if len(met) == 1 else tuple(map(_sum_of, zip(*met, strict=True)))
+        yield met[0] if len(met) == 1 else tuple([_sum_of(numbers) for numbers in zip(*met, strict=True)])
 
 
-def _sum_of(numbers: Iterable[float | tuple[float, ...]]) -> float | tuple[float, ...]:
+def _sum_of(numbers: tuple[float | tuple[float, ...], ...]) -> float | tuple[float, ...]:
+    if set(map(type, numbers)) == _WHOLE:
+        return sum(numbers)  # type: ignore[arg-type]
     total: Number = 0
     for each in numbers:
         total = added(total, list(each) if isinstance(each, tuple) else each)

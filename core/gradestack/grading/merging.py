@@ -60,15 +60,18 @@ class Merging:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.merged, self.identities = plan, Merged(), Identities()
         self.metrics: Mapping[str, Aggregator[Any]] = {metric.name: metric.stage.component for metric in plan.metrics}
+        self._done: tuple[dict[str, Any], dict[str, dict[str, Any]]] | None = None
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
-        merged = self.merged
+        merged, self._done = self.merged, None
         merged.broken = {**result.broken, **merged.broken}
         merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         self._states(merged.states, result.states)
         merge_tallies(merged.tally, result.tally)
-        if self.plan.exporters:
+        if self.plan.exporters and len(self.plan.inputs.data) == 1:
+            merged.by_input[result.input], merged.tally_by_input[result.input] = merged.states, merged.tally
+        elif self.plan.exporters:
             # Merging may have taken pieces of the states over, so these need their own.
             self._states(merged.by_input.setdefault(result.input, {}), copy.deepcopy(result.states))
             merge_tallies(merged.tally_by_input.setdefault(result.input, {}), result.tally)
@@ -99,6 +102,11 @@ class Merging:
 
     def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so."""
+        if self._done is None or self._done[0] is not states:
+            self._done = (states, self._finished(states))  # of a single input, exporters ask for them first
+        return {key: dict(found) for key, found in self._done[1].items()}
+
+    def _finished(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
         done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
             name = metric.name

@@ -80,9 +80,12 @@ def _put(tasks: Tasks[ValueT], part: str, texts: list[str], join: Join[ValueT]) 
 
 
 def _unite(left: dict[str, ValueT], right: dict[str, ValueT], join: Join[ValueT]) -> None:
-    both = {task: join(left[task], right[task]) for task in left.keys() & right.keys()}
-    left.update(right)
-    left.update(both)
+    if not left:
+        left.update(right)
+        return
+    for task, value in right.items():
+        held = left.get(task)
+        left[task] = value if held is None else join(held, value)
 
 
 def _parted(values: dict[str, ValueT]) -> dict[str, dict[str, ValueT]]:

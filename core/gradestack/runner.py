@@ -191,6 +191,8 @@ class _Run:
         self.timings["native"] = round(time.perf_counter() - begun, 3)
         with Interruption(patient=True) as late:
             figures, head = self._figures()
+        for done in (loop.merged.states, loop.merged.by_input, loop.merged.seen):
+            done.clear()  # something for every task, which pages do not need
         report = Report(path=staging.path, header=head, summary=figures)
         complete = with_trajectories(report, suite.reader.component, self.say)
         complete = attrs.evolve(complete, panels=suite.panels)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.reporters.text import clean
 
 READY = "document.documentElement.classList.contains('ready')"
 PAIRS = """[...document.querySelectorAll('#one .pair')].map(pair => [
@@ -84,6 +85,18 @@ def test_numbers_keep_their_digits(opened, fake):
     show(tab, 0)
     cells = "[...document.querySelector('#one .pair').querySelectorAll('tr td:nth-child(2)')]"
     assert tab.run(f"{cells}.map(one => one.textContent).slice(0, 3)") == ["12345678901234567890", "1.0", "2"]
+
+
+def test_hidden_characters_are_visible_in_both_drawings(opened, fake):
+    """The page's script shows the same pictures and code points as its templates, for each such character."""
+    row, far = fake.graded_row(1, 0, "m"), (*range(0x2000, 0x2100), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0100))
+    text = "".join(map(chr, (*range(0x250), 0x61C, 0x180E, *far, 0xD83D))) + "\r\n"
+    for grade in (row["grade"], *row["grades"].values()):
+        grade["rationale"] = text
+    tab, _ = opened([row])
+    show(tab, 0)
+    shown = tab.run("[...document.querySelector('#one .rationale').textContent].map(one => one.codePointAt(0))")
+    assert "".join(map(chr, shown)) == clean(text)
 
 
 def test_a_page_without_its_chunks_says_so(opened):

@@ -296,9 +296,61 @@ def _message_log(task: Record, rng: random.Random) -> Record:
     return {"id": own_id(task), "model": task["model"], "system": POLICY[:200], "tools": tools, "messages": talk}
 
 
-FORMATS: dict[str, Callable[[Path, int, int], Files]] = {
-    each.__name__: each for each in (tau_bench, deepfabric, when2call, orchestrationbench, letta, openai, anthropic)
-}
+def bfcl(folder: Path, number: int, seed: int) -> Files:
+    """Write questions, possible answers and results of BFCL's parallel calls."""
+    questions: list[Record] = []
+    answers: list[Record] = []
+    results: list[Record] = []
+    for at, (task, _) in enumerate(tasks(number, seed)):
+        name = f"parallel_{at}"
+        functions = [tool["function"] for tool in task["tools"]]
+        asked = [[{"role": "user", "content": task["input"]}]]
+        questions.append({"id": name, "question": asked, "function": functions})
+        truth = [
+            {call["name"]: {key: [value] for key, value in call["arguments"].items()}}
+            for call in task["expected"]["calls"]
+        ]
+        answers.append({"id": name, "ground_truth": truth})
+        called = (call["function"] for call in task["predicted"]["calls"])
+        made = [{call["name"]: call["arguments"]} for call in called]
+        results.append({"id": name, "result": made, "input_token_count": 900, "output_token_count": 90, "latency": 1.5})
+    result = "result/model-1-FC/non_live/BFCL_v4_parallel_result.json"
+    answer = "possible_answer/BFCL_v4_parallel.json"
+    for place, entries in (("BFCL_v4_parallel.json", questions), (answer, answers), (result, results)):
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines(path, entries)
+    return Files(folder)
+
+
+def records(folder: Path, number: int, seed: int) -> Files:
+    """Write rows whose columns have the names of fields."""
+    rows = (
+        {"id": own_id(task), "input": task["input"], "calls": task["predicted"]["calls"], "tools": task["tools"]}
+        for task, _ in tasks(number, seed)
+    )
+    return Files(lines(folder / "rows.jsonl", rows))
+
+
+def letta_dataset(folder: Path, number: int, seed: int) -> Files:
+    """Write a dataset of letta-evals."""
+    rows = ({"id": own_id(task), "input": task["input"], "ground_truth": "yes"} for task, _ in tasks(number, seed))
+    return Files(lines(folder / "dataset.jsonl", rows))
+
+
+_WRITERS = (
+    tau_bench,
+    deepfabric,
+    when2call,
+    orchestrationbench,
+    letta,
+    letta_dataset,
+    openai,
+    anthropic,
+    bfcl,
+    records,
+)
+FORMATS: dict[str, Callable[[Path, int, int], Files]] = {each.__name__: each for each in _WRITERS}
 """Reader -> what writes files for it."""
 
 

@@ -87,6 +87,9 @@ def suite(path: str | Path, job: Job) -> dict[str, Any]:
     """Return the suite that is measured: two graders with their own aggregators, no pages."""
     reports = job.get("reports", [])
     pages = {} if reports is None else {"reports": reports}
+    if "stack" in job:
+        target = {"paths": [str(path)]}
+        return {"name": "benchmark", "target": target, "stack": job["stack"], "engine": job["engine"], "reports": []}
     return {
         "name": "benchmark",
         "target": {"paths": [str(path)], "reader": "jsonl"},
@@ -107,18 +110,31 @@ def digest(run: Path) -> str:
     return found.hexdigest()
 
 
+def without_intervals() -> None:
+    """Have aggregators keep nothing per task; what they compute from it, means among it, is then undefined, too."""
+    cells = importlib.import_module("gradestack.intervals.task_cells")
+    cells.PerTask.add = lambda _self, state, _key, _cell: state
+    cells.PerTask.add_to = lambda *_: None
+
+
 def gradestack(job: Job) -> dict[str, Any]:
     """Run a suite through the Python API: read, grade, aggregate, write.
 
-    Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages), ``allow_code``; with
-    ``digest`` and ``figures`` it also returns a digest of the results, and the figures the script by hand has.
+    Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages), ``allow_code``, or a
+    ``stack`` by its name; ``intervals`` false: without them. With ``digest`` and ``figures`` it also returns a digest
+    of the results, and the figures the script by hand has.
     """
     api = importlib.import_module("gradestack")
+    if not job.get("intervals", True):
+        without_intervals()
     output = Path(job["output"])
     options = {"rows": job.get("rows", True), "allow_code": job.get("allow_code", False)}
     with tempfile.TemporaryDirectory() as temporary:
         small = Path(temporary) / "small.jsonl"
-        workload.write(small, WARM_UP, seed=-1)
+        if "stack" in job:
+            workload.write_trials(small, WARM_UP)
+        else:
+            workload.write(small, WARM_UP, seed=-1)
         api.run(suite(small, job), output=Path(temporary) / "run", **options)
     reports = []
 

@@ -41,7 +41,7 @@ def parsed(files: Files) -> int:
     """Decode all files with the standard library, and return how many values that were."""
     number = 0
     for path in files.all():
-        if path.suffix == ".jsonl":
+        if path.suffix == ".jsonl" or path.name.startswith("BFCL_"):
             with path.open("rb") as file:
                 for line in file:
                     json.loads(line)

@@ -300,6 +300,25 @@ def write(path: Path, number: int, seed: int = SEED, **options: Any) -> dict[str
     return kinds
 
 
+def write_trials(path: Path, number: int) -> None:
+    """Write a tau-bench file of so many tasks with one trial each, every third of them solved."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write("[")
+        for task in range(number):
+            call = {"name": "book", "kwargs": {"seat": task % 7, "bags": [task % 3]}}
+            made = _dumps({"seat": task % 5, "bags": [task % 3]})
+            talk = [
+                {"role": "user", "content": f"Seat {task % 7}, please."},
+                {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "book", "arguments": made}}]},
+                {"role": "tool", "tool_call_id": "c", "name": "book", "content": "booked"},
+            ]
+            judged = {"reward_info": {"info": {"r_actions": task % 3 == 0}, "actions": [call]}}
+            info = {"task": {"user_id": "u", "actions": [call], "instruction": "Book a seat."}, **judged}
+            trial = {"task_id": task, "trial": 0, "reward": float(task % 3 == 0), "info": info, "traj": talk}
+            file.write(f"{',' if task else ''}\n{_dumps(trial)}")
+        file.write("\n]\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
     parser.add_argument("path", type=Path, metavar="OUT.jsonl")

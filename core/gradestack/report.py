@@ -245,9 +245,9 @@ class Report:
             return b""
         with self._open() as file:
             file.seek(index.place(start))
-            data = file.read(index.place(stop) - index.place(start) if stop < count else -1).rstrip(b"\n")
-            if data.count(b"\n") == min(stop, count) - start - 1:
-                return data
+            data = file.read(index.place(stop) - index.place(start) - 1 if stop < count else -1)
+            if index.whole:
+                return data if stop < count else data.rstrip(b"\n")
             found = []  # with blank lines, or lines that are no row, between them
             for position in range(start, min(stop, count)):
                 file.seek(index.place(position))

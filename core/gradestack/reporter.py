@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+import attrs
+
 from gradestack.api import Contract, Kind
 from gradestack.model import JSON
 from gradestack.panel import Panel
@@ -18,8 +20,15 @@ from gradestack.run_folder import Folder
 
 
 def panels_of(registry: Registry) -> tuple[Panel, ...]:
-    """Return what plugins show on pages."""
-    return tuple(panel for plugin in registry.plugins for panel in plugin.panels)
+    """Return what plugins show on pages; of files with the same name each later one is told apart by a number."""
+    found: dict[tuple[str, str], Panel] = {}
+    for panel in (panel for plugin in registry.plugins for panel in plugin.panels):
+        known, number = panel.plugin, 1
+        while (known, panel.name) in found:
+            number += 1
+            known = f"{panel.plugin}-{number}"
+        found[known, panel.name] = attrs.evolve(panel, plugin=known)
+    return tuple(found.values())
 
 
 class Reporter(Contract):

@@ -38,7 +38,7 @@
   if (!list || !island) { return; }
 
   var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
-  var data = null, shown = [], orders = {}, current = -1, drilled = null, timer = 0;
+  var data = null, shown = [], orders = {}, current = -1, drilled = null, lower = null, timer = 0;
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
   var model = byId("model"), reason = byId("reason"), sort = byId("sort");
 
@@ -228,39 +228,52 @@
     if (place >= 0 && place < shown.length) { go(shown[place]); }
   }
 
-  /* All samples in one order, found once. */
+  /* All samples in one order, found once, by counting: scores have three digits, so that few are distinct. */
   function ordered(name) {
     if (!orders[name]) {
-      var verdicts = data.v, scores = data.s.map(function (each) { return each === null ? 0 : each; });
-      var gone = data.s.map(function (each) { return each === null ? 1 : 0; });
-      orders[name] = Uint32Array.from(data.i.keys()).sort({
-        worst: function (a, b) { return verdicts[a] - verdicts[b] || scores[a] - scores[b] || a - b; },
-        low: function (a, b) { return gone[a] - gone[b] || scores[a] - scores[b] || a - b; },
-        high: function (a, b) { return gone[a] - gone[b] || scores[b] - scores[a] || a - b; },
-        order: function (a, b) { return a - b; }
-      }[name]);
+      var distinct = Array.from(new Set(data.s)).concat(0).filter(function (each) { return each !== null; });
+      distinct = Array.from(new Set(distinct)).sort(function (a, b) { return a - b; });
+      var rank = new Map(distinct.map(function (each, place) { return [each, place]; })), top = distinct.length;
+      rank.set(null, rank.get(0));
+      var key = {
+        worst: function (row) { return data.v[row] * top + rank.get(data.s[row]); },
+        low: function (row) { return (data.s[row] === null ? top : 0) + rank.get(data.s[row]); },
+        high: function (row) { return data.s[row] === null ? top : top - 1 - rank.get(data.s[row]); },
+        order: function () { return 0; }
+      }[name];
+      orders[name] = counted(key, MARKS.length * top + 1);
     }
     return orders[name];
   }
+  function counted(key, size) {
+    var rows = data.i.length, keys = new Uint32Array(rows), starts = new Uint32Array(size + 1), found = new Uint32Array(rows);
+    for (var row = 0; row < rows; row++) { keys[row] = key(row); starts[keys[row] + 1]++; }
+    for (var place = 0; place < size; place++) { starts[place + 1] += starts[place]; }
+    for (row = 0; row < rows; row++) { found[starts[keys[row]]++] = row; }
+    return found;
+  }
 
   function boxes() { return Array.prototype.slice.call(form.querySelectorAll("input[name=verdict]")); }
+  function flags(values, test) { return Uint8Array.from(values, function (each) { return test(each) ? 1 : 0; }); }
   function apply() {
     var open = {}, words = find.value.trim().toLowerCase(), wanted = model && model.value !== "" ? +model.value : -1;
     var kind = reason && reason.value !== "" ? +reason.value : -1;
     boxes().forEach(function (box) { open[box.value] = box.checked; });
-    var kinds = data.kinds.map(function (parts) { return !words || parts.join(" ").toLowerCase().indexOf(words) >= 0; });
-    var sets = data.sets.map(function (set) { return kind >= 0 ? set.indexOf(kind) >= 0 : true; });
-    var told = data.sets.map(function (set) { return set.some(function (each) { return kinds[each]; }); });
-    var ids = data.ids.map(function (id) { return !words || id.toLowerCase().indexOf(words) >= 0; });
-    var found = [], order = ordered(sort.value);
+    if (words && !lower) { lower = data.ids.map(function (id) { return id.toLowerCase(); }); }
+    var kinds = data.kinds.map(function (parts) { return parts.join(" ").toLowerCase().indexOf(words) >= 0; });
+    var sets = flags(data.sets, function (set) { return kind < 0 || set.indexOf(kind) >= 0; });
+    var told = flags(data.sets, function (set) { return !words || set.some(function (each) { return kinds[each]; }); });
+    var ids = flags(words ? lower : [], function (id) { return id.indexOf(words) >= 0; });
+    var order = ordered(sort.value), found = new Uint32Array(order.length), count = 0;
     for (var place = 0; place < order.length; place++) {
-      var row = order[place];
-      if (open[data.v[row]] !== false && (wanted < 0 || data.m[row] === wanted) && sets[data.k[row]] &&
-          (!words || ids[data.i[row]] || told[data.k[row]])) { found.push(row); }
+      var row = order[place], set = data.k[row];
+      if (open[data.v[row]] !== false && (wanted < 0 || data.m[row] === wanted) && sets[set] && (told[set] || ids[data.i[row]])) {
+        found[count++] = row;
+      }
     }
-    shown = found;
-    byId("shown-count").textContent = found.length.toLocaleString("en") + " of " + data.i.length.toLocaleString("en");
-    byId("nothing").hidden = found.length > 0;
+    shown = found.subarray(0, count);
+    byId("shown-count").textContent = count.toLocaleString("en") + " of " + data.i.length.toLocaleString("en");
+    byId("nothing").hidden = count > 0;
     draw();
   }
 
@@ -322,7 +335,7 @@
 
   form.addEventListener("submit", function (event) { event.preventDefault(); });
   form.addEventListener("change", changed);
-  find.addEventListener("input", function () { clearTimeout(timer); timer = setTimeout(changed, 120); });
+  find.addEventListener("input", function () { clearTimeout(timer); timer = setTimeout(changed, 60); });
   list.addEventListener("scroll", function () { requestAnimationFrame(draw); });
   list.addEventListener("click", function (event) {
     var line = event.target.closest(".line");
@@ -377,7 +390,9 @@
     return answer.json();
   }).then(function (found) {
     data = found;
-    data.v = Uint8Array.from(data.v, Number);
+    data.v = Uint8Array.from({ length: data.v.length }, function (_, row) { return data.v.charCodeAt(row) - 48; });
+    var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
+    list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");

@@ -9,7 +9,17 @@ import pytest
 from gradestack import Input, Inputs, Status, discover
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks/formats.py"
-FORMATS = ["tau_bench", "deepfabric", "when2call", "orchestrationbench", "letta", "openai", "anthropic"]
+FORMATS = [
+    "tau_bench",
+    "deepfabric",
+    "when2call",
+    "orchestrationbench",
+    "letta",
+    "letta_dataset",
+    "openai",
+    "anthropic",
+]
+FORMATS += ["bfcl", "records"]
 RECORDS = 40
 
 
@@ -39,11 +49,11 @@ def test_every_record_is_a_sample(bench, name, tmp_path):
     assert len(found) == RECORDS
     assert sum(sample.status is Status.OK for sample in found) >= 0.9 * RECORDS
     assert len({(sample.id, sample.model, sample.run) for sample in found}) == RECORDS
-    if name != "when2call":
+    if name not in {"when2call", "letta_dataset"}:
         assert any(sample.calls for sample in found)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", sorted(set(FORMATS) - {"records"}))  # which in JSON is named, not recognised
 def test_a_format_is_recognised(bench, name, tmp_path):
     """Its reader is surer than any other."""
     data = written(bench, name, tmp_path / "files").data

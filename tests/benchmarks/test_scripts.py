@@ -17,7 +17,7 @@ ROWS = {
     "pages": 2,
     "readers": 6,
     "memory": 4,
-    "million": 4,
+    "million": 8,
 }
 
 

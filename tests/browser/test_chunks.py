@@ -125,3 +125,29 @@ def test_a_long_list_is_read_from_beside_the_page(opened, monkeypatch):
     assert tab.run("document.getElementById('shown-count').textContent") == "24 of 24"
     show(tab, 3)
     assert tab.messages() == []
+
+
+def test_the_worst_samples_can_be_read_without_scripts(opened):
+    """Those that stay in the page; a note says how many there are, and nothing that needs a script is shown."""
+    tab, path = opened(max_bytes=60_000, max_samples=500)
+    tab.emulate(scripts=False)
+    tab.open("about:blank")
+    tab.open(path.as_uri())
+    shown = tab.run("document.querySelectorAll('details.sample').length")
+    assert 2 < shown < 24
+    assert f"Without scripts {shown} of 24 samples" in tab.run("document.body.innerText")
+    tab.run("document.querySelector('details.sample summary').click()")
+    assert tab.run("document.querySelector('details.sample .inside').checkVisibility()")
+    assert tab.run("document.getElementById('list').checkVisibility()") is False
+    tab.emulate()
+
+
+def test_a_slim_run_says_where_its_conversations_are(opened, fake):
+    """Its rows do not hold them; the drawing has everything else, and the place they were read from."""
+    row = fake.graded_row(1, 0, "m")
+    del row["trajectory"]
+    tab, _ = opened([row])
+    show(tab, 0)
+    text = tab.run("document.getElementById('one').textContent")
+    assert "It was left in the input of this run: runs/rail.json" in text
+    assert tab.run("document.querySelectorAll('#one .pair').length") > 0

@@ -285,21 +285,57 @@ def test_a_browser_that_cannot_unpack_the_list_shows_the_samples(tab, page):
     assert tab.messages() == []
 
 
-def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, tmp_path, monkeypatch):
-    """A click on it sets the filter alone, shows the first sample, and says how many there are."""
-    module = types.ModuleType("gradestack_test_linking")
-    module.__file__ = __file__
-    module.link = lambda report: [gradestack.blocks.Link("Those", search=page[1][2]["sample"]["id"])]
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    panel = gradestack.Panel(name="p", place="overview", title="P", target="gradestack_test_linking:link", plugin="me")
-    fake = sys.modules["gradestack_test_fake_report_browser"]
-    list(HtmlReporter().write(attrs.evolve(fake.make_report(page[1]), panels=(panel,)), tmp_path))
+@pytest.fixture
+def panelled(page, tmp_path, monkeypatch):
+    """Return a writer of a page with one panel, whose function is given, and its address."""
+
+    def write(function, place="overview"):
+        module = types.ModuleType("gradestack_test_panelled")
+        module.__file__, module.shown = __file__, function
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        panel = gradestack.Panel(name="p", place=place, title="P", target="gradestack_test_panelled:shown", plugin="me")
+        fake = sys.modules["gradestack_test_fake_report_browser"]
+        pages = HtmlReporter().write(attrs.evolve(fake.make_report(page[1]), panels=(panel,)), tmp_path)
+        return list(pages)[-1].as_uri()
+
+    return write
+
+
+@pytest.mark.parametrize("place", ["overview", "page", "sample"])
+def test_a_panel_is_silent_and_alone(tab, panelled, place):
+    """Hostile texts in its blocks run nothing, ask for nothing and break no policy."""
+    blocks = gradestack.blocks
+    address = panelled(
+        lambda _: [
+            blocks.Words(HOSTILE, HOSTILE),
+            blocks.Link(HOSTILE, search=HOSTILE),
+            blocks.Graph([blocks.Node(HOSTILE, (), [HOSTILE])], title=HOSTILE),
+            blocks.Matrix([HOSTILE], [HOSTILE], [[1]], HOSTILE, HOSTILE),
+            blocks.Interval([blocks.Figure(HOSTILE, 0.5, (0.25, 1), HOSTILE)]),
+        ],
+        place,
+    )
     tab.emulate()
-    tab.open((tmp_path / "report.html").as_uri())
+    tab.open("about:blank")
+    tab.open(address)
+    tab.wait("document.querySelectorAll('.panel').length > 0")
+    assert tab.run("document.querySelectorAll('.panel img, .panel script').length") == 0
+    assert tab.run("document.querySelector('.panel').textContent.includes('onerror=')")
+    tab.run("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
+    assert tab.messages() == []
+    assert tab.requests() == [address]
+
+
+def test_a_panel_links_to_the_samples_a_filter_finds(tab, page, panelled):
+    """A click on it sets the filter alone, shows the first sample, and says how many there are."""
+    id_ = page[1][2]["sample"]["id"]
+    address = panelled(lambda _: [gradestack.blocks.Link("Those", search=id_)])
+    tab.emulate()
+    tab.open(address)
     tab.wait(READY)
     tab.run(f"document.getElementById('sort').value = 'order'; document.getElementById('sort').{CHANGE}")
     before = tab.run(SHOWN)
     tab.run("document.querySelector('#panel-me-p a').click()")
     tab.wait(f"{SHOWN} < {before}")
     assert 0 < tab.run(SHOWN) < before
-    assert page[1][2]["sample"]["id"] in tab.run("document.getElementById('one').textContent")
+    assert id_ in tab.run("document.getElementById('one').textContent")

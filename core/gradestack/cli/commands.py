@@ -224,17 +224,23 @@ def _outcome_of(suite: Suite) -> str:
 @click.argument("run_dir")
 @click.option("--format", "formats", multiple=True, metavar="NAME", help="Reporter [default: those the run had].")
 @click.option("-o", "--output", metavar="DIR", help="Where to write the pages [default: RUN_DIR].")
+@click.option("--plugin", "files", multiple=True, metavar="FILE", help="Python file with panels or reporters.")
+@click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it.")
 @debug_option
-def report(run_dir: str, *, formats: tuple[str, ...], output: str | None) -> None:
+def report(
+    run_dir: str, *, formats: tuple[str, ...], output: str | None, files: tuple[str, ...], allow_code: bool
+) -> None:
     """Write the report pages of RUN_DIR again, from its result files alone."""
     from pathlib import Path  # noqa: PLC0415
 
     from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
+    from gradestack.suites.code import with_files  # noqa: PLC0415
 
+    registry = with_files(_registry(no_plugins=False), files, allow_code=allow_code)
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
-    for page in rewrite_pages(found, _registry(no_plugins=False), formats, out, _say):
+    for page in rewrite_pages(found, registry, formats, out, _say):
         _print(f"Report: {page}")
 
 

@@ -23,7 +23,7 @@ _SHOWN = {
 
 
 def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
-    """Yield one line per component, then the broken plugins and conflicts.
+    """Yield one line per component, then what plugins show on pages, broken plugins and conflicts.
 
     Raises:
         ConfigError: No such kind.
@@ -37,6 +37,10 @@ def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str
                 f"{component.kind:<11} {component.name:<26} {component.summary}  "
                 f"[{plugin.distribution} {plugin.version}]"
             )
+    for plugin in registry.plugins if kind is None else ():
+        for panel in plugin.panels:
+            where = f"{panel.title} ({panel.place})"
+            yield f"{'panel':<11} {panel.name:<26} {where}  [{plugin.distribution} {plugin.version}]"
     for plugin in registry.broken:
         yield f"broken      {plugin.name:<26} {plugin.error}  [{plugin.distribution} {plugin.version}]"
     for conflict in registry.conflicts:

@@ -122,10 +122,17 @@ class PerTask(abc.ABC, Generic[ValueT]):
         model = key.model or ""
         tasks = state.get(model)
         task = key.id if key.cluster is None else key.cluster
-        if tasks is None or task in tasks["open"] or len(tasks["open"]) >= OPEN:
+        if tasks is None:
             self.add_to(state, model, task, cell)
+            return state
+        cells = tasks["open"]
+        held = cells.get(task)
+        if held is not None:
+            cells[task] = self.join(held, cell)
+        elif len(cells) < OPEN:
+            cells[task] = cell
         else:
-            tasks["open"][task] = cell
+            self.add_to(state, model, task, cell)
         return state
 
     def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:

@@ -6,21 +6,26 @@ from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from functools import reduce
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact, dumps
-from gradestack.rows.grades import Grade, Reason, odd_grade
+from gradestack.rows.grades import Grade, odd_grade
 from gradestack.rows.tallies import CallTally, FacetTally, Kind, ReasonTally, ScoreMean, kinds_of
 from gradestack.rows.verdicts import Verdicts
 
 MOST_REASONS = 2000
 """Reasons counted one by one."""
-_LONGEST_NAME, _LONGEST_REASON = 800, 240
-"""Characters kept of names, and of a reason's code and subject."""
+_HELD = 1 << 14
+"""Rows after which scores held back are counted."""
+_MOST_LOST = 20_000
+"""Sets of reasons kept with what they count for."""
+_LONGEST_NAME = 800
+"""Characters kept of names."""
 
 
 class RowEntry(Struct, frozen=True, gc=False):
@@ -63,18 +68,18 @@ class ScoreBins(Struct):
     above: int = 0
     fractional: int = 0
 
-    def add(self, score: float) -> None:
-        """Count one score."""
+    def add(self, score: float, times: int = 1) -> None:
+        """Count a score that was given so often."""
         if score == 1:
-            self.counts[-1] += 1
+            self.counts[-1] += times
             return
-        self.fractional += score != 0
+        self.fractional += times if score != 0 else 0
         if score < 0:
-            self.below += 1
+            self.below += times
         elif score > 1:
-            self.above += 1
+            self.above += times
         else:
-            self.counts[bisect_right(self.edges, score) - 1] += 1
+            self.counts[bisect_right(self.edges, score) - 1] += times
 
 
 class Spread(Struct):
@@ -87,12 +92,6 @@ class Spread(Struct):
 
     bins: ScoreBins = msgspec.field(default_factory=ScoreBins)
     scores: ScoreMean = msgspec.field(default_factory=ScoreMean)
-
-    def add(self, score: float) -> None:
-        """Count one score."""
-        self.bins.add(score)
-        self.scores.count += 1  # not by its method: this is done for every grade of a run
-        self.scores.total += score
 
 
 class _Task(Struct, frozen=True, gc=False):
@@ -116,7 +115,7 @@ class _Row(Struct, gc=False):
     expected: _Expected | None = None
     grade: Raw = _NOTHING
     grades: dict[str, Raw] = {}
-    facets: dict[str, Raw] | None = None
+    facets: Raw = _NOTHING
 
 
 _row = msgspec.json.Decoder(_Row).decode
@@ -124,6 +123,18 @@ _grade = msgspec.json.Decoder(Grade).decode
 
 Grades = list[tuple[str, Grade, bool]]
 """Key and grade of each grader, and whether it is the main grade."""
+
+
+class _Lost(NamedTuple):
+    """What the reasons of a row count for: reasons, how many others, and numbers of their kinds."""
+
+    reasons: tuple[tuple[str, str, str], ...]
+    others: int
+    numbers: tuple[int, ...]
+
+
+def _three() -> tuple[array[float], ...]:
+    return array("d"), array("d"), array("d")
 
 
 class _Names(dict[str | int | None, str]):
@@ -153,6 +164,7 @@ class RowIndex:
         given: Which reasons were given in which samples, down to the argument they are about.
         facets: Samples by the values of their facets.
         verdicts: What several graders say of each sample: those that declare a preset, else all.
+        whole: Whether every line was a row, so that row n is line n.
     """
 
     def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
@@ -168,6 +180,10 @@ class RowIndex:
         self.given = ReasonTally()
         self.facets = FacetTally()
         self.verdicts = Verdicts(compared, outcome)
+        self.whole = True
+        self._held: defaultdict[str, tuple[array[float], ...]] = defaultdict(_three)
+        """Scores not counted yet: of samples that are no success, are one, and of others."""
+        self._lost: dict[tuple[Kind, ...], _Lost] = {}
         self._places = array("q")
         self._names = _Names()
 
@@ -189,6 +205,7 @@ class RowIndex:
             compared: Keys of graders whose verdicts are kept side by side.
         """
         index = cls(outcome, compared)
+        number = 0
         for number, place, line in lines:
             try:
                 found = _usual(line)
@@ -199,6 +216,10 @@ class RowIndex:
                 found = _odd(row)
             index._places.append(place)
             index._add(*found)
+            if not len(index._places) % _HELD:
+                index._fold()
+        index._fold()
+        index.whole = number == len(index.entries)
         return index
 
     def place(self, position: int) -> int:
@@ -222,6 +243,7 @@ class RowIndex:
         if self.verdicts.by_grader:
             task = id_ if row.cluster is None else names[row.cluster]
             self.verdicts.add(len(entries) - 1, task, grades, quiet=quiet)
+        slot = 2 if passed is None else int(passed)
         answered, kinds = False, list[Kind]()
         for key, grade, same in grades:
             reasons, items = grade.reasons, grade.items
@@ -233,32 +255,51 @@ class RowIndex:
             if same:
                 self.main[key] += 1
             if grade.score is not None and grade.outcome == "graded":
-                self._score(key, grade.score, passed)
+                self._held[key][slot].append(grade.score)
             if reasons or grade.fault:
-                self._count(key, reasons, grade.fault)
                 kinds += kinds_of(key, reasons, grade.fault)
-        self.given.add(kinds)
-        if row.facets:
-            self.facets.add(row.facets, passed)
+        self._count(tuple(kinds))
+        self.facets.add(bytes(row.facets), passed)
 
-    def _score(self, key: str, score: float, passed: bool | None) -> None:
-        bins = self.scores.get(key)
-        if bins is None:
-            bins = self.scores[key] = ScoreBins()
-        bins.add(score)
-        if passed is not None:
-            self.by_outcome[key, passed].add(score)
+    def _fold(self) -> None:
+        """Count the scores held back: many at a time, which takes a fraction of the time."""
+        for key, (lost, passed, unknown) in self._held.items():
+            bins = self.scores.get(key)
+            if bins is None:
+                bins = self.scores[key] = ScoreBins()
+            for scores, success in ((lost, False), (passed, True), (unknown, None)):
+                if not scores:
+                    continue
+                spread = None if success is None else self.by_outcome[key, success]
+                for score, times in Counter(scores).items():
+                    bins.add(score, times)
+                    if spread is not None:
+                        spread.bins.add(score, times)
+                if spread is not None:
+                    spread.scores.count += len(scores)
+                    spread.scores.total = reduce(float.__add__, scores, spread.scores.total)
+                del scores[:]
 
-    def _count(self, key: str, reasons: list[Reason], fault: Mapping[str, Any] | None) -> None:
-        found = {(key, each.code, each.subject or ""): None for each in reasons if each.code}
-        if fault:
-            found[key, as_text(fault.get("code")) or "fault", as_text(fault.get("type")) or ""] = None
-        for _, code, subject in found:
-            reason = (key, code[:_LONGEST_REASON], subject[:_LONGEST_REASON])
-            if reason in self.reasons or len(self.reasons) < MOST_REASONS:
-                self.reasons[reason] += 1
-            else:
-                self.other_reasons += 1
+    def _count(self, kinds: tuple[Kind, ...]) -> None:
+        """Count the reasons of a row. Rows that lost points alike are many: what that comes to is found once."""
+        found = self._lost.get(kinds)
+        if found is None:
+            told = dict.fromkeys(kind[:3] for kind in kinds)
+            reasons = tuple(each for each in told if each in self.reasons or self._reserved(each))
+            found = _Lost(reasons, len(told) - len(reasons), self.given.numbers(kinds))
+            if len(self._lost) < _MOST_LOST:
+                self._lost[kinds] = found
+        for reason in found.reasons:
+            self.reasons[reason] += 1
+        self.other_reasons += found.others
+        self.given.add(found.numbers)
+
+    def _reserved(self, reason: tuple[str, str, str]) -> bool:
+        """Take up a reason that is counted from now on; False where there are too many."""
+        if len(self.reasons) >= MOST_REASONS:
+            return False
+        self.reasons[reason] = 0
+        return True
 
 
 def _usual(line: bytes) -> tuple[_Row, Grades, Grade]:
@@ -289,7 +330,7 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
         run=_as_name(row.get("run")),
         model_name=_as_name(row.get("model_name")),
         cluster=as_text(row.get("cluster")) or None,
-        facets={name: Raw(dumps(value).encode()) for name, value in as_map(row.get("facets")).items()},
+        facets=Raw(dumps(row.get("facets")).encode()),
         state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
         expected=_Expected(_NO_CALLS) if as_map(row.get("expected")).get("calls") == [] else None,

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
 
-from gradestack.jsonio.lenient import as_text
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact, loads
 from gradestack.rows.grades import Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
 _LONGEST_NAME = 240
-MOST_VALUES, _MOST_FACETS = 20, 100
-"""Values of a facet by which samples are grouped; facets."""
+MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
+"""Values of a facet by which samples are grouped; facets; different facets of samples held back."""
 
 
 class CallCounts(Struct):
@@ -77,8 +77,14 @@ class CallTally:
                 continue
             known = True
             tool = (item.gold or item.label or "")[:_LONGEST_NAME]
-            if tool and (item.outcome is None or item.outcome == "graded") and self._count(tool, call, score):
-                for each in item.reasons if call is not None else ():
+            counts = self._counts(tool) if item.outcome is None or item.outcome == "graded" else None
+            if counts is None:
+                continue
+            counts.expected += 1
+            counts.right += score >= 1
+            if call is not None:
+                counts.called += 1
+                for each in item.reasons:
                     if each.pointer:
                         wrong[tool, argument(each.pointer)] = None
         if known:
@@ -88,17 +94,12 @@ class CallTally:
                 self.arguments[place] += 1
         return known
 
-    def _count(self, tool: str, call: int | None, score: float) -> bool:
-        """Count one expected call; False where there are too many tools to tell it apart."""
+    def _counts(self, tool: str) -> CallCounts | None:
+        """Return the counts of a tool; None where it has no name, or there are too many to tell it apart."""
         counts = self.tools.get(tool)
-        if counts is None:
-            if len(self.tools) >= MOST_NAMES:
-                return False
+        if counts is None and tool and len(self.tools) < MOST_NAMES:
             counts = self.tools[tool] = CallCounts()
-        counts.expected += 1
-        counts.called += call is not None
-        counts.right += score >= 1
-        return True
+        return counts
 
 
 Kind = tuple[str, str, str, str]
@@ -120,11 +121,8 @@ class ReasonTally:
         self.given: list[tuple[int, ...]] = []
         self._sets: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def add(self, kinds: Sequence[Kind]) -> None:
-        """Take up the reasons given in the next row."""
-        if not kinds:
-            self.given.append(())
-            return
+    def numbers(self, kinds: Iterable[Kind]) -> tuple[int, ...]:
+        """Return the numbers of kinds, each once; one that is one too many has none."""
         found: dict[int, None] = {}
         for kind in kinds:
             number = self.kinds.get(kind)
@@ -135,9 +133,13 @@ class ReasonTally:
                 self.samples.append(0)
             found[number] = None
         numbers = tuple(found)
+        return self._sets.setdefault(numbers, numbers)
+
+    def add(self, numbers: tuple[int, ...]) -> None:
+        """Take up the reasons given in the next row."""
         for number in numbers:
             self.samples[number] += 1
-        self.given.append(self._sets.setdefault(numbers, numbers))
+        self.given.append(numbers)
 
 
 def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:
@@ -171,52 +173,51 @@ class FacetCounts(Struct):
     passed: int = 0
     failed: int = 0
 
-    def add(self, other: FacetCounts) -> None:
-        """Add what was counted for the same value."""
-        self.samples += other.samples
-        self.passed += other.passed
-        self.failed += other.failed
+    def add(self, times: int, passed: bool | None) -> None:
+        """Count so many samples."""
+        self.samples += times
+        self.passed += times * (passed is True)
+        self.failed += times * (passed is False)
 
 
 class FacetTally:
     """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[bytes, FacetCounts]] = {}
+        self._held: dict[tuple[bytes, bool | None], int] = {}
+        """Facets as they are written, which many samples share, and success -> samples not counted yet."""
+        self._found: dict[str, dict[str, FacetCounts]] = {}
         self._many: set[str] = set()
 
-    def add(self, facets: Mapping[str, Any], passed: bool | None) -> None:
+    def add(self, facets: bytes, passed: bool | None) -> None:
         """Count a sample.
 
         Args:
-            facets: Facet -> value as JSON.
+            facets: Its facets as JSON.
             passed: Whether it is a success, None where that is not known.
         """
-        for name, value in facets.items():
-            if name in self._many:
-                continue
-            values = self._found.get(name)
-            if values is None:
-                if len(self._found) >= _MOST_FACETS:
-                    continue
-                values = self._found[name] = {}
-            counts = values.setdefault(bytes(value), FacetCounts())
-            counts.samples += 1
-            counts.passed += passed is True
-            counts.failed += passed is False
-            if len(values) > MOST_VALUES:
-                self._many.add(name)
-                del self._found[name]
+        key = (facets, passed)
+        self._held[key] = self._held.get(key, 0) + 1
+        if len(self._held) > _MOST_HELD:
+            self._fold()
 
     def counts(self) -> dict[str, dict[str, FacetCounts]]:
         """Return facet -> value -> samples, of facets with two values at least."""
-        found: dict[str, dict[str, FacetCounts]] = {}
-        for name, values in self._found.items():
-            named: dict[str, FacetCounts] = {}
-            for raw, counts in values.items():
-                value = loads(raw)
+        self._fold()
+        return {name: values for name, values in self._found.items() if len(values) > 1}
+
+    def _fold(self) -> None:
+        for (facets, passed), times in self._held.items():
+            for name, value in as_map(loads(facets)).items():
+                short = name[:_LONGEST_NAME]
+                if short in self._many or (
+                    short not in self._found and len(self._found) + len(self._many) >= _MOST_FACETS
+                ):
+                    continue
+                values = self._found.setdefault(short, {})
                 text = value if isinstance(value, str) else compact(value)
-                named.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(counts)
-            if len(named) > 1:
-                found[name[:_LONGEST_NAME]] = named
-        return found
+                values.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(times, passed)
+                if len(values) > MOST_VALUES:
+                    self._many.add(short)
+                    del self._found[short]
+        self._held.clear()

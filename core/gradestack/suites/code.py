@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from gradestack.panel import Panel
 from gradestack.registry import Plugin, Registry, discover, flaw
 from gradestack.suites.in_file import InFile, snake
 from gradestack.suites.local_files import load_file
+from gradestack.suites.paths import path_of
 
 FUNCTIONS = "python_function"
 """Grader that functions are graded with."""
@@ -78,6 +80,21 @@ def file_plugin(path: Path) -> Plugin:
     if not components and not panels:
         raise ConfigError(f"{path.name} has no component: no class derived from gradestack.Grader or another contract")
     return attrs.evolve(_plugin(path, *components), panels=panels)
+
+
+def with_files(registry: Registry, files: Iterable[str], *, allow_code: bool) -> Registry:
+    """Return a registry with what Python files offer.
+
+    Raises:
+        ConfigError: Code is not allowed, or a file cannot be loaded or offers nothing.
+        PluginError: A file's component has the name of another.
+    """
+    for file in files:
+        if not allow_code:
+            raise ConfigError(f"{file} is Python code; pass --allow-code if you trust it")
+        registry = registry.extended(file_plugin(path_of(file)))
+    registry.require_sound()
+    return registry
 
 
 def _plugin(path: Path, *components: Component) -> Plugin:

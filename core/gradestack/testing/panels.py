@@ -49,7 +49,7 @@ def check_panel(
         ``GRADESTACK_CHROMIUM``, and axe.min.js, in the package axe-playwright-python or by ``GRADESTACK_AXE``.
     """
     panel = attrs.evolve(panel, plugin=panel.plugin or "tested")
-    rows = list(islice(report.rows(), _ROWS))
+    rows = list(islice(report.rows(), _ROWS)) if report.has_rows else []
     plain, hostile = _Marked(rows, report, ""), _Marked(rows, report, _HOSTILE)
     pages = [_twice(panel, made, comparison, scratch / name) for name, made in (("plain", plain), ("hostile", hostile))]
     look = _Look()
@@ -90,7 +90,8 @@ class _Marked:
 
     def _row(self, value: Any, key: str = "") -> Any:
         if isinstance(value, Mapping):
-            return {name: each if name in _FIXED else self._row(each, name) for name, each in value.items()}
+            mark = self.mark if key == "arguments" else ""
+            return {f"{name}{mark}": each if name in _FIXED else self._row(each, name) for name, each in value.items()}
         if isinstance(value, list | tuple):
             return [self._row(each, key) for each in value]
         if not isinstance(value, str) or value in self._kept:

@@ -13,7 +13,7 @@ def gradestack_components() -> tuple[Component, ...]:
             kind="reporter",
             name="html",
             target="gradestack_plugins.reporters.html:HtmlReporter",
-            summary="report.html: one self-contained page with figures, charts, task table and a drill-down per sample",
+            summary="report.html: a self-contained page with figures, charts, task table and a drill-down per sample",
         ),
         Component(
             kind="reporter",

@@ -10,10 +10,11 @@ import attrs
 from gradestack.jsonio import as_list, as_map, as_number, as_text, compact, same
 from gradestack_plugins.reporters.conversation import call_name
 from gradestack_plugins.reporters.jsonview import Line, Path, differences, lines, pointer_path
-from gradestack_plugins.reporters.text import Cut, brief, cut
+from gradestack_plugins.reporters.text import Cut, brief, cut, number
 
 _MOST_CALLS = 60
 _MOST_ARGUMENTS = 60
+_WENT = dict.fromkeys(("", "ok", "error"), "failed")
 
 
 @attrs.frozen
@@ -41,6 +42,8 @@ class Pair:
     """From 1, in the order calls were made."""
     unreadable: str = ""
     """Argument text of the actual call that is not an object."""
+    went: str = ""
+    """How the actual call went, where that is recorded."""
     reasons: tuple[str, ...] = ()
 
     @property
@@ -63,6 +66,8 @@ class Made:
     number: int
     name: str
     arguments: Cut
+    went: str
+    """How it went, where that is recorded."""
 
 
 @attrs.frozen
@@ -163,6 +168,7 @@ def _pair(
         actual_name="" if answer is None else call_name(actual[answer].get("name")),
         actual_number=0 if answer is None else answer + 1,
         unreadable=text,
+        went="" if answer is None else went(actual[answer]),
         reasons=tuple(
             reason_text(reason, name=False) for reason in reasons if answer is not None or reason.get("message")
         ),
@@ -202,7 +208,20 @@ def _compare_arguments(
 def _made(place: int, call: Mapping[str, Any], limit: int) -> Made:
     arguments = call.get("arguments")
     text = compact(arguments) if isinstance(arguments, Mapping) else as_text(call.get("raw_arguments"))
-    return Made(place + 1, call_name(call.get("name")), cut(text, min(limit, 400)))
+    return Made(place + 1, call_name(call.get("name")), cut(text, min(limit, 400)), went(call))
+
+
+def went(call: Mapping[str, Any]) -> str:
+    """Return how a call went, as far as that is recorded: who made it, what came of it and how long it took."""
+    status, took = as_text(call.get("status")).replace("_", " "), as_number(call.get("seconds"))
+    error = ": ".join(brief(text, 300) for key in ("error_type", "error") if (text := as_text(call.get(key))))
+    parts = (
+        f"by {brief(author, 60)}" if (author := as_text(call.get("author"))) else "",
+        f"on {brief(server, 60)}" if (server := as_text(call.get("server"))) else "",
+        f"{_WENT.get(status, brief(status, 20))}: {error}" if error else "" if status == "ok" else brief(status, 20),
+        f"{number(took)} s" if took is not None else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def reason_text(reason: Mapping[str, Any], *, name: bool = True, known: str = "") -> str:

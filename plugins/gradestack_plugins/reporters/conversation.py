@@ -22,6 +22,9 @@ _ROLES = {"user": "user", "human": "user", "assistant": "assistant", "tool": "to
 _ROLES |= {"system": "system", "developer": "system"}
 
 
+_NONE = Cut("")
+
+
 @attrs.frozen
 class Call:
     """A tool call inside a message."""
@@ -50,6 +53,8 @@ class Shown:
     size: int = 0
     """Characters of the whole body."""
     calls: tuple[Call, ...] = ()
+    reasoning: Cut = _NONE
+    """What the model thought before."""
 
 
 @attrs.frozen
@@ -142,6 +147,7 @@ def _message(message: Mapping[str, Any], limit: int, shared: SharedTexts) -> Sho
         shared=number,
         size=len(text),
         calls=tuple(_call(call, limit) for call in as_list(message.get("tool_calls"))[:_MOST_MESSAGES]),
+        reasoning=cut(content_text(message.get("reasoning")), limit),
     )
 
 

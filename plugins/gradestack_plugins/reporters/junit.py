@@ -72,7 +72,8 @@ class JunitReporter(Reporter):
             file.write('<?xml version="1.0" encoding="UTF-8"?>\n')
             total = sum(counts.values(), Counter({"failure": sum(gate.get("passed") is not True for gate in gates)}))
             tests = sum(each.total() for each in counts.values()) + len(gates)
-            file.write(f'<testsuites name="{xml_text(brief(report.name, 200))}" {_attributes(tests, total)}>\n')
+            numbers = _attributes(tests, total, "failures", "errors")
+            file.write(f'<testsuites name="{xml_text(brief(report.name, 200))}" {numbers}>\n')
             for key, found in counts.items():
                 file.write(f'<testsuite name="{xml_text(key)}" {_attributes(found.total(), found)}>\n')
                 file.writelines(_properties(report, key, found, every=every))
@@ -111,9 +112,13 @@ def _judged(name: str, model: str, grade: Mapping[str, Any], verdict: object) ->
     return _Case(result, name, model, brief(short, 300), "\n".join(brief(each, 300) for each in told)[:_LONGEST])
 
 
-def _attributes(tests: int, counts: Mapping[str, int]) -> str:
-    numbers = {"failures": "failure", "errors": "error", "skipped": "skipped"}
-    shown = " ".join(f'{name}="{counts.get(result, 0)}"' for name, result in numbers.items())
+_NUMBERS = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+"""Attribute -> result of a case."""
+
+
+def _attributes(tests: int, counts: Mapping[str, int], *names: str) -> str:
+    """Return the attributes of a suite; of all suites together, whose element knows no skipped ones, these only."""
+    shown = " ".join(f'{name}="{counts.get(_NUMBERS[name], 0)}"' for name in names or _NUMBERS)
     return f'tests="{tests}" {shown} time="0"'
 
 

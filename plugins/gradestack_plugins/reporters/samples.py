@@ -17,6 +17,7 @@ from gradestack_plugins.reporters.text import Cut, brief, cut, number, title, to
 
 _MOST_ITEMS = 200
 _MOST_REASONS = 100
+_UNITS = {"cost_usd": "US dollars", "first_token_seconds": "Seconds to the first token"}
 
 
 @attrs.frozen
@@ -148,6 +149,10 @@ def _facts(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     found += [(title(key), _value(facets[key])) for key in order(map(str, facets))]
     if row.get("agent_id") is not None:
         found.append(("Agent", _value(row["agent_id"])))
+    if row.get("ended") is not None:
+        found.append(("Ended", _value(row["ended"])))
+    if usage := as_map(row.get("usage")):
+        found.append(("Took", ", ".join(f"{_UNITS.get(key, title(key))} {_value(usage[key])}" for key in order(usage))))
     if row.get("agent_usage") is not None:
         found.append(("Usage", _value(row["agent_usage"])))
     tools = [brief(tool, 60) for tool in as_list(row.get("tools"))]

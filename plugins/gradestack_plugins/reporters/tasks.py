@@ -140,13 +140,21 @@ def _grouped(entries: Sequence[RowEntry]) -> tuple[Collection[str], Mapping[str,
     (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
     models: dict[str, None] = {}
     groups: dict[str, Cells] = {}
-    column = cache(Column)
+    tasks: dict[str, Cells] = {}
+    trials: dict[tuple[str, str], Column] = {}
     for entry in entries:
-        model, run = name(entry.model) or only, name(entry.run)
-        models.setdefault(model)
-        cells = groups.setdefault(name(entry.id), {})
-        occurrence = 0 if run else sum(known.model == model for known in cells)
-        cells.setdefault(column(model, run, occurrence), []).append(entry)
+        trial = (entry.model, entry.run)
+        column = trials.get(trial)
+        if column is None:
+            model = name(entry.model) or only
+            models.setdefault(model)
+            column = trials[trial] = Column(model, name(entry.run))
+        cells = tasks.get(entry.id)
+        if cells is None:
+            cells = tasks[entry.id] = groups.setdefault(name(entry.id), {})
+        if not column.run:
+            column = column._replace(occurrence=sum(known.model == column.model for known in cells))
+        cells.setdefault(column, []).append(entry)
     return models, groups
 
 

@@ -134,7 +134,8 @@ class Classification(Aggregator[ClassificationState]):
     - ``accuracy = sum of C[y][y] / N``
     - per class ``precision = tp / (tp + fp)``, ``recall = tp / (tp + fn)``, ``f1 = 2 P R / (P + R)``,
       ``support = tp + fn``
-    - ``macro_f1`` = mean of F1 over **all** labels of the label set, also those without support
+    - ``macro_f1`` = mean of F1 over **all** labels of the label set, also those without support; one that occurs
+      nowhere, whose own F1 is null, counts as 0, and ``macro_f1_note`` says so (``documented``)
     - ``macro_f1_no_X`` = mean of F1 over the labels outside ``exclude``, from the same matrix: a prediction of an
       excluded label stays a miss
 
@@ -154,7 +155,7 @@ class Classification(Aggregator[ClassificationState]):
     ``undefined`` (a mean takes it as 0), ``upstream`` gives 0.0.
     """
 
-    version = "3"
+    version = "4"
     memory = "per_key"
 
     profile: Profile = "documented"
@@ -303,6 +304,10 @@ class Classification(Aggregator[ClassificationState]):
         for name, (some, why) in kept.items():
             value = macro([scores[label].f1 for label in some])
             result |= self._value(name, value, why, undefined, sure.macro_f1(some))
+            nowhere = [label for label in some if scores[label].f1 is None]
+            if nowhere and value is not None and self.profile == "documented":
+                many = "counts" if len(nowhere) == 1 else "count"
+                result[f"{name}_note"] = f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
         result["per_class"] = {
             label: self._class(label, score, undefined, sure.of_class(label)) for label, score in scores.items()
         }

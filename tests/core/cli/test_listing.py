@@ -2,14 +2,14 @@
 
 import pytest
 
-from gradestack import ConfigError, PluginError, Registry
+from gradestack import ConfigError, Panel, PluginError, Registry
 from gradestack.cli.listing import component_lines, describe_lines
 from gradestack.registry import Plugin
 
 
 def test_every_component_has_a_line(registry):
     """Kind, name, summary, distribution and version, sorted by kind and name."""
-    lines = list(component_lines(registry))
+    lines = [line for line in component_lines(registry) if not line.startswith("panel ")]
     assert "grader      toy                        A grader for tests  [local 0]" in lines
     assert len(lines) == len(registry.components())
     assert [line.split()[:2] for line in lines] == sorted(line.split()[:2] for line in lines)
@@ -22,6 +22,14 @@ def test_one_kind_can_be_listed(registry):
     assert all(line.startswith("stack ") for line in lines)
     with pytest.raises(ConfigError, match=r"unknown kind 'greader' \(did you mean 'reader'\?\)"):
         list(component_lines(registry, "greader"))
+
+
+def test_panels_are_listed_behind_components():
+    """With their heading and place; a kind that is asked for has none."""
+    panel = Panel(name="curve", place="overview", title="How it falls", target="m:f", plugin="p")
+    found = Registry([Plugin(name="p", distribution="d", version="2", panels=(panel,))])
+    assert list(component_lines(found)) == [f"panel       {'curve':<26} How it falls (overview)  [d 2]"]
+    assert list(component_lines(found, "grader")) == []
 
 
 def test_trouble_is_listed_too(registry):

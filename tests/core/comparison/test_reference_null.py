@@ -10,8 +10,8 @@ import gradestack
 
 
 @pytest.mark.skipif("GRADESTACK_REFERENCE_DATA" not in os.environ, reason="GRADESTACK_REFERENCE_DATA is not set")
-def test_the_same_model_against_itself_shows_no_difference(tmp_path):
-    """Trials 0 and 1 against 2 and 3: the known figures, and a sentence that says no more."""
+def test_the_same_model_against_itself_shows_no_difference(tmp_path, command):
+    """Trials 0 and 1 against 2 and 3: the known figures, no more is said, and gates do not know, or pass."""
     file = Path(os.environ["GRADESTACK_REFERENCE_DATA"]) / "tau-bench/gpt-4o-airline.json"
     records = json.loads(file.read_text(encoding="utf-8"))
     runs = []
@@ -33,3 +33,14 @@ def test_the_same_model_against_itself_shows_no_difference(tmp_path):
     assert found.sentence == (
         "no evidence of a difference on reward (-0.020, -0.111 to 0.071); 50 tasks x 2 can show 0.13 or more"
     )
+    said = command("compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "out"))
+    assert (said.code, said.out.splitlines()[0]) == (0, found.sentence)
+    assert json.loads((tmp_path / "out" / "comparison.json").read_text())["metrics"] == found.data["metrics"]
+    for key in ("reward", "partial"):
+        for margin, code, outcome in ((0.05, 1, "undecided"), (0.1, 0, "passed")):
+            gate = {"metric_key": key, "baseline": "a", "not_worse_than": margin}
+            suite = {"name": "null", "target": {"paths": ["b.json"]}, "stack": "tau-bench", "gate": gate, "reports": []}
+            (tmp_path / "suite.yaml").write_text(json.dumps(suite), encoding="utf-8")
+            place = tmp_path / f"{key}-{margin}"
+            assert command("run", str(tmp_path / "suite.yaml"), "-o", str(place)).code == code
+            assert gradestack.load_report(place).gates[0]["outcome"] == outcome

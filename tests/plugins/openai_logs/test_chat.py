@@ -52,6 +52,13 @@ def test_an_id_used_again_belongs_to_the_call_that_waits(sample):
     assert found.remarks == {"id_made": 1}
 
 
+def test_an_id_given_twice_while_the_first_waits_is_counted(sample):
+    """Nobody can tell which call a result then belongs to; the older one has it."""
+    found = sample(USER, made(call("a"), call("a")), result("a", "one"))
+    assert [c.result for c in found.calls] == ["one", None]
+    assert found.remarks == {"id_made": 1, "repeated_call_id": 1, "call_without_result": 1}
+
+
 def test_results_without_a_call_and_second_results_are_counted(sample):
     """The first result stays; what has no call is left out, and both are remarked."""
     found = sample(USER, made(call("a")), result("a", "one"), result("a", "two"), result("x", "three"))

@@ -1,3 +1,5 @@
+import pytest
+
 from gradestack_plugins.reporters.calls import compare, reason_text
 
 
@@ -128,3 +130,24 @@ def test_reasons_read_on_one_line():
     assert reason_text({"code": "c", "message": "why"}, known="why") == "c"
     assert reason_text({"message": "why"}) == "why"
     assert reason_text({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ({}, ""),
+        ({"status": "ok"}, ""),
+        ({"status": "not_run"}, "not run"),
+        ({"error": "no seat"}, "failed: no seat"),
+        ({"error": "no seat", "error_type": "Full", "status": "error"}, "failed: Full: no seat"),
+        ({"error": "asked first", "status": "denied"}, "denied: asked first"),
+        ({"author": "desk", "server": "trains", "seconds": 0.25}, "by desk, on trains, 0.250 s"),
+        ({"error": ["x"], "status": 3, "seconds": "long", "author": None}, ""),
+    ],
+)
+def test_how_a_call_went_is_said_where_recorded(call, said):
+    """Of calls that answer an expected one, and of the others; what is no text or number is left out."""
+    made = {"name": "look", "arguments": {}, **call}
+    row = {"expected": {"calls": [{"name": "look", "arguments": {}}]}, "predicted": {"calls": [made, made]}}
+    found = compare(row, 100)
+    assert [found.pairs[0].went, found.others[0].went] == [said, said]

@@ -189,6 +189,15 @@ def test_tasks_beyond_the_limit_are_counted(fake, html):
     assert "5 more tasks are not in this table" in page.text
 
 
+def test_a_page_of_many_trials_keeps_few_elements(fake, html):
+    """The table of tasks has fewer lines where they have many trials."""
+    page = html(fake.make_report(fake.realistic_rows(tasks=60, trials=16)), max_samples=0)
+    assert page.count("table", "matrix") == 1
+    assert 300 < page.count("span", "cell") < 1000
+    assert len(page.tags) < 4000
+    assert "more tasks are not in this table" in page.text
+
+
 def test_single_trials_are_a_map(fake, html):
     """Tasks run once are shown as a map of cells instead of a table of one column."""
     rows = [fake.graded_row(task, 0, "m") for task in range(6)]

@@ -44,6 +44,20 @@ def of_comparison(data):
     return [blocks.Words(data["sentence"])]
 
 
+def comparison():
+    """Return the content of a comparison.json."""
+    interval = {"ends": [0.0, 0.2], "confidence": 0.95}
+    metric = {"a": 0.1, "b": 0.2, "difference": 0.1, "interval": interval, "better": 1, "worse": 0, "same": 0}
+    return {
+        "sentence": "one is better",
+        "runs": [{"name": name, "tasks": 1, "trials": 1} for name in "ab"],
+        "metrics": {"m": {**metric, "tasks": 1, "p": 0.1, "p_holm": 0.1, "mde80": 0.1}},
+        "flips": {"count": 0, "fixed": 0, "broken": 0, "tasks": []},
+        "failed": "zero",
+        "incomparable": [],
+    }
+
+
 def nothing(_):
     return []
 
@@ -188,16 +202,7 @@ def test_a_panel_may_be_a_page_of_its_own(report, panel, tmp_path):
 
 def test_a_panel_of_comparisons_stands_on_their_pages(panel):
     """In HTML and folded in Markdown, with the comparison's own content; one that raises is named."""
-    interval = {"ends": [0.0, 0.2], "confidence": 0.95}
-    metric = {"a": 0.1, "b": 0.2, "difference": 0.1, "interval": interval, "better": 1, "worse": 0, "same": 0}
-    data = {
-        "sentence": "one is better",
-        "runs": [{"name": name, "tasks": 1, "trials": 1} for name in "ab"],
-        "metrics": {"m": {**metric, "tasks": 1, "p": 0.1, "p_holm": 0.1, "mde80": 0.1}},
-        "flips": {"count": 0, "fixed": 0, "broken": 0, "tasks": []},
-        "failed": "zero",
-        "incomparable": [],
-    }
+    data = comparison()
     panels = (panel("of_comparison", "compare"), panel("broken", "compare"), panel("every_kind"))
     page = html_page(data, panels)
     assert '<h2 id="panel-mine-of_comparison-title">About of_comparison</h2>' in page
@@ -373,10 +378,10 @@ def test_the_kit_accepts_sound_panels(report, panel, tmp_path, monkeypatch):
     monkeypatch.delenv("GRADESTACK_CHROMIUM", raising=False)
     for number, made in enumerate([panel("every_kind"), panel("every_kind", "page"), panel("of_sample", "sample")]):
         assert "no Chromium" in testing.check_panel(made, report(), tmp_path / str(number))
-
-
-def unescaped(_):
-    return {"text": "x", "html": "<a onclick='x'>x</a>"}
+    made = panel("of_comparison", "compare")
+    assert "no Chromium" in testing.check_panel(made, report(), tmp_path / "compared", comparison=comparison())
+    with pytest.raises(AssertionError, match="hand over the content of one"):
+        testing.check_panel(made, report(), tmp_path / "not")
 
 
 CALLS = []

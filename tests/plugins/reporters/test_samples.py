@@ -171,3 +171,17 @@ def test_odd_rows_never_raise(row):
     """Any key of a row may be missing or of another type."""
     found = view(row)
     assert found.entry.score is None
+
+
+def test_what_a_run_took_and_thought_is_shown_where_recorded():
+    """Usage and how it ended stand among the facts, reasoning before its message, and nothing where there is none."""
+    usage = {"input_tokens": 1200, "cost_usd": 0.5, "seconds": 3}
+    message = {"role": "assistant", "content": "Hi", "reasoning": "Think"}
+    found = view({"usage": usage, "ended": "stopped", "trajectory": [[message]]})
+    facts = dict(found.facts)
+    assert facts["Ended"] == "stopped"
+    assert sorted(facts["Took"].split(", ")) == ["Input tokens 1,200", "Seconds 3", "US dollars 0.500"]
+    assert found.conversation.turns[0].messages[0].reasoning.shown == "Think"
+    bare = view({"trajectory": [[{"role": "assistant", "content": "Hi", "reasoning": None}]]})
+    assert not {"Took", "Ended"} & dict(bare.facts).keys()
+    assert bare.conversation.turns[0].messages[0].reasoning.shown == ""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import ConfigError, Grade, Item, Key, Outcome, skipped, testing
+from gradestack import ConfigError, Grade, Item, Key, Outcome, figures, skipped, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.statistics.classification import Classification
 
@@ -290,3 +290,18 @@ def test_the_laws_of_merging_hold(profile, items):
     aggregator = Classification(profile=profile, items=items)
     testing.check_aggregator(aggregator, keyed)
     testing.check_aggregator(aggregator)
+
+
+def test_a_class_that_counts_as_0_in_the_macro_average_is_named():
+    """Its own F1 is null; the average over the others has no such note, nor has the profile upstream."""
+    rows = [
+        ("1", 0, None, Grade(score=1.0, gold="a", label="a")),
+        ("2", 0, None, Grade(score=0.0, gold="b", label="a")),
+    ]
+    options = {"labels": ["a", "b", "c"], "exclude": ["c"]}
+    found = figures({"classification": options}, rows)["classification"]
+    assert found["per_class"]["c"]["f1"] is None
+    assert found["macro_f1_note"] == "c counts as 0: neither in the gold labels nor predicted"
+    assert "macro_f1_no_c_note" not in found
+    old = figures({"classification": options | {"profile": "upstream"}}, rows)["classification"]
+    assert not [name for name in old if name.endswith("_note")]

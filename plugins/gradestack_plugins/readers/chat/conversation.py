@@ -70,6 +70,8 @@ class Conversation:
             self.remark("undecodable_arguments")
         if call.status is None:
             if call.id is not None:
+                if self.unanswered(call.id) is not None:
+                    self.remark("repeated_call_id")
                 self._by_id.setdefault(call.id, deque()).append(call)
             self._by_name.setdefault(call.name, deque()).append(call)
         return call

@@ -10,7 +10,7 @@ GRADER = "shout"
 
 def loudness(report: Report) -> Iterable[blocks.Block] | None:
     """Return how loud answers were, and links to the loudest; None in a run without the grader."""
-    if GRADER not in report.states:
+    if GRADER not in report.states or not report.has_rows:
         return None
     grades = [row for row in report.table("grades").rows() if row["grader"] == GRADER and row["score"] is not None]
     groups: dict[str, list[float]] = {"shouts": [], "speaks": []}

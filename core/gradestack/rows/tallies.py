@@ -9,15 +9,15 @@ from typing import Any
 
 from msgspec import Struct
 
-from gradestack.jsonio.lenient import as_text
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact, loads
 from gradestack.rows.grades import Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
 _LONGEST_NAME = 240
-MOST_VALUES, _MOST_FACETS = 20, 100
-"""Values of a facet by which samples are grouped; facets."""
+MOST_VALUES, _MOST_FACETS, _MOST_HELD = 20, 100, 4096
+"""Values of a facet by which samples are grouped; facets; different facets of samples held back."""
 
 
 class CallCounts(Struct):
@@ -173,52 +173,51 @@ class FacetCounts(Struct):
     passed: int = 0
     failed: int = 0
 
-    def add(self, other: FacetCounts) -> None:
-        """Add what was counted for the same value."""
-        self.samples += other.samples
-        self.passed += other.passed
-        self.failed += other.failed
+    def add(self, times: int, passed: bool | None) -> None:
+        """Count so many samples."""
+        self.samples += times
+        self.passed += times * (passed is True)
+        self.failed += times * (passed is False)
 
 
 class FacetTally:
     """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[bytes, FacetCounts]] = {}
+        self._held: dict[tuple[bytes, bool | None], int] = {}
+        """Facets as they are written, which many samples share, and success -> samples not counted yet."""
+        self._found: dict[str, dict[str, FacetCounts]] = {}
         self._many: set[str] = set()
 
-    def add(self, facets: Mapping[str, Any], passed: bool | None) -> None:
+    def add(self, facets: bytes, passed: bool | None) -> None:
         """Count a sample.
 
         Args:
-            facets: Facet -> value as JSON.
+            facets: Its facets as JSON.
             passed: Whether it is a success, None where that is not known.
         """
-        for name, value in facets.items():
-            if name in self._many:
-                continue
-            values = self._found.get(name)
-            if values is None:
-                if len(self._found) >= _MOST_FACETS:
-                    continue
-                values = self._found[name] = {}
-            counts = values.setdefault(bytes(value), FacetCounts())
-            counts.samples += 1
-            counts.passed += passed is True
-            counts.failed += passed is False
-            if len(values) > MOST_VALUES:
-                self._many.add(name)
-                del self._found[name]
+        key = (facets, passed)
+        self._held[key] = self._held.get(key, 0) + 1
+        if len(self._held) > _MOST_HELD:
+            self._fold()
 
     def counts(self) -> dict[str, dict[str, FacetCounts]]:
         """Return facet -> value -> samples, of facets with two values at least."""
-        found: dict[str, dict[str, FacetCounts]] = {}
-        for name, values in self._found.items():
-            named: dict[str, FacetCounts] = {}
-            for raw, counts in values.items():
-                value = loads(raw)
+        self._fold()
+        return {name: values for name, values in self._found.items() if len(values) > 1}
+
+    def _fold(self) -> None:
+        for (facets, passed), times in self._held.items():
+            for name, value in as_map(loads(facets)).items():
+                short = name[:_LONGEST_NAME]
+                if short in self._many or (
+                    short not in self._found and len(self._found) + len(self._many) >= _MOST_FACETS
+                ):
+                    continue
+                values = self._found.setdefault(short, {})
                 text = value if isinstance(value, str) else compact(value)
-                named.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(counts)
-            if len(named) > 1:
-                found[name[:_LONGEST_NAME]] = named
-        return found
+                values.setdefault(text[:_LONGEST_NAME], FacetCounts()).add(times, passed)
+                if len(values) > MOST_VALUES:
+                    self._many.add(short)
+                    del self._found[short]
+        self._held.clear()

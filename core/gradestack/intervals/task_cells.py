@@ -85,9 +85,6 @@ def _put(tasks: Tasks[ValueT], part: str, texts: list[str], join: Join[ValueT]) 
 
 
 def _unite(left: dict[str, ValueT], right: dict[str, ValueT], join: Join[ValueT]) -> None:
-    if not left:
-        left.update(right)
-        return
     for task, value in right.items():
         held = left.get(task)
         left[task] = value if held is None else join(held, value)
@@ -137,17 +134,11 @@ class PerTask(Generic[ValueT]):
         model = key.model or ""
         tasks = state.get(model)
         task = key.id if key.cluster is None else key.cluster
-        if tasks is None:
+        if tasks is None or (len(tasks["open"]) >= OPEN and task not in tasks["open"]):
             self.add_to(state, model, task, cell)
             return state
-        cells = tasks["open"]
-        held = cells.get(task)
-        if held is not None:
-            cells[task] = self.join(held, cell)
-        elif len(cells) < OPEN:
-            cells[task] = cell
-        else:
-            self.add_to(state, model, task, cell)
+        held = tasks["open"].get(task)
+        tasks["open"][task] = cell if held is None else self.join(held, cell)
         return state
 
     def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:
@@ -169,7 +160,6 @@ class PerTask(Generic[ValueT]):
 
 
 def _added(left: list[Number], right: list[Number]) -> list[Number]:
-    # sums of whole numbers, which most are, without a call each
     return [a + b if type(a) is int and type(b) is int else added(a, b) for a, b in zip(left, right, strict=True)]
 
 

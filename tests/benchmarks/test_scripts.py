@@ -124,6 +124,7 @@ def test_all_scripts_are_collected_and_described(bench):
         "workload",
         "formats",
         "by_hand",
+        "chromium",
         "frame",
         "jobs",
         "collect",

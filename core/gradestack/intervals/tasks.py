@@ -80,9 +80,6 @@ def _put(tasks: Tasks[ValueT], part: str, texts: list[str], join: Join[ValueT]) 
 
 
 def _unite(left: dict[str, ValueT], right: dict[str, ValueT], join: Join[ValueT]) -> None:
-    if not left:
-        left.update(right)
-        return
     for task, value in right.items():
         held = left.get(task)
         left[task] = value if held is None else join(held, value)
@@ -125,17 +122,11 @@ class PerTask(abc.ABC, Generic[ValueT]):
         model = key.model or ""
         tasks = state.get(model)
         task = key.id if key.cluster is None else key.cluster
-        if tasks is None:
+        if tasks is None or (len(tasks["open"]) >= OPEN and task not in tasks["open"]):
             self.add_to(state, model, task, cell)
             return state
-        cells = tasks["open"]
-        held = cells.get(task)
-        if held is not None:
-            cells[task] = self.join(held, cell)
-        elif len(cells) < OPEN:
-            cells[task] = cell
-        else:
-            self.add_to(state, model, task, cell)
+        held = tasks["open"].get(task)
+        tasks["open"][task] = cell if held is None else self.join(held, cell)
         return state
 
     def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:

@@ -163,7 +163,8 @@ def _calls(calls: Comparison) -> Iterator[RenderableType]:
         yield _indented(Text("other calls made:" if calls.pairs else "calls made:", "dim"))
     for made in calls.others:
         line = Text(f"{made.number:>3}  {made.name} ", overflow="fold")
-        yield _indented(line.append(_cut(made.arguments, "dim")))
+        line.append(_cut(made.arguments, "dim"))
+        yield _indented(line.append(f"  {made.went}" if made.went else "", "dim"))
     if calls.left_out:
         yield _indented(Text(f"{calls.left_out} more calls", "dim"))
 
@@ -178,6 +179,8 @@ def _pair(pair: Pair) -> Iterator[RenderableType]:
     if pair.score is not None:
         head.append(f"  {number(pair.score)}", "not bold default")
     yield head
+    if pair.went:
+        yield _indented(Text(pair.went, "dim", overflow="fold"))
     if pair.unreadable:
         yield _indented(Text(f"arguments are no object: {pair.unreadable}", "red", overflow="fold"))
     differing = [each for each in pair.arguments if each.status != "same"]
@@ -267,6 +270,8 @@ def _message(message: Shown, shared: SharedTexts, style: Style) -> Iterator[Rend
     head = Text(message.role, "bold")
     head.append(f" {message.name}" if message.name else "", "not bold")
     yield head
+    if message.reasoning.shown:
+        yield _indented(Text.assemble(("reasoning: ", "dim"), _cut(message.reasoning, "dim italic"), overflow="fold"))
     body = message.body
     if message.shared:
         whole = shared.texts[message.shared - 1].shown[: style.limit]

@@ -56,6 +56,17 @@ def test_what_became_of_a_sample_is_said_in_words(fake):
     )
 
 
+def test_reasoning_and_how_calls_went_are_shown(fake):
+    """Beside the messages and calls they belong to."""
+    row = fake.graded_row(3, 1, "m")
+    row["trajectory"] = [[{"role": "assistant", "content": "Done.", "reasoning": "The rules allow it."}]]
+    for call in row["predicted"]["calls"]:
+        call |= {"status": "error", "error": "no such seat", "seconds": 2.5}
+    text = only_sample(fake, row)
+    assert "  assistant\n    reasoning: The rules allow it.\n    Done.\n" in text
+    assert text.count("no such seat") == len(row["predicted"]["calls"])
+
+
 def test_the_worst_samples_are_written(fake, tmp_path):
     """As many as asked for, failures first, and how many more there are."""
     report = fake.make_report(fake.realistic_rows(tasks=4, trials=2))

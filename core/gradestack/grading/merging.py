@@ -60,11 +60,10 @@ class Merging:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.merged, self.identities = plan, Merged(), Identities()
         self.metrics: Mapping[str, Aggregator[Any]] = {metric.name: metric.stage.component for metric in plan.metrics}
-        self._done: tuple[dict[str, Any], dict[str, dict[str, Any]]] | None = None
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
-        merged, self._done = self.merged, None
+        merged = self.merged
         merged.broken = {**result.broken, **merged.broken}
         merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         self._states(merged.states, result.states)
@@ -102,11 +101,6 @@ class Merging:
 
     def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so."""
-        if self._done is None or self._done[0] is not states:
-            self._done = (states, self._finished(states))  # of a single input, exporters ask for them first
-        return {key: dict(found) for key, found in self._done[1].items()}
-
-    def _finished(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
         done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
             name = metric.name

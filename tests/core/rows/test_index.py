@@ -155,8 +155,8 @@ def test_rows_are_read_at_their_place(run_lines, record):
 
 
 def test_what_is_no_row_has_no_place():
-    """Blank lines, lists and a byte-order mark: positions are those of the rows."""
-    report = report_of(b"\xef\xbb\xbf" + row(sample={"id": "a"}), b"", b"[]", row(sample={"id": "b"}))
+    """Blank lines and a byte-order mark: positions are those of the rows."""
+    report = report_of(b"\xef\xbb\xbf" + row(sample={"id": "a"}), b"", row(sample={"id": "b"}))
     ids = ["a", "b"]
     assert [row["sample"]["id"] for row in report.rows()] == ids
     assert [entry.id for entry in report.index.entries] == ids

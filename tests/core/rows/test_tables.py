@@ -189,7 +189,7 @@ def test_rows_of_any_kind_are_read(run_lines, record):
     odd = {"sample": {"id": 12}, "run": 2, "passed": "yes", "facets": 3, "usage": {"requests": "x", "seconds": "NaN"}}
     odd |= {"grades": {"quality": {"score": "NaN", "items": 5, "reasons": [7], "parts": {"a": "NaN"}}, "other": None}}
     bare = {"sample": None, "grades": [], "predicted": {"calls": [None]}, "expected": 4, "state": "graded"}
-    path.write_text("".join(f"{json.dumps(each)}\n" for each in (row, row | odd, {}, bare, 5)))
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in (row, row | odd, {}, bare)))
     loaded = load_report(report.path)
     samples, grades = loaded.table("samples"), loaded.table("grades")
     assert samples["id"] == ["a", "12", None, None]

@@ -70,13 +70,15 @@ def test_many_codes_are_not_told_apart(monkeypatch):
     assert marks(index, "a") == [("failed", "c0"), ("failed", "c1"), ("failed", ""), ("failed", "")]
 
 
-def test_only_graders_with_a_preset_are_compared():
-    """Two of them at least; of other components, and of other options, nothing is kept."""
+def test_graders_with_a_preset_are_compared_and_else_all():
+    """Two of them at least, shares only where there are no presets; of other components nothing is kept."""
     grader = {"kind": "grader", "key": "a", "options": {"preset": "x@1"}}
     other = {"kind": "grader", "key": "b", "options": {"preset": "y"}}
     plain = {"kind": "grader", "key": "c", "options": {}}
     metric = {"kind": "aggregator", "key": "d", "options": {"preset": "z"}}
-    assert compared({"components": [grader, plain, metric]}) == ()
+    counts = {**plain, "bounds": [0, None]}
+    assert compared({"components": [grader, plain, metric]}) == ("a", "c")
+    assert compared({"components": [grader, counts, metric]}) == compared({"components": [plain]}) == ()
     assert compared({"components": [grader, plain, metric, other]}) == ("a", "b")
     assert compared({"components": "odd"}) == ()
     assert index_of(row(a={"state": "graded", "score": 1.0}), keys=()).verdicts.by_grader == {}

@@ -43,8 +43,9 @@ from gradestack_plugins.reporters.theme import theme_css
 from gradestack_plugins.reporters.view_pages import list_page, sample_page
 
 _IN_MEMORY = 8_000_000
-_STATIC = 50
-"""Drill-downs that stay in a page whose samples are beside it."""
+_STATIC, _MANY = 50, 20
+"""Drill-downs that stay in a page whose samples are beside it. In a run with so many times more samples than it may
+have drill-downs no others are rendered: they would be a small part of it, and the page's script draws them as well."""
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
 _ELEMENTS = 1800
@@ -254,7 +255,10 @@ class _Drilldowns:
 
     def render(self, report: Report, index: RowIndex) -> None:
         """Render the worst samples."""
-        self.shown = [entry.position for entry in worst(index.entries, self._options.max_samples)]
+        most = self._options.max_samples
+        if len(index.entries) > _MANY * most:
+            most = min(most, _STATIC)
+        self.shown = [entry.position for entry in worst(index.entries, most)]
         places = sorted(self.shown)
         for position, row in zip(places, report.rows_at(places) if places else (), strict=True):
             view = sample(Entry.of(index.entries[position]), row, self._options.max_text, self.shared)

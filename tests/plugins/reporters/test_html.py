@@ -166,6 +166,14 @@ def test_drill_downs_are_limited_failures_first(fake, html):
     assert page.count("a", "cell") == 5
 
 
+def test_of_very_many_samples_only_the_worst_have_a_drill_down(fake, html, monkeypatch):
+    """A small part of them is rendered no further than for reading without scripts."""
+    monkeypatch.setattr("gradestack_plugins.reporters.html._STATIC", 2)
+    rows = fake.realistic_rows(tasks=16, trials=2)
+    assert html(fake.make_report(rows), max_samples=3).count("details", "sample") == 2
+    assert html(fake.make_report(rows[:60]), max_samples=3).count("details", "sample") == 3
+
+
 def test_no_drill_downs_at_all_is_possible(fake, html):
     """With a limit of zero the page points to the rows, which it carries."""
     page = html(fake.make_report([fake.graded_row(1, 0, "m")]), max_samples=0)

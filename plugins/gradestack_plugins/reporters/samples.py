@@ -72,8 +72,6 @@ class SampleView:
     entry: Entry
     gist: str
     """The first thing to know, on one line."""
-    codes: str
-    """Codes of all its reasons, for the page's filter."""
     source: str
     facts: tuple[tuple[str, str], ...]
     prompts: tuple[Cut, ...]
@@ -107,7 +105,6 @@ def sample(entry: Entry, row: Mapping[str, Any], limit: int, shared: SharedTexts
     return SampleView(
         entry=entry,
         gist=gist(row),
-        codes=" ".join(sorted(_row_codes(row))),
         source=_source(source),
         facts=_facts(row),
         prompts=tuple(cut(_text(prompt), limit) for prompt in _turns(task.get("input"))),
@@ -175,14 +172,6 @@ def _fault(fault: Mapping[str, Any]) -> str:
     text = f"{head} ({brief(kind, 80)})" if kind else head
     message = brief(as_text(fault.get("message")), 600)
     return f"{text}: {message}" if message and text else message or text or brief(dict(fault), 300)
-
-
-def _row_codes(row: Mapping[str, Any]) -> set[str]:
-    codes = set()
-    for grade in map(as_map, as_map(row.get("grades")).values()):
-        codes |= {as_text(reason.get("code")) for reason in all_reasons(grade)}
-        codes.add(as_text(as_map(grade.get("fault")).get("code")))
-    return {token(brief(code, 60)) for code in codes if code}
 
 
 def gist(row: Mapping[str, Any]) -> str:

@@ -50,6 +50,9 @@ def _marks():
         "parts": [([("fill-good", 0, 40), ("fill-bad", 40, 35.5), ("fill-absent", 75.5, 0)],)],
         "bar": [(40.5,)],
         "graph": [(pair.expected,), (pair.actual,)],
+        "trend": [
+            (Of(about=HOSTILE, points=[(0, 60.0, 20.0, 90.0), (50, 50.0, None, None), (100, 40.0, 30.0, 70.0)]),)
+        ],
         "difference": [(differing,), (Of(text="0", interval="", at=None, low=None, high=None),)],
     }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gradestack import ConfigError, PluginError, discover
-from gradestack.report import panels_of
+from gradestack.reporter import panels_of
 from gradestack.suites.code import with_files
 
 PANEL = """

@@ -118,14 +118,15 @@ def test_content_as_text(content, text):
 
 
 def test_tools():
-    """With or without the function wrapper; one without a name is none."""
+    """With or without the function wrapper; one without a name is none, and a schema that is no object stays none."""
     schema = {"type": "object"}
     inner = {"name": "f", "description": "d", "parameters": schema}
     assert chat.tool_spec({"type": "function", "function": inner}) == ToolSpec(
         name="f", description="d", parameters=schema
     )
     assert chat.tool_spec(inner) == chat.tool_spec({"function": inner})
-    assert chat.tool_spec({"name": "f", "description": None, "parameters": "x"}) == ToolSpec(name="f")
+    assert chat.tool_spec({"name": "f", "description": None}) == ToolSpec(name="f")
+    assert chat.tool_spec({"name": "f", "parameters": "x"}).parameters == {"properties": "x"}
     assert chat.tool_spec({"parameters": schema}) is None
 
 

@@ -100,13 +100,15 @@ def exact_parts(values: Sequence[float]) -> Partials:
     """
     if isinstance(total := sum(values), int):
         return [total]
-    rest, parts = list(values), []
+    first = math.fsum(values)
+    rest = [*values, -first]
+    if not math.isfinite(first):
+        raise ValueError("only finite numbers can be summed exactly")
+    parts = [first]
     while part := math.fsum(rest):
-        if not math.isfinite(part):
-            raise ValueError("only finite numbers can be summed exactly")
         parts.append(part)
         rest.append(-part)
-    return parts or [0.0]
+    return parts
 
 
 def exact_value(partials: Iterable[float]) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import chain, zip_longest
+from typing import TypeVar
 
 from typing_extensions import override
 
@@ -21,7 +22,7 @@ ExactCell = tuple[float | tuple[float, ...], ...]
 CellsState = dict[str, Tasks[list[float]]]
 """JSON state: model (empty where none is named) -> its tasks' cells. Those of one task stand one after the other."""
 
-_ROWS = 8
+_ROWS = 4
 """Cells of one task that are kept before they are added up."""
 
 
@@ -70,17 +71,28 @@ class TaskCells(PerTask[list[float]]):
             sums = [exact_parts(held + numbers[place :: len(sums)]) for place, held in enumerate(sums)]
         return {name: sum(map(Fraction, held), Fraction(0)) for name, held in zip(self.names, sums, strict=True)}
 
-    def counted(
-        self, state: CellsState, of: Callable[[str, ExactCell], Cell] | None = None
-    ) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
-        """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model.
+    def counted(self, state: CellsState) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
+        """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model."""
+        every: Counter[ExactCell] = Counter()
+        models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
+        for parts in mappings(list(state.values()), self.join):
+            for model, cells in zip(state, parts, strict=True):
+                _count(models[model], cells.values(), partial(_exact, width=len(self.names)))
+            if len(state) > 1:
+                _count(every, _pooled(parts), partial(_exact, width=len(self.names)))
+        return every if len(state) != 1 else next(iter(models.values())), models
+
+    def rounded(
+        self, state: CellsState, of: Callable[[str, Cell], Cell] | None = None
+    ) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
+        """Return the same with every sum rounded, once; faster, where nothing is to be computed exactly from them.
 
         Args:
             state: The cells.
             of: Returns what is wanted of a model's cell; called once for equal ones.
         """
-        every: Counter[ExactCell] = Counter()
-        models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
+        every: Counter[Cell] = Counter()
+        models: dict[str, Counter[Cell]] = {model: Counter() for model in state}
         for parts in mappings(list(state.values()), self.join):
             width = len(self.names)
             if of is not None:
@@ -89,9 +101,9 @@ class TaskCells(PerTask[list[float]]):
             else:
                 wanted = parts
             for model, cells in zip(state, wanted, strict=True):
-                _count(models[model], cells.values(), width)
+                _count(models[model], cells.values(), partial(_rounded, width=width))
             if len(state) > 1:
-                _count(every, _pooled(wanted), width)
+                _count(every, _pooled(wanted), partial(_rounded, width=width))
         return every if len(state) != 1 else next(iter(models.values())), models
 
     def finish(
@@ -109,12 +121,11 @@ class TaskCells(PerTask[list[float]]):
             confidence: Of the intervals.
             share: Whether the figures are bound to [0, 1].
         """
-        every, models = self.counted(state)
-        found = self._estimated(rounded_cells(every), figures, confidence, share=share)
+        every, models = self.rounded(state)
+        found = self._estimated(every, figures, confidence, share=share)
         if len(models) > 1:
             found["models"] = {
-                model: self._estimated(rounded_cells(cells), figures, confidence, share=share)
-                for model, cells in models.items()
+                model: self._estimated(cells, figures, confidence, share=share) for model, cells in models.items()
             }
         return found
 
@@ -136,7 +147,7 @@ class TaskCells(PerTask[list[float]]):
             confidence: Of the intervals.
             unbounded: Figures that are not bound to [0, 1].
         """
-        return self._ratios(rounded_cells(self.counted(state)[0]), of, confidence, unbounded)
+        return self._ratios(self.rounded(state)[0], of, confidence, unbounded)
 
     def model_ratios(
         self,
@@ -153,21 +164,13 @@ class TaskCells(PerTask[list[float]]):
         if len(state) < 2:
             return {}
         found: dict[str, JSON] = {}
-        for model, cells in self.counted(state)[1].items():
-            values = {name: self._ratio(cells, *parts) for name, parts in of.items()}
-            found[model] = {**values, **self._ratios(rounded_cells(cells), of, confidence, unbounded)}
+        for model, cells in self.rounded(state)[1].items():
+            sums = self.totals({model: state[model]})
+            values = {
+                name: float(sums[above] / sums[below]) if sums[below] else None for name, (above, below) in of.items()
+            }
+            found[model] = {**values, **self._ratios(cells, of, confidence, unbounded)}
         return {"models": found}
-
-    def _ratio(self, cells: Mapping[ExactCell, int], above: str, below: str) -> float | None:
-        """Return a ratio of sums, rounded once."""
-        sums = []
-        for at in (self.names.index(above), self.names.index(below)):
-            total = Fraction(0)
-            for cell, times in cells.items():
-                parts = cell[at]
-                total += times * sum(map(Fraction, parts if isinstance(parts, tuple) else (parts,)), Fraction(0))
-            sums.append(total)
-        return float(sums[0] / sums[1]) if sums[1] else None
 
     def _ratios(
         self,
@@ -243,16 +246,26 @@ def _exact(numbers: tuple[float, ...], width: int) -> ExactCell:
     return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
 
 
-def _count(into: Counter[ExactCell], cells: Iterable[list[float]], width: int) -> None:
+def _rounded(numbers: tuple[float, ...], width: int) -> Cell:
+    """Return the same, each sum rounded once."""
+    if len(numbers) == width:
+        return numbers
+    return tuple([math.fsum(numbers[place::width]) for place in range(width)])
+
+
+CellT = TypeVar("CellT", ExactCell, Cell)
+
+
+def _count(into: Counter[CellT], cells: Iterable[list[float]], sum_of: Callable[[tuple[float, ...]], CellT]) -> None:
     for numbers, times in Counter(map(tuple, cells)).items():
-        into[_exact(numbers, width)] += times
+        into[sum_of(numbers)] += times
 
 
-def _wanted(cells: Mapping[str, list[float]], of: Callable[[ExactCell], Cell], width: int) -> dict[str, list[float]]:
+def _wanted(cells: Mapping[str, list[float]], of: Callable[[Cell], Cell], width: int) -> dict[str, list[float]]:
     known: dict[tuple[float, ...], list[float]] = {}
     for numbers in map(tuple, cells.values()):
         if numbers not in known:
-            known[numbers] = list(of(_exact(numbers, width)))
+            known[numbers] = list(of(_rounded(numbers, width)))
     return {task: known[tuple(numbers)] for task, numbers in cells.items()}
 
 

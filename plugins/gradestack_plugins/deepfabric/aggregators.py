@@ -234,7 +234,7 @@ def _cell(grade: Grade, processed: int) -> list[float]:
 
 def _without_replies(cells: CellsState, models: Any) -> None:
     """Make the figures of models undefined all of whose samples are missing, in place."""
-    for model, counted in _CELLS.counted(cells)[1].items():
+    for model, counted in _CELLS.rounded(cells)[1].items():
         if all(cell[0] == cell[-1] for cell in counted):
             models[model] |= {name: None for name in _RATIOS if name in models[model]}
             models[model] |= {f"{name}_interval": {"reason": _ALL_MISSING} for name in _RATIOS if name in models[model]}

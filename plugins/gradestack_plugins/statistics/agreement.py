@@ -30,7 +30,6 @@ from gradestack import (
     counts_interval,
     ratio_interval,
     replace,
-    rounded_cells,
     valid_confidence,
 )
 from gradestack.jsonio import JsonProblem, as_map, loads
@@ -226,7 +225,7 @@ class Agreement(Aggregator[AgreementState]):
         }
 
     def _noise(self, state: CellsState) -> dict[str, JSON]:
-        cells = rounded_cells(_NOISE.counted(state)[0])
+        cells = _NOISE.rounded(state)[0]
         n, same = (sum(int(cell[at]) * times for cell, times in cells.items()) for at in (0, 1))
         sure: JSON = {**ratio_interval(cells, confidence=self.confidence)} if n else {"reason": "nothing judged again"}
         return {"noise_floor": same / n if n else None, "noise_floor_interval": sure}

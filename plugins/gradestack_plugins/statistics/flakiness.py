@@ -13,7 +13,6 @@ from gradestack import (
     JSON,
     Aggregator,
     CellsState,
-    ExactCell,
     Grade,
     Key,
     TaskCells,
@@ -64,15 +63,15 @@ class Flakiness(Aggregator[CellsState]):
 
     @override
     def finish(self, state: CellsState) -> Mapping[str, JSON]:
-        every, models = _CELLS.counted(state, _judged)
+        every, models = _CELLS.rounded(state, _judged)
         judged: dict[str, Counter[tuple[int, int]]] = {model: Counter() for model in models}
         for model, cells in models.items():
             for cell, times in cells.items():
-                judged[model][_int(cell[0]), _int(cell[1])] += times
+                judged[model][int(cell[0]), int(cell[1])] += times
         alike: dict[str, JSON] = {"always": 0, "never": 0, "of": sum(every.values())}
         for cell, times in every.items():
             for at, name in ((3, "always"), (4, "never")):
-                if _int(cell[at]) == _int(cell[2]):
+                if int(cell[at]) == int(cell[2]):
                     alike[name] += times
         found = {**self._figures(next(iter(judged.values())) if len(judged) == 1 else Counter()), "saturated": alike}
         if len(judged) > 1:
@@ -107,9 +106,9 @@ class Flakiness(Aggregator[CellsState]):
         }
 
 
-def _judged(_model: str, cell: ExactCell) -> tuple[float, ...]:
+def _judged(_model: str, cell: tuple[float, ...]) -> tuple[float, ...]:
     """Return the cell of a model's task with whether all its runs pass, and whether none does."""
-    runs, passes = _int(cell[0]), _int(cell[1])
+    runs, passes = int(cell[0]), int(cell[1])
     return (runs, passes, 1, int(passes == runs), int(not passes))
 
 
@@ -123,7 +122,3 @@ def _icc(tasks: Mapping[tuple[int, int], int]) -> float | None:
     size = (total - sum(k * k * times for (k, _), times in tasks.items()) / total) / (number - 1)
     spread = between + (size - 1) * within
     return (between - within) / spread if spread else None
-
-
-def _int(number: float | tuple[float, ...]) -> int:
-    return 0 if isinstance(number, tuple) else int(number)

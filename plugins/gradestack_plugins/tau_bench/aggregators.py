@@ -149,7 +149,7 @@ class PartialStatistics(Aggregator[PartialState]):
         rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
         found = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
         similar = [each for each in found if each is not None]
-        similarity, *rest = exact_parts(similar)
+        similarity, *rest = exact_parts(similar) if len(similar) > 1 else similar or [0]
         state["outside"] += beyond(score) + (0 if reward is None else beyond(reward))
         expected, called = counts.get("expected_calls", 0), counts.get("called", 0)
         cell = [1, 1, score, rewards, successes, reward or 0, expected, called, len(similar), similarity]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import attrs
 from typing_extensions import override
 
-from gradestack import ExactCell, Grade, Key, Outcome
+from gradestack import Grade, Key, Outcome
 from gradestack.exact import count_into
 from gradestack_plugins.tau_bench import reliability_presets as presets
 from gradestack_plugins.tau_bench.reward import is_success
@@ -123,7 +123,7 @@ class PassHatK(Trials):
         ks = range(1, min(max((n for n, _ in tasks), default=0), self.max_k or MOST_K) + 1)
         if not ks:
             return {"average_at_k": None, "average_at_k_reason": "no task has a trial"}
-        alike: Counter[ExactCell] = Counter()
+        alike: Counter[tuple[float, ...]] = Counter()
         for (n, mean), times in tasks.items():
             alike[float(n), *[each for k in ks for each in ((1.0, float(mean)) if n >= k else (0.0, 0.0))]] += times
         averages = {str(k): presets.average(tasks, k) for k in ks}
@@ -136,13 +136,13 @@ class PassHatK(Trials):
         runs = next(iter(state["successes"].values()), {})
         tasks = [
             (*counted(cell)[:2], times)
-            for cells in CELLS.counted(state["cells"])[1].values()
+            for cells in CELLS.rounded(state["cells"])[1].values()
             for cell, times in cells.items()
         ]
         found = presets.mcpmark(tasks, runs)
         for name, share in presets.mcpmark_shares(len(runs)).items():
             if found[name] is not None:
-                alike: Counter[ExactCell] = Counter()
+                alike: Counter[tuple[float, ...]] = Counter()
                 for records, successes, times in tasks:
                     alike[float(records), 1.0, share(records, successes)] += times
                 estimated = self._intervals(alike, range(1, 2))["1"]

@@ -16,7 +16,6 @@ from typing_extensions import override
 from gradestack import (
     Aggregator,
     CellsState,
-    ExactCell,
     Grade,
     Key,
     Memory,
@@ -24,7 +23,6 @@ from gradestack import (
     TaskCells,
     interval,
     jackknife,
-    rounded_cells,
     valid_confidence,
 )
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
@@ -136,7 +134,7 @@ class Trials(Aggregator[TrialsState]):
         """Return the figures over all models of a state, clustered by task."""
         tasks: Counter[Task] = Counter()
         trials = {}
-        for model, cells in CELLS.counted(state["cells"])[1].items():
+        for model, cells in CELLS.rounded(state["cells"])[1].items():
             most = trials[model] = max([len(state["runs"].get(model, ())), *(counted(cell)[2] for cell in cells)])
             for cell, times in cells.items():
                 records, successes, _ = counted(cell)
@@ -144,7 +142,7 @@ class Trials(Aggregator[TrialsState]):
         ks = range(1, min(self._highest(tasks), MOST_K if self.max_k is None else self.max_k) + 1)
         found: dict[str, Any] = {self.figure: {str(k): self._mean(tasks, k) for k in ks}}
         if ks:
-            alike, _ = CELLS.counted(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
+            alike, _ = CELLS.rounded(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
             found[f"{self.figure}_interval"] = self._intervals(alike, ks)
         else:
             found = {self.figure: None, f"{self.figure}_reason": "no task has a trial"}
@@ -159,7 +157,7 @@ class Trials(Aggregator[TrialsState]):
                 total, number = total + share * times, number + times
         return _float(total / number)
 
-    def _shares(self, cell: ExactCell, trials: int, ks: range) -> tuple[float, ...]:
+    def _shares(self, cell: tuple[float, ...], trials: int, ks: range) -> tuple[float, ...]:
         """Return of one task its records, and for each k whether it has a share, and which."""
         records, successes, _ = counted(cell)
         found = [float(records)]
@@ -169,11 +167,11 @@ class Trials(Aggregator[TrialsState]):
             found += (0.0, 0.0) if value is None else (1.0, value)
         return tuple(found)
 
-    def _intervals(self, cells: Counter[ExactCell], ks: range) -> dict[str, Any]:
+    def _intervals(self, cells: Counter[tuple[float, ...]], ks: range) -> dict[str, Any]:
         found = {}
         for place, k in enumerate(ks):
             alike: Counter[tuple[float, ...]] = Counter()
-            for cell, times in rounded_cells(cells).items():
+            for cell, times in cells.items():
                 tasks, value = cell[1 + 2 * place : 3 + 2 * place]
                 if tasks:
                     alike[cell[0], tasks, value] += times
@@ -201,9 +199,9 @@ def run_text(name: int | str | None) -> str:
     return json.dumps(name)
 
 
-def counted(cell: ExactCell) -> tuple[int, int, int]:
+def counted(cell: tuple[float, ...]) -> tuple[int, int, int]:
     """Return of a task its records, its successes, and its records without a trial identifier."""
-    records, successes, unnamed = (int(each) for each in cell if not isinstance(each, tuple))
+    records, successes, unnamed = map(int, cell)
     return records, successes, unnamed
 
 

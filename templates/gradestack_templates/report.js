@@ -257,11 +257,11 @@
   function flags(values, test) { return Uint8Array.from(values, function (each) { return test(each) ? 1 : 0; }); }
   function apply() {
     var open = {}, words = find.value.trim().toLowerCase(), wanted = model && model.value !== "" ? +model.value : -1;
-    var kind = reason && reason.value !== "" ? +reason.value : -1;
+    var picked = kindsOf(reason ? reason.value : "");
     boxes().forEach(function (box) { open[box.value] = box.checked; });
     if (words && !lower) { lower = data.ids.map(function (id) { return id.toLowerCase(); }); }
     var kinds = data.kinds.map(function (parts) { return parts.join(" ").toLowerCase().indexOf(words) >= 0; });
-    var sets = flags(data.sets, function (set) { return kind < 0 || set.indexOf(kind) >= 0; });
+    var sets = flags(data.sets, function (set) { return !picked.length || set.some(function (each) { return picked.indexOf(each) >= 0; }); });
     var told = flags(data.sets, function (set) { return !words || set.some(function (each) { return kinds[each]; }); });
     var ids = flags(words ? lower : [], function (id) { return id.indexOf(words) >= 0; });
     var order = ordered(sort.value), found = new Uint32Array(order.length), count = 0;
@@ -282,7 +282,7 @@
     if (current >= 0) { state.set("sample", nameOf(current)); }
     if (find.value) { state.set("q", find.value); }
     if (model && model.value) { state.set("model", data.models[+model.value]); }
-    if (reason && reason.value) { state.set("reason", data.kinds[+reason.value].join("|")); }
+    kindsOf(reason ? reason.value : "").forEach(function (kind) { state.append("reason", data.kinds[kind].join("|")); });
     if (sort.value !== "worst") { state.set("sort", sort.value); }
     var off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
     if (off.length) { state.set("without", off.join("")); }
@@ -292,12 +292,12 @@
     var hash = location.hash.slice(1), plain = /^s(\d+)$/.exec(hash);
     if (plain) { return open(plain[1] - 1); }
     if (hash.indexOf("=") < 0) { return false; }
-    var state = new URLSearchParams(hash), kind = state.get("reason"), off = state.get("without") || "";
+    var state = new URLSearchParams(hash), told = state.getAll("reason"), off = state.get("without") || "";
     find.value = state.get("q") || "";
     sort.value = state.get("sort") || "worst";
     if (sort.selectedIndex < 0) { sort.value = "worst"; }
     if (model) { model.value = state.get("model") ? String(data.models.indexOf(state.get("model"))) : ""; }
-    if (kind) { pick(data.kinds.findIndex(function (parts) { return parts.join("|") === kind; })); }
+    pick(Array.from(data.kinds.keys()).filter(function (kind) { return told.indexOf(data.kinds[kind].join("|")) >= 0; }));
     boxes().forEach(function (box) { box.checked = off.indexOf(box.value) < 0; });
     apply();
     return state.get("sample") !== null && open(named(state.get("sample")));
@@ -315,14 +315,20 @@
     if (reason) { reason.value = ""; }
     boxes().forEach(function (box) { box.checked = true; });
   }
-  function pick(kind) {
-    if (!reason || kind < 0) { return; }
-    reason.value = String(kind);
+  /* The reasons an option stands for: the number of one, or those of several that a finding is about. */
+  function kindsOf(value) { return value.split(" ").filter(Boolean).map(Number); }
+  function aboutOf(kinds) {
+    var first = data.kinds[kinds[0]], same = kinds.every(function (kind) { return data.kinds[kind][3] === first[3]; });
+    return first[2] + (same && first[3] ? "." + first[3] : "") + ": any reason";
+  }
+  function pick(kinds) {
+    if (!reason || !kinds.length) { return; }
+    reason.value = kinds.join(" ");
     if (reason.selectedIndex < 0) {
-      var option = make("option", "", kindText(kind));
-      option.value = String(kind);
+      var option = make("option", "", kinds.length > 1 ? aboutOf(kinds) : kindText(kinds[0]));
+      option.value = kinds.join(" ");
       reason.append(option);
-      reason.value = String(kind);
+      reason.value = option.value;
     }
   }
   function changed() {
@@ -349,7 +355,8 @@
     if (link.classList.contains("pick")) {
       event.preventDefault();
       clear();
-      pick(+link.dataset.kind);
+      pick(kindsOf(link.dataset.kind));
+      if (link.dataset.only) { boxes().forEach(function (box) { box.checked = box.value === link.dataset.only; }); }
       changed();
       byId("samples").scrollIntoView();
     }

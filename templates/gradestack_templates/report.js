@@ -9,36 +9,11 @@
     return element;
   }
 
-  var theme = byId("theme"), themes = ["auto", "light", "dark"];
-  function showTheme() {
-    var now = root.dataset.theme || "auto";
-    theme.querySelector("span").textContent = now.charAt(0).toUpperCase() + now.slice(1);
-    theme.setAttribute("aria-label", "Colours: " + now + ". Change");
-  }
-  theme.addEventListener("click", function () {
-    var next = themes[(themes.indexOf(root.dataset.theme || "auto") + 1) % themes.length];
-    if (next === "auto") { delete root.dataset.theme; } else { root.dataset.theme = next; }
-    try { localStorage.setItem("gradestack-theme", next); } catch (error) { /* no storage for local files */ }
-    showTheme();
-  });
-  showTheme();
-
-  /* The map of tasks is one tab stop; arrows walk over its cells. */
-  document.querySelectorAll(".taskmap").forEach(function (map) {
-    map.addEventListener("keydown", function (event) {
-      var step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (!step) { return; }
-      var cells = Array.prototype.slice.call(map.querySelectorAll("a"));
-      var next = cells[cells.indexOf(document.activeElement) + step];
-      if (next) { event.preventDefault(); next.focus(); }
-    });
-  });
-
   var list = byId("list"), island = byId("rows");
   if (!list || !island) { return; }
 
   var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
-  var data = null, shown = [], orders = {}, current = -1, drilled = null, lower = null, timer = 0;
+  var tasks = null, data = null, shown = [], orders = {}, current = -1, drilled = null, lower = null, timer = 0;
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
   var model = byId("model"), reason = byId("reason"), sort = byId("sort");
 
@@ -286,6 +261,7 @@
     if (sort.value !== "worst") { state.set("sort", sort.value); }
     var off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
     if (off.length) { state.set("without", off.join("")); }
+    if (tasks) { tasks.tell(state); }
     try { history.replaceState(null, "", "#" + state.toString()); } catch (error) { /* not everywhere */ }
   }
   function recall() {
@@ -299,6 +275,7 @@
     if (model) { model.value = state.get("model") ? String(data.models.indexOf(state.get("model"))) : ""; }
     pick(Array.from(data.kinds.keys()).filter(function (kind) { return told.indexOf(data.kinds[kind].join("|")) >= 0; }));
     boxes().forEach(function (box) { box.checked = off.indexOf(box.value) < 0; });
+    if (tasks) { tasks.recall(state); }
     apply();
     return state.get("sample") !== null && open(named(state.get("sample")));
   }
@@ -389,6 +366,7 @@
     });
     all.style.display = "block";
     form.hidden = true;
+    if (byId("task-view")) { byId("task-view").hidden = true; }
     document.querySelector(".split").hidden = true;
     root.classList.add("ready");
   }
@@ -399,6 +377,7 @@
     data = found;
     data.v = Uint8Array.from({ length: data.v.length }, function (_, row) { return data.v.charCodeAt(row) - 48; });
     var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
+    tasks = byId("task-view") && gradestackTasks(data, remember);
     list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }

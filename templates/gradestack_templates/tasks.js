@@ -21,13 +21,17 @@ function gradestackTasks(data, changed) {
 
   /* Tasks and trials of the model. A trial is a run of a model; without names its place among those of the task. */
   function known(wanted) {
-    var tasks = new Uint8Array(data.ids.length), columns = new Map(), places = new Uint32Array(data.ids.length * data.models.length);
+    var tasks = new Uint8Array(data.ids.length), columns = new Map(), places = new Map();
     var names = data.runs.length, trial = new Float64Array(data.i.length), key;
     for (var row = 0; row < data.i.length; row++) {
       var model = data.m[row], run = data.r[row], place = 0;
       if (wanted >= 0 && model !== wanted) { continue; }
       tasks[data.i[row]] = 1;
-      if (!data.runs[run]) { place = places[data.i[row] * data.models.length + model]++; }
+      if (!data.runs[run]) {
+        key = data.i[row] * data.models.length + model;
+        place = places.get(key) || 0;
+        places.set(key, place + 1);
+      }
       key = (place * data.models.length + model) * names + run;
       trial[row] = key;
       if (!columns.has(key)) { columns.set(key, { model: model, name: data.runs[run], place: place, key: key }); }

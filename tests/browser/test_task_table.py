@@ -126,3 +126,19 @@ def test_a_table_of_many_tasks_is_bounded(tab, fake, tmp_path):
         assert tab.run("document.querySelectorAll('*').length") < 5000
         assert "more tasks are not in this table" in tab.run("document.getElementById('task-table').textContent")
         assert tab.run(f"{TEXTS}.slice(0, 3).map(one => one[0])") == ["0", "1", "2"]
+
+
+def test_trials_without_names_are_counted(tab, fake, tmp_path):
+    """Where runs have no names a task's samples stand beside each other, as in the table of all models."""
+    rows = [
+        {**row(fake, task, 0, model, partial=score, reward=1.0), "run": None}
+        for model in ("north", "south")
+        for task, score in (("a", 0.25), ("b", 0.5), ("a", 1.0))
+    ]
+    tab.emulate()
+    tab.open("about:blank")
+    tab.open(written(fake, rows, tmp_path))
+    tab.wait(READY)
+    choose(tab, "model", 1)
+    assert tab.run(HEADS) == ["Task", "1", "2", "Mean", "Solved"]
+    assert tab.run(TEXTS) == [["a", "0.250", "✓ 1.000", "0.625", "1/2"], ["b", "0.500", "·", "0.500", "0/1"]]

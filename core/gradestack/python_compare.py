@@ -9,6 +9,7 @@ import attrs
 
 from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import figure_of, headline_figures
+from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
@@ -108,8 +109,9 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
         raise ConfigError(msg) from error
     written = [out / COMPARISON]
     written[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
+    data = {**comparison.data, "flipped": flipped(comparison)}
     for name in PAGES:
-        for file, text in registry.load("reporter", name)().comparison(comparison.data, panels_of(registry)).items():
+        for file, text in registry.load("reporter", name)().comparison(data, panels_of(registry)).items():
             written.append(out / file)
             written[-1].write_text(text, encoding="utf-8")
     return written

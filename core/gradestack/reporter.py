@@ -44,7 +44,7 @@ class Reporter(Contract):
         """Return the page of a comparison: file name -> text; none where it has no such page.
 
         Args:
-            data: Content of comparison.json.
+            data: Content of comparison.json; and ``flipped``, the first tasks that changed with a row of each side.
             panels: What plugins show on pages.
         """
         return {}

@@ -9,36 +9,11 @@
     return element;
   }
 
-  var theme = byId("theme"), themes = ["auto", "light", "dark"];
-  function showTheme() {
-    var now = root.dataset.theme || "auto";
-    theme.querySelector("span").textContent = now.charAt(0).toUpperCase() + now.slice(1);
-    theme.setAttribute("aria-label", "Colours: " + now + ". Change");
-  }
-  theme.addEventListener("click", function () {
-    var next = themes[(themes.indexOf(root.dataset.theme || "auto") + 1) % themes.length];
-    if (next === "auto") { delete root.dataset.theme; } else { root.dataset.theme = next; }
-    try { localStorage.setItem("gradestack-theme", next); } catch (error) { /* no storage for local files */ }
-    showTheme();
-  });
-  showTheme();
-
-  /* The map of tasks is one tab stop; arrows walk over its cells. */
-  document.querySelectorAll(".taskmap").forEach(function (map) {
-    map.addEventListener("keydown", function (event) {
-      var step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-      if (!step) { return; }
-      var cells = Array.prototype.slice.call(map.querySelectorAll("a"));
-      var next = cells[cells.indexOf(document.activeElement) + step];
-      if (next) { event.preventDefault(); next.focus(); }
-    });
-  });
-
   var list = byId("list"), island = byId("rows");
   if (!list || !island) { return; }
 
   var HEIGHT = 34, MARKS = ["!", "○", "·", "–", "–", "●"];
-  var data = null, shown = [], orders = {}, current = -1, drilled = null, lower = null, timer = 0;
+  var tasks = null, data = null, shown = [], orders = {}, current = -1, drilled = null, lower = null, timer = 0;
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
   var model = byId("model"), reason = byId("reason"), sort = byId("sort");
 
@@ -257,11 +232,11 @@
   function flags(values, test) { return Uint8Array.from(values, function (each) { return test(each) ? 1 : 0; }); }
   function apply() {
     var open = {}, words = find.value.trim().toLowerCase(), wanted = model && model.value !== "" ? +model.value : -1;
-    var kind = reason && reason.value !== "" ? +reason.value : -1;
+    var picked = kindsOf(reason ? reason.value : "");
     boxes().forEach(function (box) { open[box.value] = box.checked; });
     if (words && !lower) { lower = data.ids.map(function (id) { return id.toLowerCase(); }); }
     var kinds = data.kinds.map(function (parts) { return parts.join(" ").toLowerCase().indexOf(words) >= 0; });
-    var sets = flags(data.sets, function (set) { return kind < 0 || set.indexOf(kind) >= 0; });
+    var sets = flags(data.sets, function (set) { return !picked.length || set.some(function (each) { return picked.indexOf(each) >= 0; }); });
     var told = flags(data.sets, function (set) { return !words || set.some(function (each) { return kinds[each]; }); });
     var ids = flags(words ? lower : [], function (id) { return id.indexOf(words) >= 0; });
     var order = ordered(sort.value), found = new Uint32Array(order.length), count = 0;
@@ -282,23 +257,25 @@
     if (current >= 0) { state.set("sample", nameOf(current)); }
     if (find.value) { state.set("q", find.value); }
     if (model && model.value) { state.set("model", data.models[+model.value]); }
-    if (reason && reason.value) { state.set("reason", data.kinds[+reason.value].join("|")); }
+    kindsOf(reason ? reason.value : "").forEach(function (kind) { state.append("reason", data.kinds[kind].join("|")); });
     if (sort.value !== "worst") { state.set("sort", sort.value); }
     var off = boxes().filter(function (box) { return !box.checked; }).map(function (box) { return box.value; });
     if (off.length) { state.set("without", off.join("")); }
+    if (tasks) { tasks.tell(state); }
     try { history.replaceState(null, "", "#" + state.toString()); } catch (error) { /* not everywhere */ }
   }
   function recall() {
     var hash = location.hash.slice(1), plain = /^s(\d+)$/.exec(hash);
     if (plain) { return open(plain[1] - 1); }
     if (hash.indexOf("=") < 0) { return false; }
-    var state = new URLSearchParams(hash), kind = state.get("reason"), off = state.get("without") || "";
+    var state = new URLSearchParams(hash), told = state.getAll("reason"), off = state.get("without") || "";
     find.value = state.get("q") || "";
     sort.value = state.get("sort") || "worst";
     if (sort.selectedIndex < 0) { sort.value = "worst"; }
     if (model) { model.value = state.get("model") ? String(data.models.indexOf(state.get("model"))) : ""; }
-    if (kind) { pick(data.kinds.findIndex(function (parts) { return parts.join("|") === kind; })); }
+    pick(Array.from(data.kinds.keys()).filter(function (kind) { return told.indexOf(data.kinds[kind].join("|")) >= 0; }));
     boxes().forEach(function (box) { box.checked = off.indexOf(box.value) < 0; });
+    if (tasks) { tasks.recall(state); }
     apply();
     return state.get("sample") !== null && open(named(state.get("sample")));
   }
@@ -315,14 +292,20 @@
     if (reason) { reason.value = ""; }
     boxes().forEach(function (box) { box.checked = true; });
   }
-  function pick(kind) {
-    if (!reason || kind < 0) { return; }
-    reason.value = String(kind);
+  /* The reasons an option stands for: the number of one, or those of several that a finding is about. */
+  function kindsOf(value) { return value.split(" ").filter(Boolean).map(Number); }
+  function aboutOf(kinds) {
+    var first = data.kinds[kinds[0]], same = kinds.every(function (kind) { return data.kinds[kind][3] === first[3]; });
+    return first[2] + (same && first[3] ? "." + first[3] : "") + ": any reason";
+  }
+  function pick(kinds) {
+    if (!reason || !kinds.length) { return; }
+    reason.value = kinds.join(" ");
     if (reason.selectedIndex < 0) {
-      var option = make("option", "", kindText(kind));
-      option.value = String(kind);
+      var option = make("option", "", kinds.length > 1 ? aboutOf(kinds) : kindText(kinds[0]));
+      option.value = kinds.join(" ");
       reason.append(option);
-      reason.value = String(kind);
+      reason.value = option.value;
     }
   }
   function changed() {
@@ -349,7 +332,8 @@
     if (link.classList.contains("pick")) {
       event.preventDefault();
       clear();
-      pick(+link.dataset.kind);
+      pick(kindsOf(link.dataset.kind));
+      if (link.dataset.only) { boxes().forEach(function (box) { box.checked = box.value === link.dataset.only; }); }
       changed();
       byId("samples").scrollIntoView();
     }
@@ -382,6 +366,7 @@
     });
     all.style.display = "block";
     form.hidden = true;
+    if (byId("task-view")) { byId("task-view").hidden = true; }
     document.querySelector(".split").hidden = true;
     root.classList.add("ready");
   }
@@ -392,6 +377,7 @@
     data = found;
     data.v = Uint8Array.from({ length: data.v.length }, function (_, row) { return data.v.charCodeAt(row) - 48; });
     var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
+    tasks = byId("task-view") && gradestackTasks(data, remember);
     list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }

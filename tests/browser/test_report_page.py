@@ -173,6 +173,31 @@ def test_a_reason_shows_exactly_its_samples(opened):
         assert opened.run(SHOWN) == told > 0
 
 
+def test_a_finding_shows_exactly_its_samples(tab, tmp_path, page):
+    """The link of what most lost samples have in common shows these and no success, also after a reload."""
+    fake, rows = sys.modules["gradestack_test_fake_report_browser"], []
+    for task in range(24):
+        row = fake.graded_row(task, 0, "north")
+        codes = ("wrong_argument", "missing_argument") if task < 14 else ()
+        reasons = [{"code": code, "subject": HOSTILE, "pointer": "/seat"} for code in codes[task % 2 :]]
+        grade = {"state": "graded", "score": 0.5, "passed": task >= 12, "reasons": reasons}
+        rows.append({**row, "passed": task >= 12, "grade": grade, "grades": {"partial": grade, "reward": grade}})
+    HtmlReporter().write(fake.make_report(rows), tmp_path)
+    tab.emulate()
+    tab.open((tmp_path / "report.html").as_uri())
+    tab.wait(READY)
+    assert "wrong in 12 of 12 not solved" in tab.run("document.querySelector('.findings').textContent")
+    tab.run("document.querySelector('.findings a.pick').click()")
+    shown = [tab.run(SHOWN), tab.run(f"{LINES}.map(one => one.textContent)"), tab.run("document.title")]
+    assert shown[0] == 12
+    address = tab.run("location.href")
+    tab.open("about:blank")
+    tab.open(address)
+    tab.wait(READY)
+    assert [tab.run(SHOWN), tab.run(f"{LINES}.map(one => one.textContent)"), tab.run("document.title")] == shown
+    assert tab.messages() == []
+
+
 def test_the_keyboard_is_enough(opened):
     """The first stop leads past the header, the list is within twelve stops; letters walk, search, open and leave."""
     opened.key("Tab", 9)

@@ -38,6 +38,8 @@ class Trial:
 
     run: int | str | None
     grades: Mapping[str, Graded]
+    position: int
+    """Zero-based number of its row."""
 
 
 @attrs.define
@@ -113,7 +115,7 @@ def sides_of(
     made = count = 0
     for row in _rows(report, name) if rows is None else rows:
         tasks = models.setdefault(row.get("model_name") or "", {})
-        _take(tasks.setdefault(task_of(row, match, name), Task()), row)
+        _take(tasks.setdefault(task_of(row, match, name), Task()), row, count)
         count += 1
         made += (row.get("facets") or {}).get("id_made") is True
     if rows is None and not count:
@@ -176,7 +178,7 @@ def _rows(report: Report, name: str) -> Iterator[Mapping[str, Any]]:
         yield row
 
 
-def _take(task: Task, row: Mapping[str, Any]) -> None:
+def _take(task: Task, row: Mapping[str, Any], position: int) -> None:
     expected = {key: value for key, value in row["expected"].items() if value is not None}
     digest = blake2b(dumps(expected).encode(), digest_size=8).hexdigest()
     task.expected = digest if task.expected in ("", digest) else "several"
@@ -189,7 +191,7 @@ def _take(task: Task, row: Mapping[str, Any]) -> None:
         grades[key] = Graded(
             grade["state"], score, bool(score is not None and score >= 1) if passed is None else passed
         )
-    task.trials.append(Trial(row.get("run"), grades))
+    task.trials.append(Trial(row.get("run"), grades, position))
 
 
 def task_of(row: Mapping[str, Any], match: Match, name: str) -> str:

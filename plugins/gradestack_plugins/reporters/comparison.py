@@ -6,15 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import jinja2
+from markupsafe import Markup
 
 from gradestack import Panel
+from gradestack.jsonio import as_count, as_map
+from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import asset, environment, policy
+from gradestack_plugins.reporters.index import Entry, name_of, score, shade
 from gradestack_plugins.reporters.panels import Sheets, asked, folders
 from gradestack_plugins.reporters.prose import bar, code, prose
+from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.text import UNDEFINED, capital, number
 
 _MOST_METRICS = 8
 """Graders in the table of the Markdown page; comparison.json has all."""
+_LONGEST = 1000
+"""Characters of one text in a drill-down."""
 
 
 def markdown_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
@@ -34,8 +42,27 @@ def html_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
     style, early = asset(env, "report.css"), asset(env, "theme.js")
     shown = {"style": style, "early": early, "policy": policy([style], [early])}
     filled, left_out = Sheets(env, panels).rendered(asked(panels, ("compare",), data))
-    found = {"panels": [html for _, html in filled], "left_out": left_out}
+    found = {"panels": [html for _, html in filled], "left_out": left_out, "flipped": _flipped(env, data)}
     return env.get_template("comparison.html").render(**_context(data), **shown, **found)
+
+
+def _flipped(env: jinja2.Environment, data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the first tasks that changed, with what both sides did."""
+    return [
+        {**each, "sides": [_side(env, side) for side in each["sides"]]}
+        for each in map(as_map, data.get("flipped") or ())
+    ]
+
+
+def _side(env: jinja2.Environment, side: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one side of a task that changed: its trial's drill-down, without its conversation."""
+    row, position, verdict = as_map(side["row"]), as_count(side["position"]), "passed" if side["passed"] else "lost"
+    value, run = score(as_map(row.get("grade"))), row.get("run")
+    shown, css = (verdict, verdict) if value is None else (number(value), shade(value))
+    id_, trial = (name_of("" if name is None else str(name)) for name in (as_map(row.get("sample")).get("id"), run))
+    view = sample(Entry(position, id_, trial, "", verdict, value, shown, css), row, _LONGEST, SharedTexts(_LONGEST))
+    html = Markup(env.get_template("_flipped.html").render(sample=view))  # noqa: S704 - rendered and escaped by our own template
+    return {**side, "run": trial, "line": position + 1, "html": html}
 
 
 @attrs.frozen

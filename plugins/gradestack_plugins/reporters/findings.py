@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from gradestack_plugins.reporters.charts import span
 from gradestack_plugins.reporters.estimate_rows import EstimateRow
 from gradestack_plugins.reporters.headline import Success
 from gradestack_plugins.reporters.lede import Part
+from gradestack_plugins.reporters.losses import loss_of
 from gradestack_plugins.reporters.text import brief, number, percent
 
 _MOST = 3
@@ -54,6 +55,8 @@ class Finding:
     more: str = ""
     link: str = ""
     """Id on the page that has the details."""
+    kinds: tuple[int, ...] = ()
+    """Numbers of the kinds of reasons that the lost samples it is about have one of."""
 
 
 def findings(
@@ -63,6 +66,7 @@ def findings(
     rows: Sequence[EstimateRow],
     main: str,
     noun: str,
+    aside: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     """Return the findings of a run, the gravest first.
 
@@ -73,9 +77,12 @@ def findings(
         rows: The figures it is summed up by.
         main: Key of the grader whose states are shown.
         noun: What its samples are, ``runs`` or ``samples``.
+        aside: Keys of graders that are only compared with others.
     """
-    unrelated = _unrelated(index, success, _words(summary), _names(summary), noun)
-    found = [*_unread(summary), *_ungraded(summary, main), *unrelated, *_noise(rows, success)]
+    words = _words(summary)
+    unrelated = _unrelated(index, success, words, _names(summary), noun)
+    losses = _losses(index, success, words, noun, aside)
+    found = [*_unread(summary), *_ungraded(summary, main), *unrelated, *losses, *_noise(rows, success)]
     return tuple(found[:_MOST])
 
 
@@ -174,6 +181,20 @@ def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
     every = f"{number(tasks)} task{'' if tasks == 1 else 's'} ({number(len(entries))} {noun})"
     told = f"so {number(lost)} {words['passed']} ones score 0"
     return f"{every} expect no call at all: any call counts against them, {told}."
+
+
+def _losses(
+    index: RowIndex, success: Success | None, words: Mapping[str, str], noun: str, aside: Collection[str]
+) -> Iterator[Finding]:
+    """Yield what most lost samples have in common."""
+    loss = None if success is None or success.many else loss_of(index, aside)
+    if loss is None:
+        return
+    of = f"{number(loss.lost)} of {number(loss.of_lost)} {words['lost']} {noun}"
+    tool = brief(loss.tool, 60)
+    head = f"{tool}.{brief(loss.argument, 60)} is wrong in {of}" if loss.argument else f"{tool} goes wrong in {of}"
+    others = f", and in {number(loss.passed)} of {number(loss.of_passed)} {words['passed']}" if loss.of_passed else ""
+    yield Finding((Part(head, "b"), Part(f" by {brief(loss.grader, 60)}{others}.")), link="samples", kinds=loss.kinds)
 
 
 def _noise(rows: Sequence[EstimateRow], success: Success | None) -> Iterator[Finding]:

@@ -32,7 +32,7 @@ from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.grouped import facets_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.listing import VERDICTS, listing
+from gradestack_plugins.reporters.listing import VERDICTS, listing, verdicts_by
 from gradestack_plugins.reporters.page import Page, page_of
 from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.runs import runs_page
@@ -160,11 +160,15 @@ class HtmlReporter(Reporter):
     def _context(
         self, env: jinja2.Environment, report: Report, index: RowIndex, drilldowns: _Drilldowns
     ) -> dict[str, Any]:
-        style, drawing, script, early = (asset(env, f) for f in ("report.css", "sample.js", "report.js", "theme.js"))
+        style, early = asset(env, "report.css"), asset(env, "theme.js")
         style = Markup("".join((style, theme_css(self.theme), own_style(self.templates))))  # noqa: S704 - checked
-        script = drawing + script
         page, chunks = page_of(report), drilldowns.chunks
         view = page.view
+        by = verdicts_by(index, view.success.grader if view.success else "")
+        models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
+        switches = report.has_rows and (len(models) > 1 or bool(by))
+        assets = ("sample.js", "page.js", *(("tasks.js",) if switches else ()), "report.js")
+        script = Markup().join(asset(env, name) for name in assets)
         failures, failures_left_out = failures_of(index)
         return {
             "view": view,
@@ -182,9 +186,11 @@ class HtmlReporter(Reporter):
             "drilldowns": drilldowns,
             "verdicts": Counter(map(verdict, index.entries)),
             "places": {name: place for place, name in enumerate(VERDICTS)},
-            "models": [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)],
+            "models": models,
+            "switches": switches,
             "kinds": [(each.number, each.text, each.samples) for each in failures],
-            "listing": self._listing(index, view.words, chunks),
+            "by": [name for name, _ in by],
+            "listing": self._listing(index, view.words, chunks, by),
             "chunks": [Markup(text) for text in chunks.texts],  # noqa: S704 - base64
             "beside": FOLDER if chunks.beside else "",
             "texts": drilldowns.shared.texts,
@@ -194,9 +200,11 @@ class HtmlReporter(Reporter):
             "policy": policy([style], [early, script], loading=chunks.beside),
         }
 
-    def _listing(self, index: RowIndex, words: Mapping[str, str], chunks: Chunks) -> Markup:
+    def _listing(
+        self, index: RowIndex, words: Mapping[str, str], chunks: Chunks, by: Sequence[tuple[str, str]]
+    ) -> Markup:
         """Return the list of samples; empty where it is too long for the page and stands beside it."""
-        found = listing(index, words, {"chunks": chunks.listed(), "longest": self.max_text})
+        found = listing(index, words, {"chunks": chunks.listed(), "longest": self.max_text, "by": by})
         if chunks.beside and len(found) > _LONGEST_LIST:
             chunks.write("index", found)
             return Markup()

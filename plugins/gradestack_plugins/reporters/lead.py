@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
@@ -36,7 +36,9 @@ class Lead:
     funnel: Funnel | None
 
 
-def lead_of(summary: Mapping[str, Any], index: RowIndex, success: Success | None, main: str) -> Lead:
+def lead_of(
+    summary: Mapping[str, Any], index: RowIndex, success: Success | None, main: str, aside: Collection[str] = ()
+) -> Lead:
     """Return the first screen of a run.
 
     Args:
@@ -44,12 +46,14 @@ def lead_of(summary: Mapping[str, Any], index: RowIndex, success: Success | None
         index: The index of its rows.
         success: Its successes, if it has an outcome.
         main: Key of the main grader, "" without one.
+        aside: Keys of graders that are only compared with others.
     """
     words, metrics = words_of(summary), as_map(summary.get("metrics"))
     reliable = reliability_of(index, outcome=success is not None)
     rows = rows_of(summary, success, words, reliable)
-    states = as_map(as_map(metrics.get("states")).get(success.grader if success is not None else main))
-    found = findings(summary, index, success, rows, success.grader if success is not None else main, reliable.noun)
+    own = success.grader if success is not None else main
+    states = as_map(as_map(metrics.get("states")).get(own))
+    found = findings(summary, index, success, rows, own, reliable.noun, aside)
     return Lead(
         sentence=sentence(success, words, reliable, rows, as_count(metrics.get("total"))),
         made_of=made_of(summary, reliable),

@@ -15,6 +15,9 @@ from gradestack_plugins.reporters.text import brief
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
 """Worst first; a row says which by its place here."""
 _LONGEST = 80
+_MOST_GRADERS = 8
+"""Other graders whose verdicts are in the list."""
+_PLACES = {"passed": "passed", "part": "passed", "lost": "lost", "failed": "error", "skipped": "skipped"}
 
 
 class _Numbers(dict[str, int]):
@@ -35,6 +38,19 @@ def listing(index: RowIndex, words: Mapping[str, str], more: Mapping[str, Any]) 
     """
     data = json.dumps({**_columns(index, words), **more}, separators=(",", ":")).encode()
     return base64.b64encode(packed(data)).decode()
+
+
+def verdicts_by(index: RowIndex, outcome: str) -> list[tuple[str, str]]:
+    """Return what graders beside the outcome grader say of each sample, a digit for each as in ``VERDICTS``.
+
+    Args:
+        index: The index of a run's rows.
+        outcome: Key of the outcome grader, "" without one.
+    """
+    digits = [VERDICTS.index(_PLACES.get(state, "missing")) for state, _ in index.verdicts.marks]
+    known = bytes(48 + digit for digit in digits).ljust(256, b"3")
+    others = [(key, marks) for key, marks in index.verdicts.by_grader.items() if key != outcome]
+    return [(name_of(key), marks.translate(known).decode()) for key, marks in others[:_MOST_GRADERS]]
 
 
 def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:

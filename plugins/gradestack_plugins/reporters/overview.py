@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import attrs
@@ -123,12 +123,13 @@ class Overview:
         return self.graders[0] if self.graders else None
 
 
-def overview(report: Report, index: RowIndex) -> Overview:
+def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Overview:
     """Return the overview of a report.
 
     Args:
         report: The report.
         index: The index of its rows.
+        aside: Keys of graders that are only compared with others.
     """
     summary, header = as_map(report.summary), as_map(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
@@ -144,7 +145,7 @@ def overview(report: Report, index: RowIndex) -> Overview:
         words=words_of(summary),
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
         profile=brief(as_text(header.get("profile")), 60),
-        lead=lead_of(summary, index, success, main_key(summary, index) or ""),
+        lead=lead_of(summary, index, success, main_key(summary, index) or "", aside),
         graders=_graders(summary, index),
         models=_models(metrics, success),
         bad_count=as_count(bad.get("count")),

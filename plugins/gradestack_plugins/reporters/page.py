@@ -43,10 +43,10 @@ def page_of(report: Report) -> Page:
     if known is not None and _same(known[0], report):
         return known[1]
     header, summary = report.header, report.summary
-    view = overview(report, index)
+    presets, pairs = presets_of(header, summary, index), agreement_of(header, summary, index)
+    view = overview(report, index, presets.others if presets else ())
     view = attrs.evolve(view, warnings=tuple(each for each in view.warnings if not says_left_out(each)))
     panels = asked(report.panels, ("overview", "page"), report)
-    presets, pairs = presets_of(header, summary, index), agreement_of(header, summary, index)
     page = Page(index, view, presets, panels, pairs)
     _known[index] = (report, page)
     return page

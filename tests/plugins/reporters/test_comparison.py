@@ -3,6 +3,7 @@
 import pytest
 
 from gradestack_plugins.reporters.comparison import changed, differences, html_page
+from tests.plugins.reporters.conftest import Page
 
 
 def metric(low, high, *, same=0, difference=0.0):
@@ -71,3 +72,28 @@ def test_names_are_escaped():
     assert "&lt;i&gt;two" in page
     assert "&lt;b&gt;" in page
     assert page == html_page(comparison(x=metric(-0.1, 0.1)))
+
+
+def test_what_both_did_stands_side_by_side(fake):
+    """Calls and reasons of both runs with their trials and verdicts; hostile texts stay text, long ones are cut."""
+    rows = [fake.graded_row(1, run, "m") for run in range(2)]
+    rows[0]["expected"]["calls"][0]["arguments"]["seat"] = "<script>alert(1)</script>"
+    rows[1]["grade"]["reasons"] = [{"code": "c", "message": "<img src=x onerror=alert(2)>"}]
+    rows[1]["grades"]["partial"] = rows[1]["grade"]
+    rows[1]["predicted"]["calls"].append({"name": "n" * 5000, "arguments": {"x": "z" * 50_000}})
+    sides = [
+        {"name": name, "passed": passed, "position": place, "row": row}
+        for name, passed, place, row in (("one", True, 0, rows[0]), ("<i>two", False, 6, rows[1]))
+    ]
+    data = {**comparison(x=metric(-0.1, 0.1)), "flipped": [{"task": "<b>", "a": "1/1", "b": "0/1", "sides": sides}]}
+    page = Page(html_page(data))
+    assert page.open == []
+    assert "one trial 0 , ✓ passed, row 1" in page.text
+    assert "<i>two trial 1 , ✗ not passed, row 7" in page.text
+    assert "<script>alert(1)</script>" in page.text
+    assert "<img src=x onerror=alert(2)>" in page.text
+    assert page.count("img") == 0
+    assert [attributes.get("src") for tag, attributes in page.tags if tag == "script"] == [None]
+    assert len(page.html) < len(html_page(comparison(x=metric(-0.1, 0.1)))) + 40_000
+    odd = [{**sides[0], "row": {}}, {**sides[1], "row": {"grade": [], "grades": 3, "expected": None}}]
+    assert "row 7" in html_page({**data, "flipped": [{**data["flipped"][0], "sides": odd}]})

@@ -8,7 +8,7 @@ from gradestack import RowIndex
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.headline import words_of
-from gradestack_plugins.reporters.listing import VERDICTS, listing
+from gradestack_plugins.reporters.listing import VERDICTS, listing, verdicts_by
 
 
 def index_of(fake, rows):
@@ -59,3 +59,19 @@ def test_failures_are_ranked_and_counted(fake):
     for each in found:
         assert sum(each.number in numbers for numbers in index.given.given) == each.samples
     assert failures_of(RowIndex()) == ((), 0)
+
+
+def test_verdicts_of_other_graders():
+    """A digit for each sample: passed, lost, broken, skipped and missing; the outcome grader has its own column."""
+    grades = [
+        {"state": "graded", "score": 1.0},
+        {"state": "graded", "score": 0.5, "passed": True},
+        {"state": "graded", "score": 0.5},
+        {"state": "failed", "score": 0.0, "fault": {"code": "x"}},
+        {"state": "skipped", "score": 0.0, "reasons": [{"code": "y"}]},
+    ]
+    lines = [{"sample": {"id": "a"}, "grade": each, "grades": {"out": each, "other": each}} for each in grades]
+    lines.append({"sample": {"id": "a"}, "grade": grades[0], "grades": {"out": grades[0]}})
+    index = RowIndex.of(((0, 0, dumps(each).encode()) for each in lines), lambda _, line: loads(line), "out", ["other"])
+    assert verdicts_by(index, "out") == [("other", "551043")]
+    assert verdicts_by(RowIndex(), "") == []

@@ -64,12 +64,15 @@ def _chosen(report: Report, task: str, model: str | None) -> list[RowName]:
     stem, dot, trial = task.rpartition(".")
     whole: list[RowName] = []
     part: list[RowName] = []
+    trials: list[RowName] = []
     for name in report.names():
         if name.id == task:
             whole.append(name)
+        elif dot and f"{name.id}.{name.run}" == task:  # either may hold dots
+            trials.append(name)
         elif dot and name.id == stem:
             part.append(name)
-    found = whole or [name for name in part if name.run == trial]
+    found = whole or trials
     if not found and part:
         runs = list(dict.fromkeys(name.run for name in part))
         msg = f"task {stem!r} has no trial {trial!r}{suggest(trial, runs)}; there are: {_listed(runs)}"

@@ -65,8 +65,13 @@ class RowPlaces:
         return self._places[position]
 
     def line(self, position: int) -> bytes:
-        """Return one row as it stands in the file."""
-        ((_, (_, _, line)),) = self._lines(position, position + 1)
+        """Return one row as it stands in the file.
+
+        Raises:
+            DataError: The file has changed since, and there is no row any more.
+        """
+        ((_, (number, _, line)),) = self._lines(position, position + 1)
+        self._loads(number, line)
         return line
 
     def part(self, start: int, most: int, farthest: int, query: str = "", verdict: str = "") -> SamplePart:

@@ -158,3 +158,15 @@ def test_lines_fit_the_terminal(show, monkeypatch, columns, widest):
     """From 40 to 120 columns."""
     monkeypatch.setenv("COLUMNS", columns)
     assert max(map(len, show("out", "task1.0", "--full").out.splitlines())) == widest
+
+
+def test_a_trial_whose_name_has_dots_is_picked(tmp_path, registry, command):
+    """As `gradestack show` lists it, wherever the dots are."""
+    path = tmp_path / "dots.jsonl"
+    records = [{"id": "x", "run": run, "expected": [], "predicted": []} for run in ("a.b", "0")]
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    suite = {"name": "s", "target": {"paths": [str(path)]}, "reader": "jsonl", "reports": []}
+    gradestack.run({**suite, "graders": {"partial": "tau_partial"}}, output=tmp_path / "out", registry=registry)
+    shown = command("show", str(tmp_path / "out"), "x.a.b")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.startswith("x  trial a.b")

@@ -1,0 +1,26 @@
+"""Rows of a file that changed after their places were noted."""
+
+import pytest
+
+from gradestack.errors import DataError
+from gradestack.jsonio.values import loads
+from gradestack.rows.parts import RowPlaces
+
+
+def test_a_row_that_is_no_longer_there_is_an_error(tmp_path):
+    """Neither half a row nor nothing is given out as the row."""
+
+    def row(number, line):
+        try:
+            return loads(line)
+        except ValueError as error:
+            raise DataError(f"row {number}") from error
+
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"a": 1}\n{"a": 2}\n')
+    places = RowPlaces(path, row, None)
+    assert places.line(1) == b'{"a": 2}\n'
+    for text in ('x{"a": 1}\n{"a": 2}\n', '{"a": 1}\n'):
+        path.write_text(text)
+        with pytest.raises(DataError, match="row 2"):
+            places.line(1)

@@ -28,8 +28,10 @@ def packed(data: bytes) -> bytes:
 
 
 def clear(folder: Path) -> None:
-    """Remove the chunks an earlier page has left."""
-    if folder.is_dir() and not folder.is_symlink():
+    """Remove the chunks an earlier page has left, and a link in their place: what it leads to is somebody's own."""
+    if folder.is_symlink():
+        folder.unlink()
+    elif folder.is_dir():
         for path in (*folder.glob("chunk-*.js"), folder / "index.js"):
             path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # holds something else

@@ -14,6 +14,7 @@ import jinja2
 from jinja2.bccache import Bucket
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
+from typing_extensions import override
 
 from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.text import capital, clean, number, title, token
@@ -26,6 +27,21 @@ _BEGINNING = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{}">
 """
 """What every page begins with: nothing that a browser acts on stands before its policy."""
+
+
+class _Folder(jinja2.FileSystemLoader):
+    """The templates that lie in a folder; what a link in it leads to outside is none of them."""
+
+    @override
+    def get_source(self, environment: jinja2.Environment, template: str) -> Any:
+        found = super().get_source(environment, template)
+        if not _within(Path(found[1]), Path(self.searchpath[0])):
+            raise jinja2.TemplateNotFound(template)
+        return found
+
+
+def _within(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
 class _Compiled(jinja2.BytecodeCache):
@@ -84,7 +100,7 @@ def environment(
     """
     ours = jinja2.PackageLoader("gradestack_templates", "")
     prefixed = {"gradestack": ours, **{name: jinja2.FileSystemLoader(places) for name, places in folders.items()}}
-    own = [] if templates is None else [jinja2.FileSystemLoader(templates)]
+    own = [] if templates is None else [_Folder(templates)]
     env = (jinja2.Environment if templates is None else _Sandbox)(
         loader=jinja2.ChoiceLoader([*own, jinja2.PrefixLoader(prefixed), ours]),
         autoescape=_escaped,
@@ -111,10 +127,15 @@ def own_style(templates: Path | None) -> str:
     """Return ``style.css`` of a folder of templates, "" where it has none.
 
     Raises:
-        ValueError: It could end the element it stands in.
+        ValueError: It could end the element it stands in, or is a link to a file outside.
     """
     file = None if templates is None else templates / "style.css"
-    text = file.read_text(encoding="utf-8") if file is not None and file.is_file() else ""
+    if file is None or templates is None or not file.is_file():
+        return ""
+    if not _within(file, templates):
+        msg = f"{file} is a link that leads out of its folder"
+        raise ValueError(msg)
+    text = file.read_text(encoding="utf-8")
     if "<" in text:
         msg = f"{file} must hold no <: it stands inside a page"
         raise ValueError(msg)

@@ -107,6 +107,17 @@ def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     assert [each.name for each in out.iterdir()] == ["report.html"]
 
 
+def test_a_link_in_the_place_of_chunks_is_removed(fake, tmp_path):
+    """What it leads to is left alone."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "a" / "report_data").symlink_to(tmp_path / "mine")
+    *_, chunks = written(fake.make_report(fake.realistic_rows(tasks=9, trials=2)), tmp_path / "a", max_bytes=0)
+    assert chunks
+    assert not (tmp_path / "a" / "report_data").is_symlink()
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
 def test_a_page_that_cannot_be_written_leaves_no_chunks(fake, tmp_path, monkeypatch):
     """They would be taken for those of a page."""
     monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)

@@ -5,6 +5,7 @@ import types
 
 import attrs
 import pytest
+from jinja2 import TemplateNotFound
 
 from gradestack import Panel, blocks, discover, hookimpl, testing
 from gradestack.jsonio import dumps
@@ -356,6 +357,21 @@ def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
         *("SecurityError", "UndefinedError", "TemplateNotFound", "ValueError", "TypeError", "AttributeError"),
     }
     assert not (tmp_path / "report.html").exists()
+
+
+def test_links_in_a_folder_lead_nowhere(report, tmp_path):
+    """A template or style that is a link to a file outside the folder is not read."""
+    folder = tmp_path / "house"
+    folder.mkdir()
+    (tmp_path / "secret.html").write_text("secret")
+    (folder / "link.html").symlink_to(tmp_path / "secret.html")
+    (folder / "_banner.html").write_text("{% include 'link.html' %}")
+    with pytest.raises(TemplateNotFound, match=r"link\.html"):
+        list(HtmlReporter(templates=folder).write(report(), tmp_path))
+    (folder / "_banner.html").unlink()
+    (folder / "style.css").symlink_to(tmp_path / "secret.html")
+    with pytest.raises(ValueError, match="leads out of its folder"):
+        list(HtmlReporter(templates=folder).write(report(), tmp_path))
 
 
 def test_no_script_or_style_of_a_folder_is_taken_for_ours(report, tmp_path, html):

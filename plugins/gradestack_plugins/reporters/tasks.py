@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import heapq
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,6 +37,8 @@ class Column(NamedTuple):
 
 Cells = dict[Column, list[RowEntry]]
 """The samples of a task by trial."""
+_Trial = tuple[str, str]
+"""Model and run of a sample."""
 
 
 @attrs.frozen
@@ -80,8 +82,8 @@ class Tasks:
 class _Trials:
     """The samples of an index by task and trial: what its tables of any length share."""
 
-    tasks: Mapping[str, Cells]
-    order: Sequence[str]
+    tasks: Mapping[str, Sequence[RowEntry]]
+    trials: Mapping[_Trial, Column]
     columns: tuple[Column, ...]
     columns_left_out: int
     models: tuple[tuple[str, int], ...]
@@ -105,62 +107,80 @@ def table(index: RowIndex, most: int, word: str) -> Tasks:
         found = _known[index] = _trials(index.entries, word)
     return Tasks(
         columns=found.columns,
-        rows=tuple(_task(name, found.tasks[name], found.columns) for name in found.order[:most]),
+        rows=tuple(
+            _task(name, _cells(found.tasks[name], found.trials), found.columns)
+            for name in heapq.nsmallest(most, found.tasks, key=natural)
+        ),
         models=found.models,
         means=found.means,
         passes=found.passes,
-        left_out=max(0, len(found.order) - most),
+        left_out=max(0, len(found.tasks) - most),
         columns_left_out=found.columns_left_out,
     )
 
 
 def _trials(entries: Sequence[RowEntry], word: str) -> _Trials:
-    models, tasks = _grouped(entries)
+    models, trials, tasks = _grouped(entries)
+    scores: dict[Column, list[float]] = {}
+    sizes: set[int] = set()
+    passes: Counter[int] = Counter()
+    for found in tasks.values():  # the cells of one task at a time: of very many they would not fit
+        for column, cell in _cells(found, trials).items():
+            scores.setdefault(column, []).extend([entry.score for entry in cell if entry.score is not None])
+        sizes.add(len(found))
+        passes[_passed(found)] += 1
     order = {model: place for place, model in enumerate(models)}
-    columns = sorted(
-        {column for cells in tasks.values() for column in cells},
-        key=lambda column: (order[column.model], natural(column.run), column.occurrence),
-    )
+    columns = sorted(scores, key=lambda column: (order[column.model], natural(column.run), column.occurrence))
     shown = tuple(columns[:MOST_COLUMNS])
     return _Trials(
         tasks=tasks,
-        order=sorted(tasks, key=natural),
+        trials=trials,
         columns=shown,
         columns_left_out=len(columns) - len(shown),
         models=_spans(shown) if len(models) > 1 else (),
-        means=tuple(_mean(cells.get(column, ()) for cells in tasks.values()) for column in shown),
-        passes=_passes(tasks.values(), word) if word else None,
+        means=tuple(_mean(scores[column]) for column in shown),
+        passes=_passes(sizes, passes, word) if word else None,
     )
 
 
-def _grouped(entries: Sequence[RowEntry]) -> tuple[Collection[str], Mapping[str, Cells]]:
-    """Return the models, as first seen, and the samples by task and trial."""
+def _grouped(
+    entries: Sequence[RowEntry],
+) -> tuple[Collection[str], Mapping[_Trial, Column], Mapping[str, Sequence[RowEntry]]]:
+    """Return the models, as first seen, the trials as columns, and the samples by task."""
     name = cache(name_of)
     named = {name(model) for model in {entry.model for entry in entries}} - {""}
     (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
     models: dict[str, None] = {}
-    groups: dict[str, Cells] = {}
-    tasks: dict[str, Cells] = {}
-    trials: dict[tuple[str, str], Column] = {}
+    groups: dict[str, list[RowEntry]] = {}
+    tasks: dict[str, list[RowEntry]] = {}
+    trials: dict[_Trial, Column] = {}
     for entry in entries:
         trial = (entry.model, entry.run)
-        column = trials.get(trial)
-        if column is None:
+        if trial not in trials:
             model = name(entry.model) or only
             models.setdefault(model)
-            column = trials[trial] = Column(model, name(entry.run))
-        cells = tasks.get(entry.id)
-        if cells is None:
-            cells = tasks[entry.id] = groups.setdefault(name(entry.id), {})
+            trials[trial] = Column(model, name(entry.run))
+        found = tasks.get(entry.id)
+        if found is None:
+            found = tasks[entry.id] = groups.setdefault(name_of(entry.id), [])
+        found.append(entry)
+    return models, trials, groups
+
+
+def _cells(entries: Iterable[RowEntry], trials: Mapping[_Trial, Column]) -> Cells:
+    """Return the samples of a task by trial; those of runs without a name by their occurrence."""
+    cells: Cells = {}
+    for entry in entries:
+        column = trials[entry.model, entry.run]
         if not column.run:
             column = column._replace(occurrence=sum(known.model == column.model for known in cells))
         cells.setdefault(column, []).append(entry)
-    return models, groups
+    return cells
 
 
 def _task(name: str, cells: Cells, columns: Sequence[Column]) -> Task:
     entries = [entry for found in cells.values() for entry in found]
-    mean, shading = _mean([entries])
+    mean, shading = _mean([entry.score for entry in entries if entry.score is not None])
     return Task(
         id=name,
         cells=tuple(cells.get(column, ()) for column in columns),
@@ -175,21 +195,18 @@ def _passed(entries: Iterable[RowEntry]) -> int:
     return sum(entry.passed is True for entry in entries)
 
 
-def _mean(cells: Iterable[Iterable[RowEntry]]) -> tuple[str, str]:
-    scores = [entry.score for cell in cells for entry in cell if entry.score is not None]
+def _mean(scores: Sequence[float]) -> tuple[str, str]:
     if not scores:
         return "–", "none"
     mean = math.fsum(scores) / len(scores)
     return number(mean), shade(mean)
 
 
-def _passes(tasks: Collection[Cells], word: str) -> Histogram | None:
-    trials = {sum(map(len, cells.values())) for cells in tasks}
-    if len(trials) != 1 or trials == {1}:
+def _passes(trials: Collection[int], found: Mapping[int, int], word: str) -> Histogram | None:
+    if len(trials) != 1 or 1 in trials:
         return None
     (most,) = trials
-    found = Counter(_passed(itertools.chain.from_iterable(cells.values())) for cells in tasks)
-    counts = [found[passed] for passed in range(most + 1)]
+    counts = [found.get(passed, 0) for passed in range(most + 1)]
     labels = [str(passed) for passed in range(most + 1)]
     heading = f"Tasks by number of trials {word}, of {most}"
     return bars(heading, labels, counts, [passed / most for passed in range(most + 1)])

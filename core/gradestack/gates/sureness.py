@@ -67,7 +67,12 @@ class GateCells(Aggregator[CellsState]):
 
     @override
     def finish(self, state: CellsState) -> Mapping[str, JSON]:
-        return {"cells": state}
+        return {
+            "cells": {
+                group: {**tasks, "open": {task: _CELLS.added(cells) for task, cells in tasks["open"].items()}}
+                for group, tasks in state.items()
+            }
+        }
 
 
 def counted_gates(gates: Sequence[AnyGate]) -> Iterable[tuple[str, str, GateCells]]:

@@ -57,10 +57,13 @@ class TaskCells(PerTask[list[float]]):
 
     @override
     def join(self, left: list[float], right: list[float]) -> list[float]:
-        both, width = left + right, len(self.names)
-        if len(both) <= _ROWS * width:
-            return both
-        sums = [exact_parts(both[place::width]) for place in range(width)]
+        both = left + right
+        return both if len(both) <= _ROWS * len(self.names) else self.added(both)
+
+    def added(self, cells: list[float]) -> list[float]:
+        """Return cells of one task as few as hold their exact sums: the same ones, however they came together."""
+        width = len(self.names)
+        sums = [exact_parts(cells[place::width]) for place in range(width)]
         return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
 
     def totals(self, state: CellsState) -> dict[str, Fraction]:

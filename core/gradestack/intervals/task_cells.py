@@ -26,6 +26,9 @@ _ROWS = 4
 """Cells of one task that are kept before they are added up."""
 
 
+CellT = TypeVar("CellT", ExactCell, Cell)
+
+
 class TaskCells(PerTask[list[float]]):
     """Cells of numbers per model and task, for figures with intervals: an aggregator's whole state.
 
@@ -76,14 +79,7 @@ class TaskCells(PerTask[list[float]]):
 
     def counted(self, state: CellsState) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
         """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model."""
-        every: Counter[ExactCell] = Counter()
-        models: dict[str, Counter[ExactCell]] = {model: Counter() for model in state}
-        for parts in mappings(list(state.values()), self.join):
-            for model, cells in zip(state, parts, strict=True):
-                _count(models[model], cells.values(), partial(_exact, width=len(self.names)))
-            if len(state) > 1:
-                _count(every, _pooled(parts), partial(_exact, width=len(self.names)))
-        return every if len(state) != 1 else next(iter(models.values())), models
+        return self._counted(state, _exact)
 
     def rounded(
         self, state: CellsState, of: Callable[[str, Cell], Cell] | None = None
@@ -94,19 +90,26 @@ class TaskCells(PerTask[list[float]]):
             state: The cells.
             of: Returns what is wanted of a model's cell; called once for equal ones.
         """
-        every: Counter[Cell] = Counter()
-        models: dict[str, Counter[Cell]] = {model: Counter() for model in state}
+        return self._counted(state, _rounded, of)
+
+    def _counted(
+        self,
+        state: CellsState,
+        sum_of: Callable[[tuple[float, ...], int], CellT],
+        of: Callable[[str, Cell], Cell] | None = None,
+    ) -> tuple[Counter[CellT], dict[str, Counter[CellT]]]:
+        every: Counter[CellT] = Counter()
+        models: dict[str, Counter[CellT]] = {model: Counter() for model in state}
         for parts in mappings(list(state.values()), self.join):
             width = len(self.names)
+            wanted = parts
             if of is not None:
                 wanted = [_wanted(cells, partial(of, model), width) for model, cells in zip(state, parts, strict=True)]
                 width = next((len(cell) for cells in wanted for cell in cells.values()), width)
-            else:
-                wanted = parts
             for model, cells in zip(state, wanted, strict=True):
-                _count(models[model], cells.values(), partial(_rounded, width=width))
+                _count(models[model], cells.values(), width, sum_of)
             if len(state) > 1:
-                _count(every, _pooled(wanted), partial(_rounded, width=width))
+                _count(every, _pooled(wanted), width, sum_of)
         return every if len(state) != 1 else next(iter(models.values())), models
 
     def finish(
@@ -256,12 +259,11 @@ def _rounded(numbers: tuple[float, ...], width: int) -> Cell:
     return tuple([math.fsum(numbers[place::width]) for place in range(width)])
 
 
-CellT = TypeVar("CellT", ExactCell, Cell)
-
-
-def _count(into: Counter[CellT], cells: Iterable[list[float]], sum_of: Callable[[tuple[float, ...]], CellT]) -> None:
+def _count(
+    into: Counter[CellT], cells: Iterable[list[float]], width: int, sum_of: Callable[[tuple[float, ...], int], CellT]
+) -> None:
     for numbers, times in Counter(map(tuple, cells)).items():
-        into[sum_of(numbers)] += times
+        into[sum_of(numbers, width)] += times
 
 
 def _wanted(cells: Mapping[str, list[float]], of: Callable[[Cell], Cell], width: int) -> dict[str, list[float]]:

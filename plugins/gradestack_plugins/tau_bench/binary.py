@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
-from gradestack.exact import Partials, add_exact, count_into, exact_mean, merge_exact
+from gradestack.exact import count_into
 
 SUCCESS_ABOVE = 0.9
 """A reward above this is a success in the statistics block (the benchmark itself uses a tolerance around 1)."""
@@ -51,8 +51,6 @@ class BinaryState(TypedDict):
     """State of :class:`Binary`."""
 
     counts: dict[str, int]
-    successes: int
-    sum: Partials
     outside: int
     """Scores beyond [0, 1]."""
     cells: CellsState
@@ -118,15 +116,13 @@ class Binary(Aggregator[BinaryState]):
 
     @override
     def start(self) -> BinaryState:
-        return {"counts": {}, "successes": 0, "sum": [], "outside": 0, "cells": _OUTCOMES.start()}
+        return {"counts": {}, "outside": 0, "cells": _OUTCOMES.start()}
 
     @override
     def add(self, state: BinaryState, key: Key, grade: Grade) -> BinaryState:
         count_outcome(state["counts"], grade.outcome)
         if grade.outcome is _GRADED and grade.score is not None:
             success = int(grade.score > self.threshold)
-            state["successes"] += success
-            add_exact(state["sum"], grade.score)
             state["outside"] += beyond(grade.score)
             _OUTCOMES.add(state["cells"], key, [1, 1, success, float(grade.score)])
         elif grade.outcome is not _SKIPPED:
@@ -136,28 +132,27 @@ class Binary(Aggregator[BinaryState]):
     @override
     def merge(self, left: BinaryState, right: BinaryState) -> BinaryState:
         count_into(left["counts"], right["counts"])
-        left["successes"] += right["successes"]
         left["outside"] += right["outside"]
-        merge_exact(left["sum"], right["sum"])
         _OUTCOMES.merge(left["cells"], right["cells"])
         return left
 
     @override
     def finish(self, state: BinaryState) -> dict[str, Any]:
         graded, applicable, total = base_counts(state["counts"])
+        sums = _OUTCOMES.totals(state["cells"])
         options: dict[str, Any] = {
             "confidence": self.confidence,
             "unbounded": AVERAGES if state["outside"] or not self.share else (),
         }
         figures = {
             "threshold": self.threshold,
-            "successes": state["successes"],
+            "successes": int(sums["successes"]),
             "n": graded,
             "total": total,
-            "success_rate": rate(state["successes"], graded),
-            "success_rate_over_total": rate(state["successes"], applicable),
-            "average": exact_mean(state["sum"], graded),
-            "average_over_total": exact_mean(state["sum"], applicable),
+            "success_rate": share(sums["successes"], graded),
+            "success_rate_over_total": share(sums["successes"], applicable),
+            "average": share(sums["score"], graded),
+            "average_over_total": share(sums["score"], applicable),
             **_OUTCOMES.ratios(state["cells"], _RATES | AVERAGES, **options),
             **_OUTCOMES.model_ratios(state["cells"], _RATES | AVERAGES, **options),
         }

@@ -359,6 +359,14 @@ def test_templates_of_a_suite_run_no_code(report, tmp_path, template):
     assert not (tmp_path / "report.html").exists()
 
 
+def test_a_folder_cannot_begin_the_page_in_another_way(report, tmp_path):
+    """What stands before and in the page's policy is ours, also where the beginning is a template of its own."""
+    (tmp_path / "_begin.html").write_text("<!doctype html>\n<html lang='en'>\n<head>\n")
+    with pytest.raises(ValueError, match="put nothing before that"):
+        list(HtmlReporter(templates=tmp_path).write(report(), tmp_path))
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_links_in_a_folder_lead_nowhere(report, tmp_path):
     """A template or style that is a link to a file outside the folder is not read."""
     folder = tmp_path / "house"

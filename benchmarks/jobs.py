@@ -115,6 +115,7 @@ def without_intervals() -> None:
     cells = importlib.import_module("gradestack.intervals.task_cells")
     cells.PerTask.add = lambda _self, state, _key, _cell: state
     cells.PerTask.add_to = lambda *_: None
+    cells.PerTask.add_many = lambda *_: None
 
 
 def gradestack(job: Job) -> dict[str, Any]:

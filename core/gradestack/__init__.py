@@ -44,7 +44,8 @@ _NAMES = {
     "suites.local_files": "load_file",
     "suites.presets": "preset_version",
     "suites.safe_yaml": "yaml_data",
-    "intervals.task_cells": "CellsState ExactCell TaskCells ratio_interval rounded_cells",
+    "intervals.counted_cells": "CountedCells ExactCell ratio_interval rounded_cells",
+    "intervals.task_cells": "CellsState TaskCells",
     "intervals.task_counts": "CountsState TaskCounts TaskNumbers counts_interval",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

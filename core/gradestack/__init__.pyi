@@ -25,6 +25,10 @@ from gradestack.errors import PluginError as PluginError
 from gradestack.errors import TimedOut as TimedOut
 from gradestack.errors import suggest as suggest
 from gradestack.grading.graders import UNDER_WAY as UNDER_WAY
+from gradestack.intervals.counted_cells import CountedCells as CountedCells
+from gradestack.intervals.counted_cells import ExactCell as ExactCell
+from gradestack.intervals.counted_cells import ratio_interval as ratio_interval
+from gradestack.intervals.counted_cells import rounded_cells as rounded_cells
 from gradestack.intervals.interval import Estimate as Estimate
 from gradestack.intervals.interval import Interval as Interval
 from gradestack.intervals.interval import estimate as estimate
@@ -33,10 +37,7 @@ from gradestack.intervals.interval import jackknife as jackknife
 from gradestack.intervals.interval import t_quantile as t_quantile
 from gradestack.intervals.interval import valid_confidence as valid_confidence
 from gradestack.intervals.task_cells import CellsState as CellsState
-from gradestack.intervals.task_cells import ExactCell as ExactCell
 from gradestack.intervals.task_cells import TaskCells as TaskCells
-from gradestack.intervals.task_cells import ratio_interval as ratio_interval
-from gradestack.intervals.task_cells import rounded_cells as rounded_cells
 from gradestack.intervals.task_counts import CountsState as CountsState
 from gradestack.intervals.task_counts import TaskCounts as TaskCounts
 from gradestack.intervals.task_counts import TaskNumbers as TaskNumbers

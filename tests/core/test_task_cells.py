@@ -15,29 +15,33 @@ from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 
 
 @pytest.fixture
-def few_open(monkeypatch):
-    """Let no more than three tasks stay a mapping."""
-    monkeypatch.setattr(tasks, "OPEN", 3)
+def few_notes(monkeypatch):
+    """Let no more than six notes stay as they came."""
+    monkeypatch.setattr(tasks, "NOTES", 6)
 
 
-def plus(left, right):
-    return left + right
+class Sums(tasks.PerTask):
+    """Adds numbers."""
+
+    def fewer(self, notes):
+        return [sum(notes)]
+
+
+SUMS = Sums()
 
 
 def values(state):
-    return [value for (part,) in tasks.mappings([state], plus) for value in part.values()]
+    return [sum(notes) for (part,) in tasks.mappings([state["m"]], SUMS.fewer) for notes in part.values()]
 
 
 def held(pairs):
-    state = tasks.no_tasks()
+    state = SUMS.start()
     for task, value in pairs:
-        state["open"][task] = state["open"].get(task, 0) + value
-        if len(state["open"]) > tasks.OPEN:
-            tasks.put_away(state, plus)
+        SUMS.add(state, Key(id=task, model="m"), value)
     return state
 
 
-@pytest.mark.usefixtures("few_open")
+@pytest.mark.usefixtures("few_notes")
 @pytest.mark.parametrize("seed", range(20))
 def test_every_task_has_one_value_however_the_input_is_split(seed):
     """Powers of two that are added, merged in any grouping, after a JSON round trip: as one mapping adds them up."""
@@ -49,16 +53,16 @@ def test_every_task_has_one_value_however_the_input_is_split(seed):
         at = rng.randrange(len(states) - 1)
         right = json.loads(json.dumps(states.pop(at + 1)))
         before = json.dumps(right)
-        tasks.merge_tasks(states[at], right, plus)
+        SUMS.merge(states[at], right)
         assert json.dumps(right) == before
     expected = Counter()
     for task, value in pairs:
         expected[task] += value
     assert sorted(values(states[0])) == sorted(expected.values())
-    assert len(states[0]["open"]) <= 3
+    assert len(states[0]["m"]["tasks"]) <= 6
 
 
-@pytest.mark.usefixtures("few_open")
+@pytest.mark.usefixtures("few_notes")
 def test_any_text_is_a_task():
     """Empty ids, lone surrogates, quotes and line ends come back as what they were: met again, they are the same."""
     odd = ["", "\ud800", "\udc00", '"', "\n", "é", "日本", "a", "\0"]
@@ -68,12 +72,12 @@ def test_any_text_is_a_task():
 
 def test_tasks_met_again_and_again_take_no_more():
     """However often: what is put away is joined before it is five times as long as it need be."""
-    shown = [(f"task {number}", 1) for number in range(3 * tasks.OPEN)]
+    shown = [(f"task {number}", 1) for number in range(3 * tasks.NOTES)]
 
     def size(times):
-        state = tasks.no_tasks()
+        state = SUMS.start()
         for _ in range(times):
-            tasks.merge_tasks(state, held(shown), plus)
+            SUMS.merge(state, held(shown))
         assert set(values(state)) == {times}
         return len(json.dumps(state))
 
@@ -116,7 +120,7 @@ def test_a_task_of_one_run_takes_less_than_a_hundred_bytes(aggregator):
     assert most < 100
 
 
-@pytest.mark.usefixtures("few_open")
+@pytest.mark.usefixtures("few_notes")
 @pytest.mark.parametrize("aggregator", [Mean(), PassHatK(), PassHatK(trials="task"), PassAtK()])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_laws_of_merging_hold_where_tasks_are_put_away(aggregator, seed):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -37,6 +38,8 @@ CELLS = "(cells of gate "
 class GateCells(Aggregator[CellsState]):
     """What each task adds to the figure of one grader that a gate compares, by the gate's groups."""
 
+    memory = "per_key"
+
     gate: AggregateGate
     per: str | None
 
@@ -67,12 +70,7 @@ class GateCells(Aggregator[CellsState]):
 
     @override
     def finish(self, state: CellsState) -> Mapping[str, JSON]:
-        return {
-            "cells": {
-                group: {**tasks, "open": {task: _CELLS.added(cells) for task, cells in tasks["open"].items()}}
-                for group, tasks in state.items()
-            }
-        }
+        return {"cells": _CELLS.settled(state)}
 
 
 def counted_gates(gates: Sequence[AnyGate]) -> Iterable[tuple[str, str, GateCells]]:
@@ -165,11 +163,11 @@ def _joint(states: Sequence[CellsState], group: str | None) -> Counter[Cell]:
     """Return how many tasks have which cells of several states, one after the other; those without any are left out."""
     wanted = [(at, tasks) for at, state in enumerate(states) for name, tasks in state.items() if group in (None, name)]
     found: Counter[Cell] = Counter()
-    for parts in mappings([tasks for _, tasks in wanted], _CELLS.join):
+    for parts in mappings([tasks for _, tasks in wanted], _CELLS.fewer):
         joined: dict[str, list[list[float]]] = {}
         for (at, _), tasks in zip(wanted, parts, strict=True):
-            for task, cells in tasks.items():
-                joined.setdefault(task, [[] for _ in states])[at] += cells
+            for task, notes in tasks.items():
+                joined.setdefault(task, [[] for _ in states])[at] += chain.from_iterable(notes)
         for each in joined.values():
             found[tuple([math.fsum(cells[place::_WIDTH]) for cells in each for place in range(_WIDTH)])] += 1
     return found

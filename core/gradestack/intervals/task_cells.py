@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping
 from fractions import Fraction
-from functools import partial
 from itertools import chain, zip_longest
-from typing import TypeVar
 
 from typing_extensions import override
 
 from gradestack.exact import exact_parts
-from gradestack.intervals.interval import Cell, Figures, Interval, interval, jackknife
-from gradestack.intervals.tasks import PerTask, Tasks, mappings
+from gradestack.intervals.counted_cells import CountedCells, ExactCell, Several, rounded
+from gradestack.intervals.interval import Cell, Figures
+from gradestack.intervals.tasks import PerTask, Tasks, mappings, noted, pooled
 from gradestack.model import JSON
 
-ExactCell = tuple[float | tuple[float, ...], ...]
-"""A cell, with what no float holds as the parts of an exact sum."""
 CellsState = dict[str, Tasks[list[float]]]
-"""JSON state: model (empty where none is named) -> its tasks' cells. Those of one task stand one after the other."""
+"""JSON state: model (empty where none is named) -> its tasks' cells. A note may hold several, one after the other."""
 
 _ROWS = 4
 """Cells of one task that are kept before they are added up."""
-
-
-CellT = TypeVar("CellT", ExactCell, Cell)
 
 
 class TaskCells(PerTask[list[float]]):
@@ -59,58 +53,72 @@ class TaskCells(PerTask[list[float]]):
         self.names = names
 
     @override
-    def join(self, left: list[float], right: list[float]) -> list[float]:
-        both = left + right
-        return both if len(both) <= _ROWS * len(self.names) else self.added(both)
+    def fewer(self, notes: list[list[float]]) -> list[list[float]]:
+        return notes if len(notes) <= _ROWS else [self.added(tuple(chain.from_iterable(notes)))]
 
-    def added(self, cells: list[float]) -> list[float]:
-        """Return cells of one task as few as hold their exact sums: the same ones, however they came together."""
+    def added(self, cells: Several) -> list[float]:
+        """Return as few cells as hold the exact sums of several: the same ones, however they came together."""
         width = len(self.names)
+        if len(cells) == width:
+            return list(cells)
         sums = [exact_parts(cells[place::width]) for place in range(width)]
         return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
 
+    def settled(self, state: CellsState) -> CellsState:
+        """Return the same cells, every task noted once."""
+        found: CellsState = {}
+        for model, tasks in state.items():
+            by_task = noted(tasks)
+            cells = [self.added(tuple(chain.from_iterable(notes))) for notes in by_task.values()]
+            found[model] = {"tasks": list(by_task), "notes": cells, "away": tasks["away"]}
+        return found
+
+    def together(self, state: CellsState) -> CountedCells:
+        """Return the cells of a state by task, equal ones counted; worth keeping where more than one thing is asked."""
+        every: Counter[Several] = Counter()
+        models: dict[str, Counter[Several]] = {model: Counter() for model in state}
+        for parts in mappings(list(state.values()), self.fewer):
+            for model, tasks in zip(state, parts, strict=True):
+                models[model].update([tuple(chain.from_iterable(notes)) for notes in tasks.values()])
+            if len(state) > 1:
+                every.update([tuple(chain.from_iterable(notes)) for notes in pooled(parts)])
+        return CountedCells(self.names, every, models)
+
     def totals(self, state: CellsState) -> dict[str, Fraction]:
         """Return the exact sums of all cells, by name."""
-        sums: list[list[float]] = [[] for _ in self.names]
-        for parts in mappings(list(state.values()), self.join):
-            numbers = list(chain.from_iterable(chain.from_iterable(cells.values() for cells in parts)))
-            sums = [exact_parts(held + numbers[place :: len(sums)]) for place, held in enumerate(sums)]
-        return {name: sum(map(Fraction, held), Fraction(0)) for name, held in zip(self.names, sums, strict=True)}
+        return self.together(state).totals()
 
     def counted(self, state: CellsState) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
         """Return how many tasks have each cell: over all models, where a task's cells are added, and of each model."""
-        return self._counted(state, _exact)
+        return self.together(state).exact
 
-    def rounded(
-        self, state: CellsState, of: Callable[[str, Cell], Cell] | None = None
+    def rounded(self, state: CellsState) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
+        """Return the same with every sum rounded, once; faster, where nothing is to be computed exactly from them."""
+        return self.together(state).rounded
+
+    def mapped(
+        self, state: CellsState, of: Callable[[str, Cell], Cell]
     ) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
-        """Return the same with every sum rounded, once; faster, where nothing is to be computed exactly from them.
+        """Return how many tasks have what is made of a model's cell: over all models, where it is added, and of each.
 
         Args:
             state: The cells.
-            of: Returns what is wanted of a model's cell; called once for equal ones.
+            of: Returns what is wanted of a model and a cell; called once for equal ones.
         """
-        return self._counted(state, _rounded, of)
-
-    def _counted(
-        self,
-        state: CellsState,
-        sum_of: Callable[[tuple[float, ...], int], CellT],
-        of: Callable[[str, Cell], Cell] | None = None,
-    ) -> tuple[Counter[CellT], dict[str, Counter[CellT]]]:
-        every: Counter[CellT] = Counter()
-        models: dict[str, Counter[CellT]] = {model: Counter() for model in state}
-        for parts in mappings(list(state.values()), self.join):
-            width = len(self.names)
-            wanted = parts
-            if of is not None:
-                wanted = [_wanted(cells, partial(of, model), width) for model, cells in zip(state, parts, strict=True)]
-                width = next((len(cell) for cells in wanted for cell in cells.values()), width)
-            for model, cells in zip(state, wanted, strict=True):
-                _count(models[model], cells.values(), width, sum_of)
-            if len(state) > 1:
-                _count(every, _pooled(wanted), width, sum_of)
-        return every if len(state) != 1 else next(iter(models.values())), models
+        every: Counter[Cell] = Counter()
+        models: dict[str, Counter[Cell]] = {model: Counter() for model in state}
+        for parts in mappings(list(state.values()), self.fewer):
+            wanted: dict[str, list[Cell]] = {}
+            for model, tasks in zip(state, parts, strict=True):
+                known: dict[Several, Cell] = {}
+                for task, notes in tasks.items():
+                    cells = tuple(chain.from_iterable(notes))
+                    if cells not in known:
+                        known[cells] = of(model, rounded(cells, len(self.names)))
+                    wanted.setdefault(task, []).append(known[cells])
+                    models[model][known[cells]] += 1
+            every.update([_sum(each) for each in wanted.values()])
+        return every, models
 
     def finish(
         self, state: CellsState, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
@@ -127,13 +135,7 @@ class TaskCells(PerTask[list[float]]):
             confidence: Of the intervals.
             share: Whether the figures are bound to [0, 1].
         """
-        every, models = self.rounded(state)
-        found = self._estimated(every, figures, confidence, share=share)
-        if len(models) > 1:
-            found["models"] = {
-                model: self._estimated(cells, figures, confidence, share=share) for model, cells in models.items()
-            }
-        return found
+        return self.together(state).figures(figures, confidence=confidence, share=share)
 
     def ratios(
         self,
@@ -153,7 +155,7 @@ class TaskCells(PerTask[list[float]]):
             confidence: Of the intervals.
             unbounded: Figures that are not bound to [0, 1].
         """
-        return self._ratios(self.rounded(state)[0], of, confidence, unbounded)
+        return self.together(state).ratios(of, confidence=confidence, unbounded=unbounded)
 
     def model_ratios(
         self,
@@ -167,117 +169,8 @@ class TaskCells(PerTask[list[float]]):
 
         Empty for one model, whose figures are those of :meth:`ratios`; which takes the same arguments.
         """
-        if len(state) < 2:
-            return {}
-        found: dict[str, JSON] = {}
-        for model, cells in self.rounded(state)[1].items():
-            sums = self.totals({model: state[model]})
-            values = {
-                name: float(sums[above] / sums[below]) if sums[below] else None for name, (above, below) in of.items()
-            }
-            found[model] = {**values, **self._ratios(cells, of, confidence, unbounded)}
-        return {"models": found}
-
-    def _ratios(
-        self,
-        cells: Mapping[Cell, int],
-        of: Mapping[str, tuple[str, str]],
-        confidence: float,
-        unbounded: Container[str],
-    ) -> dict[str, JSON]:
-        found: dict[str, JSON] = {}
-        for name, (above, below) in of.items():
-            at, by = self.names.index(above), self.names.index(below)
-            parts: Counter[Cell] = Counter()
-            for cell, times in cells.items():
-                parts[cell[by], cell[at]] += times
-            share = name not in unbounded
-            found[f"{name}_interval"] = {**ratio_interval(parts, confidence=confidence, share=share)}
-        return found
-
-    def _estimated(
-        self, cells: Mapping[Cell, int], figures: Callable[..., Figures], confidence: float, *, share: bool
-    ) -> dict[str, JSON]:
-        n = sum(int(cell[0]) * times for cell, times in cells.items())
-        found: dict[str, JSON] = {"n": n, "clusters": sum(cells.values())}
-        for name, estimate in jackknife(figures, cells, len(self.names)).items():
-            found[name] = estimate.value
-            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
-        return found
+        return self.together(state).model_ratios(of, confidence=confidence, unbounded=unbounded)
 
 
-def ratio_interval(
-    tasks: Mapping[Cell, int],
-    *,
-    n: int | None = None,
-    confidence: float = 0.95,
-    share: bool = True,
-    least: float = -math.inf,
-) -> Interval:
-    """Return the interval of a ratio of sums over tasks, for ``summary.json``.
-
-    A task that adds nothing to the divisor has no part in the figure.
-
-    Args:
-        tasks: Divisor and dividend of a task -> how many tasks have them; the figure is the sum of the dividends over
-            that of the divisors.
-        n: Number of samples; default: the divisor.
-        confidence: Of the interval.
-        share: Whether the figure is bound to [0, 1].
-        least: What a figure that is no share cannot be below.
-    """
-    parts = {cell: times for cell, times in tasks.items() if cell[0]}
-    divisor = sum(int(cell[0]) * times for cell, times in parts.items())
-    estimated = jackknife(_ratio, parts, 2)["ratio"]
-    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least)
-
-
-def _ratio(below: float, above: float) -> Figures:
-    return {"ratio": above / below if below else None}
-
-
-def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
-    """Return cells with their sums rounded, once."""
-    found: Counter[Cell] = Counter()
-    for cell, times in cells.items():
-        found[tuple([math.fsum(each) if isinstance(each, tuple) else each for each in cell])] += times
-    return found
-
-
-def _exact(numbers: tuple[float, ...], width: int) -> ExactCell:
-    """Return the sum of cells that stand one after the other."""
-    if len(numbers) == width:
-        return numbers
-    sums = [exact_parts(numbers[place::width]) for place in range(width)]
-    return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
-
-
-def _rounded(numbers: tuple[float, ...], width: int) -> Cell:
-    """Return the same, each sum rounded once."""
-    if len(numbers) == width:
-        return numbers
-    return tuple([math.fsum(numbers[place::width]) for place in range(width)])
-
-
-def _count(
-    into: Counter[CellT], cells: Iterable[list[float]], width: int, sum_of: Callable[[tuple[float, ...], int], CellT]
-) -> None:
-    for numbers, times in Counter(map(tuple, cells)).items():
-        into[sum_of(numbers, width)] += times
-
-
-def _wanted(cells: Mapping[str, list[float]], of: Callable[[Cell], Cell], width: int) -> dict[str, list[float]]:
-    known: dict[tuple[float, ...], list[float]] = {}
-    for numbers in map(tuple, cells.values()):
-        if numbers not in known:
-            known[numbers] = list(of(_rounded(numbers, width)))
-    return {task: known[tuple(numbers)] for task, numbers in cells.items()}
-
-
-def _pooled(models: Sequence[Mapping[str, list[float]]]) -> Iterable[list[float]]:
-    """Return the cells of every task over all models."""
-    found: dict[str, list[float]] = {}
-    for cells in models:
-        for task, numbers in cells.items():
-            found[task] = found[task] + numbers if task in found else numbers
-    return found.values()
+def _sum(cells: list[Cell]) -> Cell:
+    return cells[0] if len(cells) == 1 else tuple([math.fsum(numbers) for numbers in zip(*cells, strict=True)])

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from typing_extensions import override
 
 from gradestack.exact import add_exact
+from gradestack.intervals.counted_cells import ratio_interval
 from gradestack.intervals.interval import Interval
-from gradestack.intervals.task_cells import ratio_interval
-from gradestack.intervals.tasks import PerTask, Tasks, mappings
+from gradestack.intervals.tasks import PerTask, Tasks, mappings, pooled
 
 Number = int | float | list[float]
 """A number, or the parts of an exact sum of floats."""
@@ -21,11 +21,12 @@ TaskNumbers = tuple[tuple[str, float], ...]
 """What a task has, by name and in the order of names; 0 is left out."""
 
 
-def _joined(left: Mapping[str, Number], right: Mapping[str, Number]) -> dict[str, Number]:
-    found = dict(left)
-    for name, number in right.items():
-        held = found.get(name)
-        found[name] = number if held is None else _added(held, number)
+def _joined(notes: Iterable[Mapping[str, Number]]) -> dict[str, Number]:
+    found: dict[str, Number] = {}
+    for note in notes:
+        for name, number in note.items():
+            held = found.get(name)
+            found[name] = number if held is None else _added(held, number)
     return found
 
 
@@ -45,32 +46,24 @@ class TaskCounts(PerTask[dict[str, Number]]):
     """
 
     @override
-    def join(self, left: dict[str, Number], right: dict[str, Number]) -> dict[str, Number]:
-        return _joined(left, right)
+    def fewer(self, notes: list[dict[str, Number]]) -> list[dict[str, Number]]:
+        return notes if len(notes) < 2 else [_joined(notes)]
 
     def tasks(self, state: CountsState) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
         """Return how many tasks have which numbers: over all models, where a task's are added, and of each model."""
         every: Counter[TaskNumbers] = Counter()
         models: dict[str, Counter[TaskNumbers]] = {model: Counter() for model in state}
-        for parts in mappings(list(state.values()), self.join):
+        for parts in mappings(list(state.values()), self.fewer):
             for model, tasks in zip(state, parts, strict=True):
-                models[model].update(map(_rounded, tasks.values()))
+                models[model].update(_rounded(_joined(notes)) for notes in tasks.values())
             if len(parts) > 1:
-                every.update(_rounded(numbers) for numbers in _pooled(parts))
+                every.update(_rounded(_joined(notes)) for notes in pooled(parts))
         return every if len(state) != 1 else next(iter(models.values())), models
 
 
 def _rounded(numbers: Mapping[str, Number]) -> TaskNumbers:
     found = [(name, math.fsum(each) if isinstance(each, list) else each) for name, each in numbers.items() if each]
     return tuple(sorted(found))
-
-
-def _pooled(models: Iterable[Mapping[str, dict[str, Number]]]) -> Iterable[Mapping[str, Number]]:
-    found: dict[str, dict[str, Number]] = {}
-    for tasks in models:
-        for task, numbers in tasks.items():
-            found[task] = _joined(found.get(task, {}), numbers)
-    return found.values()
 
 
 def counts_interval(

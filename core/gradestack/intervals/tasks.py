@@ -1,16 +1,19 @@
-"""Something of every task, in little memory: what an aggregator holds per model and task, however many there are.
+"""Something of every task, in little memory: what an aggregator notes per model and task, however many there are.
 
-A mapping of a hundred thousand tasks takes over a hundred bytes for each, most of it for the id and its place. So only
-the first few thousand stay a mapping; whenever there are more they are put away as text, the JSON of the mapping, 20 to
-40 bytes a task. Nothing is looked up in text: a task met again stands in two texts, and its values are joined when both
-are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read at a time.
+What samples bring is noted one after the other, task and value; nothing is looked up while samples are counted, and
+states are merged by writing one's notes behind the other's. Whenever there are some thousands of them they are put in
+order: the notes of a task become few. Where that leaves more than half of them, there are many tasks, and all are put
+away as text, JSON of a mapping, 20 to 40 bytes a task. A task met again stands in two texts, and its notes are joined
+when both are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read at once.
 """
 
 from __future__ import annotations
 
 import abc
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Generic, TypedDict, TypeVar
 from zlib import crc32
 
@@ -19,129 +22,158 @@ import msgspec
 from gradestack.jsonio.values import loads
 from gradestack.model import Key
 
-ValueT = TypeVar("ValueT")
-Join = Callable[[ValueT, ValueT], ValueT]
-"""Returns what two values of one task come to, a new one: values are never changed, states share them."""
+NoteT = TypeVar("NoteT")
+Fewer = Callable[[list[NoteT]], list[NoteT]]
+"""Returns fewer notes that come to the same as several of one task; notes are never changed, states share them."""
 
-OPEN = 4096
-"""Tasks that stay a mapping."""
+NOTES = 32_768
+"""Notes of all models that are kept as they came."""
 _PARTS = 16
 _LOOSE = 4
 """How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
 
 
-class Tasks(TypedDict, Generic[ValueT]):
-    """JSON state: a value per task."""
+class Tasks(TypedDict, Generic[NoteT]):
+    """JSON state: notes on tasks. A task may have several."""
 
-    open: dict[str, ValueT]
+    tasks: list[str]
+    notes: list[NoteT]
+    """As many as tasks."""
     away: dict[str, list[str]]
-    """Part -> JSON texts of further mappings. A task may be in several, and in ``open``; its value is all joined."""
+    """Part -> JSON texts of mappings of further tasks, and of the same ones."""
 
 
-def no_tasks() -> Tasks[ValueT]:
+def no_tasks() -> Tasks[NoteT]:
     """Return the state of nothing seen."""
-    return {"open": {}, "away": {}}
+    return {"tasks": [], "notes": [], "away": {}}
 
 
-def merge_tasks(left: Tasks[ValueT], right: Tasks[ValueT], join: Join[ValueT]) -> None:
-    """Add ``right`` to ``left``, in place."""
-    for part, texts in right["away"].items():
-        _put(left, part, texts, join)
-    _unite(left["open"], right["open"], join)
-    if len(left["open"]) > OPEN:
-        put_away(left, join)
+def put_in_order(tasks: Tasks[NoteT], fewer: Fewer[NoteT], most: int) -> None:
+    """Have few notes of each task, in place; where that is more than ``most``, put them away."""
+    found = noted(tasks)
+    for task, notes in found.items():
+        if len(notes) > 1:
+            found[task] = fewer(notes)
+    if sum(map(len, found.values())) > most:
+        for part, parted in _parted(found).items():
+            _put(tasks, part, [_text(parted)], fewer)
+        found = {}
+    tasks["tasks"][:] = [task for task, notes in found.items() for _ in notes]
+    tasks["notes"][:] = chain.from_iterable(found.values())
 
 
-def put_away(tasks: Tasks[ValueT], join: Join[ValueT]) -> None:
-    """Put the open mapping away, in place; to be called where it has more than ``OPEN`` tasks."""
-    for part, values in _parted(tasks["open"]).items():
-        _put(tasks, part, [_text(values)], join)
-    tasks["open"].clear()
-
-
-def mappings(several: Sequence[Tasks[ValueT]], join: Join[ValueT]) -> Iterator[list[dict[str, ValueT]]]:
-    """Yield the values by task of several states, a part of all tasks at a time: the same tasks in each."""
-    if not any(each["away"] for each in several):
-        yield [each["open"] for each in several]
-        return
-    parted = [_parted(each["open"]) for each in several]
-    for part in map(str, range(_PARTS)):
-        found = [_read(each["away"].get(part, ()), join) for each in several]
-        for values, still_open in zip(found, parted, strict=True):
-            _unite(values, still_open.get(part, {}), join)
-        yield found
-
-
-def _put(tasks: Tasks[ValueT], part: str, texts: list[str], join: Join[ValueT]) -> None:
-    held = tasks["away"].setdefault(part, [])
-    held += texts
-    if sum(map(len, held)) > _LOOSE * len(held[0]):
-        held[:] = [_text(_read(held, join))]
-
-
-def _unite(left: dict[str, ValueT], right: dict[str, ValueT], join: Join[ValueT]) -> None:
-    for task, value in right.items():
-        held = left.get(task)
-        left[task] = value if held is None else join(held, value)
-
-
-def _parted(values: dict[str, ValueT]) -> dict[str, dict[str, ValueT]]:
-    found: list[dict[str, ValueT]] = [{} for _ in range(_PARTS)]
-    for task, value in values.items():
-        found[crc32(task.encode("utf-8", "surrogatepass")) % _PARTS][task] = value
-    return {str(part): values for part, values in enumerate(found) if values}
-
-
-def _text(values: dict[str, ValueT]) -> str:
-    try:
-        return msgspec.json.encode(values).decode()
-    except UnicodeEncodeError:  # an id with a lone surrogate
-        return json.dumps(values)
-
-
-def _read(texts: Iterable[str], join: Join[ValueT]) -> dict[str, ValueT]:
-    found: dict[str, ValueT] = {}
-    for text in texts:
-        _unite(found, loads(text), join)
+def noted(tasks: Tasks[NoteT]) -> dict[str, list[NoteT]]:
+    """Return the notes by task, without what is put away."""
+    found: defaultdict[str, list[NoteT]] = defaultdict(list)
+    for task, note in zip(tasks["tasks"], tasks["notes"], strict=True):
+        found[task].append(note)
     return found
 
 
-class PerTask(abc.ABC, Generic[ValueT]):
-    """State of a value per model and task; what several samples of a task bring is joined."""
+def mappings(several: Sequence[Tasks[NoteT]], fewer: Fewer[NoteT]) -> Iterator[list[dict[str, list[NoteT]]]]:
+    """Yield the notes by task of several states, a part of all tasks at a time: the same tasks in each."""
+    by_task = list(map(noted, several))
+    if not any(each["away"] for each in several):
+        yield by_task
+        return
+    parted = list(map(_parted, by_task))
+    for part in map(str, range(_PARTS)):
+        found = [_read(each["away"].get(part, ()), fewer) for each in several]
+        for notes, more in zip(found, parted, strict=True):
+            _unite(notes, more.get(part, {}), fewer)
+        yield found
+
+
+def pooled(models: Sequence[Mapping[str, list[NoteT]]]) -> Iterable[list[NoteT]]:
+    """Return the notes of every task over all models."""
+    found: dict[str, list[NoteT]] = {}
+    for by_task in models:
+        for task, notes in by_task.items():
+            found[task] = found[task] + notes if task in found else notes
+    return found.values()
+
+
+def _put(tasks: Tasks[NoteT], part: str, texts: list[str], fewer: Fewer[NoteT]) -> None:
+    held = tasks["away"].setdefault(part, [])
+    held += texts
+    if sum(map(len, held)) > _LOOSE * len(held[0]):
+        held[:] = [_text(_read(held, fewer))]
+
+
+def _unite(found: dict[str, list[NoteT]], more: Mapping[str, list[NoteT]], fewer: Fewer[NoteT]) -> None:
+    for task, notes in more.items():
+        held = found.get(task)
+        found[task] = notes if held is None else fewer(held + notes)
+
+
+def _parted(found: Mapping[str, list[NoteT]]) -> dict[str, dict[str, list[NoteT]]]:
+    parts: list[dict[str, list[NoteT]]] = [{} for _ in range(_PARTS)]
+    for task, notes in found.items():
+        parts[crc32(task.encode("utf-8", "surrogatepass")) % _PARTS][task] = notes
+    return {str(part): notes for part, notes in enumerate(parts) if notes}
+
+
+def _text(found: Mapping[str, list[NoteT]]) -> str:
+    try:
+        return msgspec.json.encode(found).decode()
+    except UnicodeEncodeError:  # an id with a lone surrogate
+        return json.dumps(found)
+
+
+def _read(texts: Iterable[str], fewer: Fewer[NoteT]) -> dict[str, list[NoteT]]:
+    found: dict[str, list[NoteT]] = {}
+    for text in texts:
+        _unite(found, loads(text), fewer)
+    return found
+
+
+def task_of(key: Key) -> str:
+    """Return the task of a sample: its cluster, else its id."""
+    return key.id if key.cluster is None else key.cluster
+
+
+class PerTask(abc.ABC, Generic[NoteT]):
+    """State of notes per model and task."""
 
     @abc.abstractmethod
-    def join(self, left: ValueT, right: ValueT) -> ValueT:
-        """Return what two values of one task come to, a new one."""
+    def fewer(self, notes: list[NoteT]) -> list[NoteT]:
+        """Return fewer notes that come to the same as those of one task, or the same ones."""
 
-    def start(self) -> dict[str, Tasks[ValueT]]:
+    def start(self) -> dict[str, Tasks[NoteT]]:
         """Return the state of nothing seen."""
         return {}
 
-    def add(self, state: dict[str, Tasks[ValueT]], key: Key, cell: ValueT) -> dict[str, Tasks[ValueT]]:
+    def add(self, state: dict[str, Tasks[NoteT]], key: Key, cell: NoteT) -> dict[str, Tasks[NoteT]]:
         """Add what one sample brings, in place, and return the state."""
-        model = key.model or ""
-        tasks = state.get(model)
-        task = key.id if key.cluster is None else key.cluster
-        if tasks is None or (len(tasks["open"]) >= OPEN and task not in tasks["open"]):
-            self.add_to(state, model, task, cell)
-            return state
-        held = tasks["open"].get(task)
-        tasks["open"][task] = cell if held is None else self.join(held, cell)
+        self.add_to(state, key.model or "", task_of(key), cell)
         return state
 
-    def add_to(self, state: dict[str, Tasks[ValueT]], group: str, task: str, cell: ValueT) -> None:
+    def add_to(self, state: dict[str, Tasks[NoteT]], group: str, task: str, cell: NoteT) -> None:
         """Add what one sample brings to a task of a group, which stands where a model does, in place."""
-        tasks = state.get(group)
-        if tasks is None:
-            tasks = state[group] = no_tasks()
-        cells = tasks["open"]
-        held = cells.get(task)
-        cells[task] = cell if held is None else self.join(held, cell)
-        if held is None and len(cells) > OPEN:
-            put_away(tasks, self.join)
+        self._note(state, group, [task], [cell])
 
-    def merge(self, left: dict[str, Tasks[ValueT]], right: dict[str, Tasks[ValueT]]) -> dict[str, Tasks[ValueT]]:
+    def add_many(self, state: dict[str, Tasks[NoteT]], keys: Sequence[Key], cells: list[NoteT]) -> None:
+        """Add what several samples bring, in place: those of one model, as a block's are for the most part, at once."""
+        if len({key.model for key in keys}) == 1:
+            tasks = [key.id if key.cluster is None else key.cluster for key in keys]
+            self._note(state, keys[0].model or "", tasks, cells)
+            return
+        for key, cell in zip(keys, cells, strict=True):
+            self.add(state, key, cell)
+
+    def merge(self, left: dict[str, Tasks[NoteT]], right: dict[str, Tasks[NoteT]]) -> dict[str, Tasks[NoteT]]:
         """Add ``right`` to ``left`` in place and return ``left``."""
-        for model, tasks in right.items():
-            merge_tasks(left.setdefault(model, no_tasks()), tasks, self.join)
+        for model, more in right.items():
+            self._note(left, model, more["tasks"], more["notes"])
+            for part, texts in more["away"].items():
+                _put(left[model], part, texts, self.fewer)
         return left
+
+    def _note(self, state: dict[str, Tasks[NoteT]], group: str, tasks: list[str], notes: list[NoteT]) -> None:
+        held = state.get(group)
+        if held is None:
+            held = state[group] = no_tasks()
+        held["tasks"] += tasks
+        held["notes"] += notes
+        if len(held["tasks"]) * len(state) > NOTES:
+            put_in_order(held, self.fewer, NOTES // len(state) // 2)

@@ -8,7 +8,7 @@ from gradestack.jsonio.members import Member, iter_members
 from gradestack.jsonio.paths import Query, path_exists, path_steps, path_value
 from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
-from gradestack.jsonio.values import JsonProblem, compact, dumps, loads
+from gradestack.jsonio.values import JsonProblem, check_utf8, compact, dumps, loads
 
 __all__ = [
     "SHARD_BYTES",
@@ -26,6 +26,7 @@ __all__ = [
     "as_map",
     "as_number",
     "as_text",
+    "check_utf8",
     "compact",
     "dumps",
     "first_records",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import enum
 import json
 import sys
@@ -18,6 +19,7 @@ class JsonProblem(ValueError):
 
 
 _decode = msgspec.json.Decoder().decode
+_PIECE = 1 << 20
 
 
 def loads(text: str | bytes) -> Any:
@@ -33,6 +35,22 @@ def loads(text: str | bytes) -> Any:
         return _decode(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         return _loads_slowly(text)
+
+
+def check_utf8(data: bytes) -> None:
+    """Check that bytes are UTF-8: what is skipped while decoding, or kept raw, is not looked at otherwise.
+
+    Raises:
+        UnicodeDecodeError: They are not.
+    """
+    if len(data) <= _PIECE:
+        if not data.isascii():
+            data.decode()
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), _PIECE):  # the text of a long one takes up to four times its bytes
+        decoder.decode(data[start : start + _PIECE])
+    decoder.decode(b"", final=True)
 
 
 def _loads_slowly(text: str | bytes) -> Any:

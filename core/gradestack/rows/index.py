@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import compact, dumps
+from gradestack.jsonio.values import check_utf8, compact, dumps
 from gradestack.rows.grades import Grade, odd_grade
 from gradestack.rows.tallies import CallTally, FacetTally, Kind, ReasonTally, ScoreMean, kinds_of
 from gradestack.rows.verdicts import Verdicts
@@ -309,8 +309,7 @@ def _usual(line: bytes) -> tuple[_Row, Grades, Grade]:
         RecursionError: It is nested too deeply.
         ValueError: It is another row, or none.
     """
-    if not line.isascii():
-        line.decode()  # what is left out below is not looked at
+    check_utf8(line)
     row = _row(line)
     top, head = row.grade, None
     grades = []

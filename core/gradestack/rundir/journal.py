@@ -179,11 +179,13 @@ class Journal:
         Raises:
             OSError: The disk is full, told by the write before.
         """
-        if not shard.ordinal:
-            _leave_out(result)
         more = {"mark": range_mark(shard), "rows": rows_size}
+        content = {**to_json(result, self._staging.base), **more}
+        line = _quick_line(content)
+        if line is None and not shard.ordinal:
+            _leave_out(result)
         try:
-            line = _line({**to_json(result, self._staging.base), **more})
+            line = line or _line(content)
         except (TypeError, ValueError, RecursionError):
             _leave_out(result)
             line = _line({**to_json(result, self._staging.base), **more})
@@ -289,17 +291,20 @@ def _line(content: Mapping[str, Any]) -> bytes:
         TypeError: It is not JSON.
         ValueError: The same.
     """
-    text = (_quick_json(content) or json.dumps(content, separators=(",", ":")).encode())[1:]
-    return _HEAD % zlib.crc32(text) + text + b"\n"
+    return _checked(json.dumps(content, separators=(",", ":")).encode())
 
 
-def _quick_json(content: Mapping[str, Any]) -> bytes | None:
-    """Return content as JSON if it comes back unchanged: msgspec writes more than JSON has, in forms of its own."""
+def _quick_line(content: Mapping[str, Any]) -> bytes | None:
+    """Return such a line if it comes back unchanged: msgspec writes more than JSON has, in forms of its own."""
     try:
         text = msgspec.json.encode(content)
-        return text if msgspec.json.decode(text) == content else None
+        return _checked(text) if msgspec.json.decode(text) == content else None
     except (TypeError, ValueError, RecursionError, OverflowError):
         return None
+
+
+def _checked(text: bytes) -> bytes:
+    return _HEAD % zlib.crc32(text[1:]) + text[1:] + b"\n"
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

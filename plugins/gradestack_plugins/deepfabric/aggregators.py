@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, ClassVar, Final, TypedDict
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, Outcome, Profile, TaskCells, valid_confidence
+from gradestack import (
+    JSON,
+    Aggregator,
+    CellsState,
+    CountedCells,
+    Grade,
+    Key,
+    Memory,
+    Outcome,
+    Profile,
+    TaskCells,
+    valid_confidence,
+)
 from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
 RATES: Final = {
@@ -142,17 +155,15 @@ class DeepFabricMetrics(Aggregator[State]):
 
     @override
     def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
-        usual = [each for each in grades if each.outcome is _GRADED and each.fault is None]
+        usual = [each for each in grades if _usual(each)]
         if len(usual) < len(grades):
-            for key, grade in zip(keys, grades, strict=True):
-                if grade.outcome is not _GRADED or grade.fault is not None:
-                    self.add(state, key, grade)
+            others = [pair for pair in zip(keys, grades, strict=True) if not _usual(pair[1])]
+            keys = [key for key, grade in zip(keys, grades, strict=True) if _usual(grade)]
+            for key, grade in others:
+                self.add(state, key, grade)
         state["graded"] += len(usual)
         state["outside"] += sum([not 0 <= (each.score or 0) <= 1 for each in usual])
-        cells, add = state["cells"], _CELLS.add
-        for key, grade in zip(keys, grades, strict=True):
-            if grade.outcome is _GRADED and grade.fault is None:
-                add(cells, key, _cell(grade, grade.counts.get("processed", 1)))
+        _CELLS.add_many(state["cells"], keys, [_cell(each, each.counts.get("processed", 1)) for each in usual])
         return state
 
     @override
@@ -171,8 +182,9 @@ class DeepFabricMetrics(Aggregator[State]):
 
     @override
     def finish(self, state: State) -> Mapping[str, JSON]:
+        cells = _CELLS.together(state["cells"])
         total = state["graded"] + state["failed"] + state["missing"]
-        sums = _CELLS.totals(state["cells"])
+        sums = cells.totals()
         processed = int(sums["processed"])
         metrics = self._figures(sums, total if state["graded"] + state["failed"] or self.profile == "upstream" else 0)
         why = _ALL_MISSING if total else "there is no sample to divide by"
@@ -192,23 +204,25 @@ class DeepFabricMetrics(Aggregator[State]):
             attempted["overall_score"] = None
         metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
         metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
-        metrics |= self._intervals(state, metrics, undefined)
+        metrics |= self._intervals(state, cells, metrics, undefined)
         metrics["interpretation"] = interpretation(metrics, errors=state["errors"])
         metrics["undefined"] = undefined
         if said := _warnings(state, total):
             metrics["warnings"] = said
         return metrics
 
-    def _intervals(self, state: State, metrics: Mapping[str, JSON], undefined: Mapping[str, str]) -> dict[str, JSON]:
+    def _intervals(
+        self, state: State, cells: CountedCells, metrics: Mapping[str, JSON], undefined: Mapping[str, str]
+    ) -> dict[str, JSON]:
         beyond = ("overall_score", "overall_score_attempted") if state["outside"] else ()
         known = {name: parts for name, parts in _RATIOS.items() if metrics[name] is not None}
-        found = _CELLS.ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
+        found = cells.ratios(known, confidence=self.confidence, unbounded=beyond)
         why = {
             f"{name}_interval": {"reason": undefined.get(name, "undefined")} for name in _RATIOS if name not in known
         }
-        models = _CELLS.model_ratios(state["cells"], known, confidence=self.confidence, unbounded=beyond)
+        models = cells.model_ratios(known, confidence=self.confidence, unbounded=beyond)
         if models and self.profile == "documented":
-            _without_replies(state["cells"], models["models"])
+            _without_replies(cells, models["models"])
         return {**found, **why, **models}
 
     def _figures(self, sums: Mapping[str, Fraction], divisor: int) -> dict[str, Any]:
@@ -217,24 +231,26 @@ class DeepFabricMetrics(Aggregator[State]):
         return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
+def _usual(grade: Grade) -> bool:
+    return grade.outcome is _GRADED and grade.fault is None
+
+
 def _cell(grade: Grade, processed: int) -> list[float]:
     """Return what a sample adds to its task: one applicable sample, and its part of every figure."""
     count = grade.counts.get
-    return [
-        1,
-        processed,
-        count("tool_selection", 0),
-        count("parameter_accuracy", 0),
-        count("execution_success", 0),
-        grade.parts.get("response_quality") or 0,
-        grade.score or 0,
-        0,
-    ]
+    right = count("tool_selection", 0), count("parameter_accuracy", 0), count("execution_success", 0)
+    return _numbers(processed, *right, grade.parts.get("response_quality") or 0.0, grade.score or 0.0)
 
 
-def _without_replies(cells: CellsState, models: Any) -> None:
+@lru_cache(maxsize=1024, typed=True)
+def _numbers(*numbers: float) -> list[float]:
+    """Return a cell of a sample that is not missing; equal ones are one object, as thousands are kept."""
+    return [1, *numbers, 0]
+
+
+def _without_replies(cells: CountedCells, models: Any) -> None:
     """Make the figures of models undefined all of whose samples are missing, in place."""
-    for model, counted in _CELLS.rounded(cells)[1].items():
+    for model, counted in cells.rounded[1].items():
         if all(cell[0] == cell[-1] for cell in counted):
             models[model] |= {name: None for name in _RATIOS if name in models[model]}
             models[model] |= {f"{name}_interval": {"reason": _ALL_MISSING} for name in _RATIOS if name in models[model]}

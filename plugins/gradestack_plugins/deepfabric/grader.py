@@ -212,9 +212,9 @@ class DeepFabric(Grader):
     def _by_document(self, sample: Sample, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...]) -> Grade:
         tools = sample.tools or ()
         wanted, made = expected[0] if expected else None, calls[0] if calls else None
-        broken = next((each for each in (calls if self.multi_turn else calls[:1]) if each.arguments is None), None)
-        if broken is not None:
-            return self._error(sample, undecoded(broken), expected)
+        for each in calls if self.multi_turn else calls[:1]:
+            if each.arguments is None:
+                return self._error(sample, undecoded(each), expected)
         if self.multi_turn:
             given = recorded_turns(sample, self.max_turns)
             return self._over_turns(documented_verdicts(expected, given, partial(self._faults, tools)), wanted, made)
@@ -230,9 +230,8 @@ class DeepFabric(Grader):
     def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
         """Return whether more than one call is right, in what this profile compares."""
         looked_at = expected if self.multi_turn else expected[:1]
-        if self.profile == "upstream":
-            return any(not each.plain for each in looked_at)
-        return any(each.names or each.optional for each in looked_at)
+        upstream = self.profile == "upstream"
+        return bool([each for each in looked_at if each.names or each.optional or (upstream and not each.plain)])
 
     def _faults(self, tools: tuple[ToolSpec, ...], made: ToolCall) -> Iterable[Reason]:
         """Return what the schema of the called tool has against a call."""
@@ -364,7 +363,7 @@ class DeepFabric(Grader):
         return Grade(
             outcome=outcome,
             score=score if fault is None else None,
-            passed=all(verdict) if fault is None else None,
+            passed=verdict == RIGHT if fault is None else None,
             parts=parts,
             counts=counts,
             label=label,

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from gradestack import Expectation, ExpectedCall, Message, Sample, Source, ToolCall, ToolSpec, Usage, replace
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, check_utf8, compact, loads
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
@@ -99,6 +99,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder().decode
 _DETAILS = CallDetails.__struct_fields__
 _RARE = ("cluster", "state", "ended", "trace", "children", "usage")
+_NOTHING_RARE = (None,) * len(_RARE)
 
 
 def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
@@ -211,8 +212,7 @@ def sample_of(data: bytes, source: Source) -> Sample:
         ValueError: It is not JSON for msgspec, or not of the form.
         RecursionError: It is nested too deeply.
     """
-    if not data.isascii():
-        data.decode()  # what is kept raw, or overridden by a later key, would not be looked at
+    check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
     line = _decode(data)
     if line.version not in VERSIONS or line.error is not None:
         raise Unusual
@@ -254,9 +254,9 @@ def sample_of(data: bytes, source: Source) -> Sample:
         facets=line.facets or _NOTHING,
         source=source,
     )
-    more = {name: found for name in _RARE if (found := getattr(line, name)) is not None}
-    if not more:
+    if (line.cluster, line.state, line.ended, line.trace, line.children, line.usage) == _NOTHING_RARE:
         return sample
+    more = {name: found for name in _RARE if (found := getattr(line, name)) is not None}
     if "usage" in more:
         more |= {"usage": usage_of(line.usage), "agent_usage": line.usage}
     return replace(sample, **more)

@@ -63,7 +63,7 @@ class Flakiness(Aggregator[CellsState]):
 
     @override
     def finish(self, state: CellsState) -> Mapping[str, JSON]:
-        every, models = _CELLS.rounded(state, _judged)
+        every, models = _CELLS.mapped(state, _judged)
         judged: dict[str, Counter[tuple[int, int]]] = {model: Counter() for model in models}
         for model, cells in models.items():
             for cell, times in cells.items():

@@ -77,13 +77,12 @@ class Mean(Aggregator[MeanState]):
     @override
     def add_many(self, state: MeanState, keys: Sequence[Key], grades: Sequence[Grade]) -> MeanState:
         state["total"] += len(grades)
-        cells, add = state["cells"], _CELLS.add
-        for key, grade in zip(keys, grades, strict=True):
-            score = grade.score
-            if score is not None:
-                add(cells, key, [1, float(score)])
-                if not 0.0 <= score <= 1.0:
-                    state["outside"] += 1
+        scores = [each.score for each in grades if each.score is not None]
+        if len(scores) < len(grades):
+            keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
+        state["outside"] += sum([not 0.0 <= score <= 1.0 for score in scores])
+        cells = {score: [1, float(score)] for score in scores}
+        _CELLS.add_many(state["cells"], keys, [cells[score] for score in scores])
         return state
 
     @override

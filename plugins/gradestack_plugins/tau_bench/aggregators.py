@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, TypedDict
 
 import attrs
@@ -50,6 +51,8 @@ _CALLS = {
     "tool_selection_accuracy": ("called", "expected"),
     "argument_precision": ("similarity", "similarities"),
 }
+_NOTHING: list[float] = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+"""The cell of a sample that is applicable and nothing else."""
 _QUANTILE = {"reason": "quantile"}
 _GRADED, _SKIPPED = Outcome.GRADED, Outcome.SKIPPED  # looked up once: members are properties of the class
 
@@ -131,36 +134,21 @@ class PartialStatistics(Aggregator[PartialState]):
             _widen(state, score, score)
             state["bins"][bisect_right(BIN_EDGES, score)] += times
             state["bands"][band_index(score)] += times
+            state["outside"] += beyond(score) * times
         state["made_calls"] += sum([grade.counts.get("made_calls", 0) for grade in scored])
-        for key, grade in zip(keys, grades, strict=True):
-            reward = reward_of(grade.parts.get("reward")) if grade.parts else None
-            if reward is not None:
-                self._add_reward(state, key, grade, reward)
-            if grade.outcome is not _SKIPPED:
-                self._add_cell(state, key, grade, reward)
+        if len(told := [each for each in grades if each.outcome is not _SKIPPED]) < len(grades):
+            keys = [key for key, grade in zip(keys, grades, strict=True) if grade.outcome is not _SKIPPED]
+        for key, grade in [pair for pair in zip(keys, told, strict=True) if pair[1].parts]:
+            self._add_reward(state, key, grade)
+        _CREDITS.add_many(state["cells"], keys, [_cell_of(each) for each in told])
         return state
 
-    def _add_cell(self, state: PartialState, key: Key, grade: Grade, reward: float | None) -> None:
-        """Keep what a sample adds to its task; failed and missing ones are applicable and nothing else."""
-        if grade.outcome is not _GRADED or grade.score is None:
-            _CREDITS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-            return
-        score, counts = float(grade.score), grade.counts
-        rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
-        found = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
-        similar = [each for each in found if each is not None]
-        similarity, *rest = exact_parts(similar) if len(similar) > 1 else similar or [0]
-        state["outside"] += beyond(score) + (0 if reward is None else beyond(reward))
-        expected, called = counts.get("expected_calls", 0), counts.get("called", 0)
-        cell = [1, 1, score, rewards, successes, reward or 0, expected, called, len(similar), similarity]
-        for part in rest:
-            cell += [0, 0, 0, 0, 0, 0, 0, 0, 0, part]
-        _CREDITS.add(state["cells"], key, cell)
-
-    def _add_reward(self, state: PartialState, key: Key, grade: Grade, reward: float) -> None:
-        if grade.outcome is not _GRADED or grade.score is None:
+    def _add_reward(self, state: PartialState, key: Key, grade: Grade) -> None:
+        reward = reward_of(grade.parts.get("reward"))
+        if reward is None or grade.outcome is not _GRADED or grade.score is None:
             return
         score, success = float(grade.score), reward > SUCCESS_ABOVE
+        state["outside"] += beyond(reward)
         if reward < FAIL_BELOW and score > HIGH_PARTIAL:
             _list_case(state["fail_high"], key, score)
         elif success and score < LOW_PARTIAL:
@@ -183,7 +171,8 @@ class PartialStatistics(Aggregator[PartialState]):
     @override
     def finish(self, state: PartialState) -> dict[str, Any]:
         graded, applicable, total = base_counts(state["counts"])
-        cells, totals = state["cells"], _CREDITS.totals(state["cells"])
+        cells = _CREDITS.together(state["cells"])
+        totals = cells.totals()
         rewards = {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
         options: dict[str, Any] = {
             "confidence": self.confidence,
@@ -195,7 +184,7 @@ class PartialStatistics(Aggregator[PartialState]):
             "successes": int(totals["successes"]),
             "success_rate": share(totals["successes"], totals["rewards"]),
             "average": share(totals["reward"], totals["rewards"]),
-            **_CREDITS.ratios(cells, rewards, **options),
+            **cells.ratios(rewards, **options),
         }
         figures = {
             "n": graded,
@@ -217,10 +206,32 @@ class PartialStatistics(Aggregator[PartialState]):
             "tool_selection_accuracy": share(totals["called"], totals["expected"]),
             "argument_precision": share(totals["similarity"], totals["similarities"]),
             "interpretation": {"bands": described(state["bands"])},
-            **_CREDITS.ratios(cells, AVERAGES | _CALLS, **options),
-            **_CREDITS.model_ratios(cells, AVERAGES | _CALLS, **options),
+            **cells.ratios(AVERAGES | _CALLS, **options),
+            **cells.model_ratios(AVERAGES | _CALLS, **options),
         }
         return explained(figures, UNDEFINED)
+
+
+def _cell_of(grade: Grade) -> list[float]:
+    """Return what a sample adds to its task; failed and missing ones are applicable and nothing else."""
+    if grade.outcome is not _GRADED or grade.score is None:
+        return _NOTHING
+    counts, reward = grade.counts, grade.parts.get("reward") if grade.parts else None
+    similarities = [item.parts.get("argument_similarity") for item in grade.items]
+    return _cell(grade.score, reward, counts.get("expected_calls", 0), counts.get("called", 0), *similarities)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _cell(score: float, recorded: Any, expected: int, called: int, *similarities: Any) -> list[float]:
+    """Return the cell of a graded sample; equal ones are one object, as thousands are kept."""
+    reward = reward_of(recorded)
+    rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
+    similar = [each for each in map(finite_number, similarities) if each is not None]
+    similarity, *rest = exact_parts(similar) if len(similar) > 1 else similar or [0.0]
+    graded = [1, 1, float(score), rewards, successes, reward or 0.0, expected, called, len(similar), similarity]
+    for part in rest:
+        graded += [*[0.0] * 9, part]
+    return graded
 
 
 def _histogram(bins: list[int], graded: int) -> list[dict[str, Any]]:

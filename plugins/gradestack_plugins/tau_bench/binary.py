@@ -139,7 +139,8 @@ class Binary(Aggregator[BinaryState]):
     @override
     def finish(self, state: BinaryState) -> dict[str, Any]:
         graded, applicable, total = base_counts(state["counts"])
-        sums = _OUTCOMES.totals(state["cells"])
+        cells = _OUTCOMES.together(state["cells"])
+        sums = cells.totals()
         options: dict[str, Any] = {
             "confidence": self.confidence,
             "unbounded": AVERAGES if state["outside"] or not self.share else (),
@@ -153,7 +154,7 @@ class Binary(Aggregator[BinaryState]):
             "success_rate_over_total": share(sums["successes"], applicable),
             "average": share(sums["score"], graded),
             "average_over_total": share(sums["score"], applicable),
-            **_OUTCOMES.ratios(state["cells"], _RATES | AVERAGES, **options),
-            **_OUTCOMES.model_ratios(state["cells"], _RATES | AVERAGES, **options),
+            **cells.ratios(_RATES | AVERAGES, **options),
+            **cells.model_ratios(_RATES | AVERAGES, **options),
         }
         return explained(figures, UNDEFINED)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from gradestack import ABSENT, Reason
 from gradestack.jsonio import compact
 
@@ -14,37 +16,34 @@ _SHOWN_REASONS = 3
 _SHOWN_CHARACTERS = 80
 
 
-class Losses:
+class Losses(msgspec.Struct):
     """The first reasons of a sample, and how many more there were."""
 
-    __slots__ = ("_kept", "_more")
-
-    def __init__(self) -> None:
-        self._kept: list[Reason] = []
-        self._more = 0
+    kept: list[Reason] = msgspec.field(default_factory=list)
+    more: int = 0
 
     def add(self, reasons: Iterable[Reason]) -> tuple[Reason, ...]:
         """Take reasons as long as there is room and return those taken."""
-        start = len(self._kept)
+        start = len(self.kept)
         for reason in reasons:
-            if len(self._kept) < MAX_REASONS:
-                self._kept.append(reason)
+            if len(self.kept) < MAX_REASONS:
+                self.kept.append(reason)
             else:
-                self._more += 1
-        return tuple(self._kept[start:])
+                self.more += 1
+        return tuple(self.kept[start:])
 
     def reasons(self) -> tuple[Reason, ...]:
         """Return the reasons kept, and one that counts the others."""
-        if not self._more:
-            return tuple(self._kept)
-        return (*self._kept, Reason(code="more_reasons", message=f"{self._more} more reasons were left out"))
+        if not self.more:
+            return tuple(self.kept)
+        return (*self.kept, Reason(code="more_reasons", message=f"{self.more} more reasons were left out"))
 
     def rationale(self) -> str:
         """Return the first few reasons in one line."""
-        if not self._kept:
+        if not self.kept:
             return ""
-        texts = [describe(reason) for reason in self._kept[:_SHOWN_REASONS]]
-        hidden = len(self._kept) - len(texts) + self._more
+        texts = [describe(reason) for reason in self.kept[:_SHOWN_REASONS]]
+        hidden = len(self.kept) - len(texts) + self.more
         return "; ".join(texts + [f"{hidden} more"] * bool(hidden))
 
 

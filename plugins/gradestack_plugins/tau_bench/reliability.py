@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Grade, Key, Outcome
+from gradestack import Aggregator, Grade, Key, Outcome
 from gradestack.exact import count_into
 from gradestack_plugins.tau_bench import reliability_presets as presets
 from gradestack_plugins.tau_bench.reward import is_success
@@ -79,6 +79,12 @@ class PassHatK(Trials):
         return state
 
     @override
+    def add_many(self, state: TrialsState, keys: Sequence[Key], grades: Sequence[Grade]) -> TrialsState:
+        if self.preset is None:
+            return super().add_many(state, keys, grades)
+        return Aggregator.add_many(self, state, keys, grades)
+
+    @override
     def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
         super().merge(left, right)
         if self.preset is not None:
@@ -89,6 +95,8 @@ class PassHatK(Trials):
 
     @override
     def _succeeded(self, grade: Grade) -> bool:
+        if self.preset is None:
+            return super()._succeeded(grade)
         if self._is("tau2") or self._is("vitabench"):
             score = grade.score if grade.outcome is Outcome.GRADED else None
             return score is not None and (is_success(score, 1e-6) if self._is("tau2") else score == 1.0)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from gradestack import ABSENT, Reason
 
 MAX_DEPTH = 200
@@ -17,13 +19,10 @@ class TooMuchWork(Exception):
     """Arguments nested too deeply or too large to be compared."""
 
 
-class Budget:
+class Budget(msgspec.Struct, gc=False):
     """Comparisons left for one record."""
 
-    __slots__ = ("left",)
-
-    def __init__(self, left: int = MAX_COMPARISONS) -> None:
-        self.left = left
+    left: int = MAX_COMPARISONS
 
     def spend(self, comparisons: int, depth: int) -> None:
         """Take comparisons off the budget.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, NotRequired, TypedDict
@@ -32,6 +32,14 @@ MOST_K = 100
 
 CELLS = TaskCells("records", "successes", "unnamed")
 """Of a task: records, successes, records without a trial identifier."""
+
+
+_NO_TRIAL: list[float] = [0, 0, 0]
+_TRIAL: dict[tuple[bool, bool], list[float]] = {
+    (success, unnamed): [1, int(success), int(unnamed)] for success in (False, True) for unnamed in (False, True)
+}
+"""Whether it succeeded, whether it has no identifier -> the cell of one record; thousands are kept."""
+_GRADED, _SKIPPED, _MISSING = Outcome.GRADED, Outcome.SKIPPED, Outcome.MISSING  # members are properties of the class
 
 
 class TrialsState(TypedDict):
@@ -98,18 +106,23 @@ class Trials(Aggregator[TrialsState]):
 
     @override
     def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
-        if grade.outcome is Outcome.SKIPPED:
-            return state
-        cell: list[float] = [0, 0, 0]
-        if grade.outcome is not Outcome.MISSING:
-            cell = [1, int(self._succeeded(grade)), int(key.run is None)]
-            if key.run is not None:
-                state["runs"].setdefault(key.model or "", {})[run_text(key.run)] = 1
-        CELLS.add(state["cells"], key, cell)
+        return Trials.add_many(self, state, (key,), (grade,))
+
+    @override
+    def add_many(self, state: TrialsState, keys: Sequence[Key], grades: Sequence[Grade]) -> TrialsState:
+        told = [pair for pair in zip(keys, grades, strict=True) if pair[1].outcome is not _SKIPPED]
+        cells = [
+            _NO_TRIAL if grade.outcome is _MISSING else _TRIAL[self._succeeded(grade), key.run is None]
+            for key, grade in told
+        ]
+        CELLS.add_many(state["cells"], [key for key, _ in told], cells)
+        for model, run in dict.fromkeys([(key.model, key.run) for key, grade in told if grade.outcome is not _MISSING]):
+            if run is not None:
+                state["runs"].setdefault(model or "", {})[run_text(run)] = 1
         return state
 
     def _succeeded(self, grade: Grade) -> bool:
-        if grade.outcome is not Outcome.GRADED or grade.score is None:
+        if grade.outcome is not _GRADED or grade.score is None:
             return False
         return grade.passed if grade.passed is not None else is_success(grade.score, self.tolerance)
 
@@ -122,6 +135,7 @@ class Trials(Aggregator[TrialsState]):
 
     @override
     def finish(self, state: TrialsState) -> dict[str, Any]:
+        state = {**state, "cells": CELLS.settled(state["cells"])}
         found = self._finished(state)
         if len(state["cells"]) > 1:
             found["models"] = {model: self._finished(self._of_model(state, model)) for model in state["cells"]}
@@ -142,7 +156,7 @@ class Trials(Aggregator[TrialsState]):
         ks = range(1, min(self._highest(tasks), MOST_K if self.max_k is None else self.max_k) + 1)
         found: dict[str, Any] = {self.figure: {str(k): self._mean(tasks, k) for k in ks}}
         if ks:
-            alike, _ = CELLS.rounded(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
+            alike, _ = CELLS.mapped(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
             found[f"{self.figure}_interval"] = self._intervals(alike, ks)
         else:
             found = {self.figure: None, f"{self.figure}_reason": "no task has a trial"}

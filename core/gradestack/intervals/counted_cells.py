@@ -1,0 +1,191 @@
+"""What tasks add to sums, equal ones counted: from it figures and their intervals are computed."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Container, Mapping
+from fractions import Fraction
+from functools import cached_property
+from itertools import chain, repeat
+from typing import TypeVar
+
+from gradestack.exact import exact_parts
+from gradestack.intervals.interval import Cell, Figures, Interval, interval, jackknife
+from gradestack.model import JSON
+
+ExactCell = tuple[float | tuple[float, ...], ...]
+"""A cell, with what no float holds as the parts of an exact sum."""
+CellT = TypeVar("CellT", ExactCell, Cell)
+Several = tuple[float, ...]
+"""Cells one after the other."""
+
+
+class CountedCells:
+    """How many tasks have which cells, over all models and of each model.
+
+    Args:
+        names: What the numbers of a cell are.
+        every: Cells of a task, one after the other -> how many tasks have them; a task's are those of all models.
+        models: Model -> the same of its own tasks.
+    """
+
+    def __init__(
+        self, names: tuple[str, ...], every: Mapping[Several, int], models: Mapping[str, Mapping[Several, int]]
+    ) -> None:
+        self.names, self._every, self._models = names, every, models
+        self._totals: dict[str, dict[str, Fraction]] = {}
+
+    @cached_property
+    def exact(self) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
+        """How many tasks have which sums, over all models and of each model."""
+        return self._summed(_exact)
+
+    @cached_property
+    def rounded(self) -> tuple[Counter[Cell], dict[str, Counter[Cell]]]:
+        """The same with every sum rounded, once; faster, where nothing is to be computed exactly from them."""
+        return self._summed(rounded)
+
+    def _summed(self, sum_of: Callable[[Several, int], CellT]) -> tuple[Counter[CellT], dict[str, Counter[CellT]]]:
+        models = {model: _sums(cells, len(self.names), sum_of) for model, cells in self._models.items()}
+        if len(models) == 1:
+            return next(iter(models.values())), models
+        return _sums(self._every, len(self.names), sum_of), models
+
+    def totals(self, model: str | None = None) -> dict[str, Fraction]:
+        """Return the exact sums of all cells, or those of a model, by name."""
+        if model is None:
+            several = [self.totals(each) for each in self._models]
+            return {name: sum((sums[name] for sums in several), Fraction(0)) for name in self.names}
+        if model not in self._totals:
+            rows: list[Cell] = []
+            counts: list[int] = []
+            for numbers, times in self._models[model].items():
+                rows += zip(*[iter(numbers)] * len(self.names), strict=True)
+                counts += [times] * (len(rows) - len(counts))
+            columns = zip(*rows, strict=True) if rows else [()] * len(self.names)
+            sums = [exact_parts(list(chain.from_iterable(map(repeat, column, counts)))) for column in columns]
+            self._totals[model] = {
+                name: sum(map(Fraction, parts), Fraction(0)) for name, parts in zip(self.names, sums, strict=True)
+            }
+        return self._totals[model]
+
+    def figures(
+        self, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
+    ) -> dict[str, JSON]:
+        """Return ``n``, ``clusters`` and figures with their intervals; see :meth:`TaskCells.finish`."""
+        every, models = self.rounded
+        found = self._estimated(every, figures, confidence, share=share)
+        if len(models) > 1:
+            found["models"] = {
+                model: self._estimated(cells, figures, confidence, share=share) for model, cells in models.items()
+            }
+        return found
+
+    def ratios(
+        self, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, unbounded: Container[str] = ()
+    ) -> dict[str, JSON]:
+        """Return the intervals of ratios of sums over all models; see :meth:`TaskCells.ratios`."""
+        return self._ratios(self.rounded[0], of, confidence, unbounded)
+
+    def model_ratios(
+        self, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, unbounded: Container[str] = ()
+    ) -> dict[str, JSON]:
+        """Return ratios of sums and their intervals within each model; see :meth:`TaskCells.model_ratios`."""
+        if len(self._models) < 2:
+            return {}
+        found: dict[str, JSON] = {}
+        for model, cells in self.rounded[1].items():
+            sums = self.totals(model)
+            values = {
+                name: float(sums[above] / sums[below]) if sums[below] else None for name, (above, below) in of.items()
+            }
+            found[model] = {**values, **self._ratios(cells, of, confidence, unbounded)}
+        return {"models": found}
+
+    def _ratios(
+        self,
+        cells: Mapping[Cell, int],
+        of: Mapping[str, tuple[str, str]],
+        confidence: float,
+        unbounded: Container[str],
+    ) -> dict[str, JSON]:
+        found: dict[str, JSON] = {}
+        for name, (above, below) in of.items():
+            at, by = self.names.index(above), self.names.index(below)
+            parts: Counter[Cell] = Counter()
+            for cell, times in cells.items():
+                parts[cell[by], cell[at]] += times
+            share = name not in unbounded
+            found[f"{name}_interval"] = {**ratio_interval(parts, confidence=confidence, share=share)}
+        return found
+
+    def _estimated(
+        self, cells: Mapping[Cell, int], figures: Callable[..., Figures], confidence: float, *, share: bool
+    ) -> dict[str, JSON]:
+        n = sum(int(cell[0]) * times for cell, times in cells.items())
+        found: dict[str, JSON] = {"n": n, "clusters": sum(cells.values())}
+        for name, estimate in jackknife(figures, cells, len(self.names)).items():
+            found[name] = estimate.value
+            found[f"{name}_interval"] = {**interval(estimate, n, confidence=confidence, share=share)}
+        return found
+
+
+def ratio_interval(
+    tasks: Mapping[Cell, int],
+    *,
+    n: int | None = None,
+    confidence: float = 0.95,
+    share: bool = True,
+    least: float = -math.inf,
+) -> Interval:
+    """Return the interval of a ratio of sums over tasks, for ``summary.json``.
+
+    A task that adds nothing to the divisor has no part in the figure.
+
+    Args:
+        tasks: Divisor and dividend of a task -> how many tasks have them; the figure is the sum of the dividends over
+            that of the divisors.
+        n: Number of samples; default: the divisor.
+        confidence: Of the interval.
+        share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
+    """
+    parts = {cell: times for cell, times in tasks.items() if cell[0]}
+    divisor = sum(int(cell[0]) * times for cell, times in parts.items())
+    estimated = jackknife(_ratio, parts, 2)["ratio"]
+    return interval(estimated, divisor if n is None else n, confidence=confidence, share=share, least=least)
+
+
+def _ratio(below: float, above: float) -> Figures:
+    return {"ratio": above / below if below else None}
+
+
+def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
+    """Return cells with their sums rounded, once."""
+    found: Counter[Cell] = Counter()
+    for cell, times in cells.items():
+        found[tuple([math.fsum(each) if isinstance(each, tuple) else each for each in cell])] += times
+    return found
+
+
+def _exact(numbers: Several, width: int) -> ExactCell:
+    """Return the sum of cells that stand one after the other."""
+    if len(numbers) == width:
+        return numbers
+    sums = [exact_parts(numbers[place::width]) for place in range(width)]
+    return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
+
+
+def rounded(numbers: Several, width: int) -> Cell:
+    """Return the sum of cells that stand one after the other, each number rounded once."""
+    if len(numbers) == width:
+        return numbers
+    return tuple([math.fsum(numbers[place::width]) for place in range(width)])
+
+
+def _sums(cells: Mapping[Several, int], width: int, sum_of: Callable[[Several, int], CellT]) -> Counter[CellT]:
+    found: Counter[CellT] = Counter()
+    for numbers, times in cells.items():
+        found[sum_of(numbers, width)] += times
+    return found

@@ -14,6 +14,7 @@ from gradestack.errors import ConfigError, DataError, GradestackError, LostEngin
 from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
+from gradestack.interpreter import collected_seldom
 from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
@@ -55,7 +56,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
         )
     if suite.rows == "none":
         check_without_rows(suite)
-    with _Run(counting(suite), options).staged() as run:
+    with collected_seldom(), _Run(counting(suite), options).staged() as run:
         return run.whole()
 
 

@@ -31,6 +31,7 @@ LAYERS = [
     "model",
     "api",
     "registry",
+    "interpreter",
     "grading",
     "progress",
     "jsonio",

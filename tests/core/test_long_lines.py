@@ -49,7 +49,7 @@ def peak(spawn, tmp_path):
 
 @pytest.mark.parametrize("form", ["an answer", *(pytest.param(form, marks=pytest.mark.proof) for form in [*FORMS][1:])])
 def test_a_line_that_is_one_long_text_takes_seven_times_its_size_at_most(peak, form):
-    """Read, graded, written as a row and shown on a page; the row may hold the text three times, and is read back whole."""
+    """Read, graded, written as a row that may hold the text three times, read back whole and shown on a page."""
     small = {"id": "small", "expected": "x", "predicted": "x"}
     usual = peak("usual.jsonl", [small])
     assert peak("long.jsonl", [small, {"id": "long", **FORMS[form]}]) - usual <= 7 * SIZE

@@ -7,7 +7,7 @@ import pytest
 
 import gradestack
 from gradestack import PluginError
-from gradestack.grading.interpreter import ROOM
+from gradestack.interpreter import ROOM
 
 POOL = {"kind": "processes", "workers": 2}
 CLUSTER = {"kind": "dask", "workers": 2}

@@ -13,11 +13,11 @@ import attrs
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.guarded import TRACEBACKS
-from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
 from gradestack.grading.reading import records_of
 from gradestack.grading.result import ShardResult
+from gradestack.interpreter import for_a_shard
 from gradestack.model import BadRecord, Fault, Sample
 
 _REPORTED_EVERY = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from fractions import Fraction
 from itertools import chain, zip_longest
 
@@ -18,9 +18,6 @@ from gradestack.model import JSON
 
 CellsState = dict[str, Tasks[list[float]]]
 """JSON state: model (empty where none is named) -> its tasks' cells. A note may hold several, one after the other."""
-
-_ROWS = 4
-"""Cells of one task that are kept before they are added up."""
 
 
 class TaskCells(PerTask[list[float]]):
@@ -53,8 +50,8 @@ class TaskCells(PerTask[list[float]]):
         self.names = names
 
     @override
-    def fewer(self, notes: list[list[float]]) -> list[list[float]]:
-        return notes if len(notes) <= _ROWS else [self.added(tuple(chain.from_iterable(notes)))]
+    def fewer(self, notes: list[list[float]], most: int) -> list[list[float]]:
+        return notes if len(notes) <= most else [self.added(tuple(chain.from_iterable(notes)))]
 
     def added(self, cells: Several) -> list[float]:
         """Return as few cells as hold the exact sums of several: the same ones, however they came together."""
@@ -69,8 +66,10 @@ class TaskCells(PerTask[list[float]]):
         found: CellsState = {}
         for model, tasks in state.items():
             by_task = noted(tasks)
-            cells = [self.added(tuple(chain.from_iterable(notes))) for notes in by_task.values()]
-            found[model] = {"tasks": list(by_task), "notes": cells, "away": tasks["away"]}
+            same = list(map(_identity, by_task.values()))
+            known = dict(zip(same, by_task.values(), strict=True))
+            cells = {each: self.added(tuple(chain.from_iterable(notes))) for each, notes in known.items()}
+            found[model] = {"tasks": list(by_task), "notes": [cells[each] for each in same], "away": tasks["away"]}
         return found
 
     def together(self, state: CellsState) -> CountedCells:
@@ -79,9 +78,9 @@ class TaskCells(PerTask[list[float]]):
         models: dict[str, Counter[Several]] = {model: Counter() for model in state}
         for parts in mappings(list(state.values()), self.fewer):
             for model, tasks in zip(state, parts, strict=True):
-                models[model].update([tuple(chain.from_iterable(notes)) for notes in tasks.values()])
+                _count(models[model], tasks.values())
             if len(state) > 1:
-                every.update([tuple(chain.from_iterable(notes)) for notes in pooled(parts)])
+                _count(every, pooled(parts))
         return CountedCells(self.names, every, models)
 
     def totals(self, state: CellsState) -> dict[str, Fraction]:
@@ -170,6 +169,18 @@ class TaskCells(PerTask[list[float]]):
         Empty for one model, whose figures are those of :meth:`ratios`; which takes the same arguments.
         """
         return self.together(state).model_ratios(of, confidence=confidence, unbounded=unbounded)
+
+
+def _identity(notes: list[list[float]]) -> tuple[int, ...]:
+    """Return what tells notes of a task from others while they are held: equal cells are for the most part one."""
+    return tuple(map(id, notes))
+
+
+def _count(into: Counter[Several], tasks: Collection[list[list[float]]]) -> None:
+    same = list(map(_identity, tasks))
+    known = dict(zip(same, tasks, strict=True))
+    for each, times in Counter(same).items():
+        into[tuple(chain.from_iterable(known[each]))] += times
 
 
 def _sum(cells: list[Cell]) -> Cell:

@@ -46,8 +46,8 @@ class TaskCounts(PerTask[dict[str, Number]]):
     """
 
     @override
-    def fewer(self, notes: list[dict[str, Number]]) -> list[dict[str, Number]]:
-        return notes if len(notes) < 2 else [_joined(notes)]
+    def fewer(self, notes: list[dict[str, Number]], most: int) -> list[dict[str, Number]]:
+        return notes if len(notes) <= most else [_joined(notes)]
 
     def tasks(self, state: CountsState) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
         """Return how many tasks have which numbers: over all models, where a task's are added, and of each model."""

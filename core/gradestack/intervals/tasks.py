@@ -12,7 +12,7 @@ from __future__ import annotations
 import abc
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, TypedDict, TypeVar
 from zlib import crc32
@@ -23,11 +23,13 @@ from gradestack.jsonio.values import loads
 from gradestack.model import Key
 
 NoteT = TypeVar("NoteT")
-Fewer = Callable[[list[NoteT]], list[NoteT]]
-"""Returns fewer notes that come to the same as several of one task; notes are never changed, states share them."""
+Fewer = Callable[[list[NoteT], int], list[NoteT]]
+"""Returns notes of one task, or one that comes to the same if they are more than so many; none is ever changed."""
 
-NOTES = 32_768
+NOTES = 65_536
 """Notes of all models that are kept as they came."""
+FEW = 4
+"""Notes of one task that may stay."""
 _PARTS = 16
 _LOOSE = 4
 """How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
@@ -49,12 +51,13 @@ def no_tasks() -> Tasks[NoteT]:
 
 
 def put_in_order(tasks: Tasks[NoteT], fewer: Fewer[NoteT], most: int) -> None:
-    """Have few notes of each task, in place; where that is more than ``most``, put them away."""
+    """Have few notes of each task, in place; where one of each is more than ``most``, put all away."""
     found = noted(tasks)
-    for task, notes in found.items():
-        if len(notes) > 1:
-            found[task] = fewer(notes)
-    if sum(map(len, found.values())) > most:
+    for few in (FEW, 1):
+        found = {task: fewer(notes, few) for task, notes in found.items()}
+        if sum(map(len, found.values())) <= most:
+            break
+    else:
         for part, parted in _parted(found).items():
             _put(tasks, part, [_text(parted)], fewer)
         found = {}
@@ -72,11 +75,10 @@ def noted(tasks: Tasks[NoteT]) -> dict[str, list[NoteT]]:
 
 def mappings(several: Sequence[Tasks[NoteT]], fewer: Fewer[NoteT]) -> Iterator[list[dict[str, list[NoteT]]]]:
     """Yield the notes by task of several states, a part of all tasks at a time: the same tasks in each."""
-    by_task = list(map(noted, several))
     if not any(each["away"] for each in several):
-        yield by_task
+        yield list(map(noted, several))
         return
-    parted = list(map(_parted, by_task))
+    parted = [_parted(noted(each)) for each in several]
     for part in map(str, range(_PARTS)):
         found = [_read(each["away"].get(part, ()), fewer) for each in several]
         for notes, more in zip(found, parted, strict=True):
@@ -84,7 +86,7 @@ def mappings(several: Sequence[Tasks[NoteT]], fewer: Fewer[NoteT]) -> Iterator[l
         yield found
 
 
-def pooled(models: Sequence[Mapping[str, list[NoteT]]]) -> Iterable[list[NoteT]]:
+def pooled(models: Sequence[Mapping[str, list[NoteT]]]) -> Collection[list[NoteT]]:
     """Return the notes of every task over all models."""
     found: dict[str, list[NoteT]] = {}
     for by_task in models:
@@ -103,7 +105,7 @@ def _put(tasks: Tasks[NoteT], part: str, texts: list[str], fewer: Fewer[NoteT]) 
 def _unite(found: dict[str, list[NoteT]], more: Mapping[str, list[NoteT]], fewer: Fewer[NoteT]) -> None:
     for task, notes in more.items():
         held = found.get(task)
-        found[task] = notes if held is None else fewer(held + notes)
+        found[task] = notes if held is None else fewer(held + notes, FEW)
 
 
 def _parted(found: Mapping[str, list[NoteT]]) -> dict[str, dict[str, list[NoteT]]]:
@@ -136,8 +138,8 @@ class PerTask(abc.ABC, Generic[NoteT]):
     """State of notes per model and task."""
 
     @abc.abstractmethod
-    def fewer(self, notes: list[NoteT]) -> list[NoteT]:
-        """Return fewer notes that come to the same as those of one task, or the same ones."""
+    def fewer(self, notes: list[NoteT], most: int) -> list[NoteT]:
+        """Return notes of one task; if they are more than ``most``, one that comes to the same."""
 
     def start(self) -> dict[str, Tasks[NoteT]]:
         """Return the state of nothing seen."""

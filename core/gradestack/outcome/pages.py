@@ -10,6 +10,7 @@ import attrs
 
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.plan import Stage
+from gradestack.interpreter import collected_seldom
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
@@ -80,7 +81,7 @@ def rewrite_pages(
         out.mkdir(parents=True, exist_ok=True)
         for name, options in chosen or [("html", {}), ("markdown", {})]:
             target = registry.load("reporter", name)
-            with guarded(f"reporter {name}"):
+            with collected_seldom(), guarded(f"reporter {name}"):
                 try:
                     reporter = structure(options, target)
                 except Problems as problems:

@@ -8,12 +8,12 @@ from contextlib import closing
 from gradestack.api import Shard
 from gradestack.grading.block import Blocks
 from gradestack.grading.dataset import unanswered
-from gradestack.grading.interpreter import for_a_shard
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
+from gradestack.interpreter import for_a_shard
 from gradestack.model import BadRecord, Sample
 from gradestack.progress import ProgressCount
 from gradestack.rundir.in_process import InProcess

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypedDict
 
 import attrs
@@ -81,8 +82,7 @@ class Mean(Aggregator[MeanState]):
         if len(scores) < len(grades):
             keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
         state["outside"] += sum([not 0.0 <= score <= 1.0 for score in scores])
-        cells = {score: [1, float(score)] for score in scores}
-        _CELLS.add_many(state["cells"], keys, [cells[score] for score in scores])
+        _CELLS.add_many(state["cells"], keys, list(map(_cell, scores)))
         return state
 
     @override
@@ -114,6 +114,12 @@ class Mean(Aggregator[MeanState]):
         least = -math.inf if self.least is None else self.least
         found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share, least=least)}
         return found
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _cell(score: float) -> list[float]:
+    """Return the cell of a sample; equal ones are one object, as thousands are kept."""
+    return [1, float(score)]
 
 
 def _mean(samples: float, scores: float) -> dict[str, float | None]:

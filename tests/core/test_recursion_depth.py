@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from gradestack.grading.interpreter import ROOM, for_a_shard
+from gradestack.interpreter import ROOM, for_a_shard
 
 SLACK = 2
 """Frames by which code counts differently once the interpreter has specialised it."""

@@ -1,0 +1,60 @@
+"""The same room for recursion wherever a shard is worked on, and a collector that looks less often.
+
+What is nested too deeply for a recursive function depends on how deep the stack already is, which differs between a
+script, a worker process and a thread. So the limit is moved for the time of a shard, by what the stack holds already.
+
+Both are settings of the interpreter, not of the thread: what the first of several threads found is set back when the
+last of them leaves.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+ROOM = 800
+"""Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
+_ALLOCATIONS = 50_000
+"""Objects made and not freed between two looks of the collector: more often, it takes an eighth of a run."""
+_limits: list[int] = []
+_thresholds: list[tuple[int, int, int]] = []
+
+
+def _room(depth: int = 0) -> int:
+    """Return how many frames fit on top of this one."""
+    try:
+        return _room(depth + 1)
+    except RecursionError:
+        return depth
+
+
+@contextmanager
+def collected_seldom() -> Iterator[None]:
+    """Collect garbage less often inside; nearly all that a run makes is freed without."""
+    _thresholds.append(gc.get_threshold())
+    if 0 < _thresholds[-1][0] < _ALLOCATIONS:  # 0 is never
+        gc.set_threshold(_ALLOCATIONS, *_thresholds[-1][1:])
+    try:
+        yield
+    finally:
+        first = _thresholds[0]
+        _thresholds.pop()
+        if not _thresholds:
+            gc.set_threshold(*first)
+
+
+@contextmanager
+def for_a_shard() -> Iterator[None]:
+    """Leave the code inside the same room for recursion, however deep it is called, and collect garbage less often."""
+    _limits.append(sys.getrecursionlimit())
+    sys.setrecursionlimit(_limits[-1] + ROOM - _room())
+    try:
+        with collected_seldom():
+            yield
+    finally:
+        first = _limits[0]
+        _limits.pop()
+        if not _limits:
+            sys.setrecursionlimit(first)

@@ -16,7 +16,7 @@ from typing import IO, Any, Self
 import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
-from gradestack.jsonio.lenient import as_map
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import JSON
 from gradestack.panel import Panel
@@ -267,9 +267,9 @@ class Report:
         return RowIndex.of(self._lines(), self._row, self._outcome, compared(self.header))
 
     @property
-    def _outcome(self) -> Any:
+    def _outcome(self) -> str | None:
         """Key of the outcome grader, None without one."""
-        return as_map(self.summary.get("outcome")).get("grader")
+        return as_text(as_map(self.summary.get("outcome")).get("grader")) or None
 
     def _check_rows(self) -> None:
         if not self.has_rows:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from gradestack.jsonio.lenient import as_list, as_map, as_text
-from gradestack.rows.grades import Grade, Item
+from gradestack.rows.grades import Grade, Item, Reason
 
 Mark = tuple[str, str]
 """State and, of a failed or skipped grade, its code. ``passed``, ``part`` (passed with a score below 1) and ``lost``
@@ -54,24 +54,28 @@ class Verdicts:
         self.tasks = array("q")
         self._numbers: dict[str, int] = {}
 
-    def add(self, position: int, task: str, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
+    def add(
+        self, position: int, task: str, grades: Mapping[str, Grade], reasons: Iterable[Reason], *, quiet: bool
+    ) -> None:
         """Add one sample.
 
         Args:
             position: Its position.
             task: Its cluster, else its id.
-            grades: Its grades.
+            grades: Its grades by grader key.
+            reasons: Those of the outcome grader's grade and of its items.
             quiet: Whether it expects no call at all.
         """
         self.tasks.append(self._numbers.setdefault(task, len(self._numbers)))
-        for marks in self.by_grader.values():
-            marks.append(0)
-        found = {NOTHING_EXPECTED} if quiet else set()
-        for key, grade, _ in grades:
-            if key in self.by_grader:
-                self.by_grader[key][-1] = self._place(mark_of(grade))
-            if key == self._outcome:
-                found.update(_traits(grade))
+        for key, marks in self.by_grader.items():
+            grade = grades.get(key)
+            marks.append(0 if grade is None else self._place(mark_of(grade)))
+        found = {each.code[:_LONGEST_CODE] for each in reasons if each.code} if reasons else set()
+        if quiet:
+            found.add(NOTHING_EXPECTED)
+        own = grades.get(self._outcome) if self._outcome is not None else None
+        if own is not None and len(own.items) > 1 and _turned(own.items):
+            found.add(OTHER_ORDER)
         for trait in sorted(found):
             if trait in self.traits or len(self.traits) < _MOST_TRAITS:
                 self.traits.setdefault(trait, array("q")).append(position)
@@ -88,7 +92,7 @@ class Verdicts:
 
 def mark_of(grade: Grade) -> Mark:
     """Return the mark of a grade. Its verdict is its own where it has one, else whether the score is 1."""
-    state = grade.outcome
+    state = grade.outcome()
     if state == "graded" and grade.score is not None:
         if grade.passed if grade.passed is not None else grade.score >= 1:
             return ("passed" if grade.score >= 1 else "part", "")
@@ -96,12 +100,6 @@ def mark_of(grade: Grade) -> Mark:
     fault = as_text(as_map(grade.fault).get("code"))
     code = fault or next((each.code for each in grade.reasons if each.code), "")
     return (state[:_LONGEST_CODE], code[:_LONGEST_CODE])
-
-
-def _traits(grade: Grade) -> set[str]:
-    reasons = [*grade.reasons, *(reason for item in grade.items for reason in item.reasons)]
-    found = {each.code[:_LONGEST_CODE] for each in reasons if each.code}
-    return found | {OTHER_ORDER} if _turned(grade.items) else found
 
 
 def _turned(items: Sequence[Item]) -> bool:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import marshal
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
 from types import CodeType, MappingProxyType
 from typing import IO, Any
@@ -16,6 +21,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 from typing_extensions import override
 
+import gradestack_templates
+from gradestack import __version__
 from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.text import capital, clean, number, title, token
 
@@ -50,6 +57,10 @@ class _Compiled(jinja2.BytecodeCache):
     def __init__(self) -> None:
         self._codes: dict[str, tuple[str, CodeType | None]] = {}
 
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        """Return what a template is known by."""
+        return f"{name}|{filename or ''}"
+
     def load_bytecode(self, bucket: Bucket) -> None:
         """Give the code of a template whose text has not changed."""
         checksum, code = self._codes.get(bucket.key, ("", None))
@@ -61,7 +72,46 @@ class _Compiled(jinja2.BytecodeCache):
         self._codes[bucket.key] = bucket.checksum, bucket.code
 
 
-_COMPILED, _SANDBOXED = _Compiled(), _Compiled()
+class _Kept(_Compiled):
+    """Our own templates compiled for good, where and when Python keeps its modules so: in ``__pycache__``."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give the code that was kept of this very text, by the same Jinja and Python."""
+        super().load_bytecode(bucket)
+        path = _compiled_file(bucket)
+        if bucket.code is not None or path is None:
+            return
+        with contextlib.suppress(OSError, EOFError, TypeError, ValueError):  # not there, or damaged
+            data, seal = path.read_bytes(), _seal(bucket)
+            if data.startswith(seal):
+                bucket.code = marshal.loads(data[len(seal) :])  # noqa: S302 - beside our modules, as trusted as these
+                super().dump_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled; where nothing can be written, in memory alone."""
+        super().dump_bytecode(bucket)
+        path = _compiled_file(bucket)
+        if path is None or sys.dont_write_bytecode:
+            return
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            begun = path.with_name(f"{path.name}.{os.getpid()}")
+            begun.write_bytes(_seal(bucket) + marshal.dumps(bucket.code))
+            begun.replace(path)
+
+
+def _compiled_file(bucket: Bucket) -> Path | None:
+    """Return where the code of a template is kept; None for one that is not ours."""
+    path = Path(bucket.key.partition("|")[2])
+    return Path(cache_from_source(f"{path}.py")).with_suffix(".jinja") if path.parent == _OURS else None
+
+
+def _seal(bucket: Bucket) -> bytes:
+    return f"{MAGIC_NUMBER.hex()} {jinja2.__version__} {__version__} {bucket.checksum}\n".encode()
+
+
+_OURS = Path(gradestack_templates.__file__).parent
+_COMPILED, _SANDBOXED = _Kept(), _Compiled()
 
 
 def _finalize(value: Any) -> Any:

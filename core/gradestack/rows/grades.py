@@ -10,6 +10,9 @@ from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
 
+GRADED = (None, "", "graded")
+"""States in which a score is one."""
+
 
 class Reason(Struct, frozen=True, gc=False):
     """What an index reads of a reason."""

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact, dumps
-from gradestack.rows.grades import Grade, Head, Reason, odd_grade, odd_head
+from gradestack.rows.grades import GRADED, Grade, Head, Reason, odd_grade, odd_head
 from gradestack.rows.tallies import CallTally, FacetTally, Kind, ReasonTally, ScoreMean, kinds_of
 from gradestack.rows.verdicts import Verdicts
 
@@ -102,8 +102,6 @@ class _Expected(Struct, gc=False):
     calls: Raw = Raw(b"null")
 
 
-_GRADED = (None, "", "graded")
-"""States in which a score is one."""
 _NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Head()
 
 
@@ -236,7 +234,9 @@ class RowIndex:
         if quiet:
             self.quiet.append(position)
         slot = 2 if passed is None else int(passed)
-        answered, kinds, decisive = False, list[Kind](), tuple[Reason, ...]()
+        answered, outcome, held_scores = False, self._outcome, self._held
+        kinds: list[Kind] = []
+        decisive: tuple[Reason, ...] = ()
         for key, grade in grades.items():
             reasons = grade.reasons
             if grade.items:
@@ -244,10 +244,10 @@ class RowIndex:
                 for item in grade.items:
                     if item.reasons:
                         reasons += item.reasons
-            if key == self._outcome:
+            if key == outcome:
                 decisive = reasons
-            if grade.score is not None and grade.state in _GRADED:
-                self._held[key][slot].append(grade.score)
+            if grade.score is not None and grade.state in GRADED:
+                held_scores[key][slot].append(grade.score)
             if reasons or grade.fault:
                 kinds += kinds_of(key, reasons, grade.fault)
         if self.verdicts.by_grader:

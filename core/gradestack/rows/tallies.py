@@ -69,7 +69,8 @@ class CallTally:
         """Count the items of one grade; False where they are not about expected calls."""
         if self.grader not in ("", key):
             return False
-        tools, wrong, known = self.tools, dict[tuple[str, str], None](), False
+        tools, known = self.tools, False
+        wrong: dict[tuple[str, str], None] = {}
         for item in items:
             call, score = item.metadata.call, item.score
             if score is None or (call is not None and type(call) is not int):

@@ -67,6 +67,31 @@ def broken(_):
     raise KeyError("no figure")
 
 
+class Bare(BaseException):
+    """What is no Exception, and no wish of the user to stop either."""
+
+
+def bare(_):
+    raise Bare("mine alone")
+
+
+def stopped(_):
+    raise KeyboardInterrupt
+
+
+def meddling(report):
+    """Change what was given, and say what the index is."""
+    report.summary["metrics"]["total"] = 10**6
+    report.header["version"] = "changed"
+    report.told.append("changed")
+    return [blocks.Words(f"index {id(report.index)}")]
+
+
+def meddling_comparison(data):
+    data["runs"][0]["name"] = data["sentence"] = "changed"
+    return [blocks.Words("w")]
+
+
 def odd(row):
     if row["run"] == 0:
         raise ValueError("not the first run")
@@ -160,6 +185,36 @@ def test_a_panel_that_raises_costs_only_itself(report, panel, html):
     missing = report(Panel(name="x", place="page", title="t", target="no_such_module:f", plugin="mine"))
     html(missing)
     assert "no_such_module:f cannot be loaded: ModuleNotFoundError" in missing.told[0]
+
+
+@pytest.mark.parametrize("place", ["overview", "page", "sample"])
+def test_a_panel_that_raises_no_exception_costs_only_itself(report, panel, html, place):
+    """A bare BaseException is one panel's; the user's wish to stop is not."""
+    made = report(panel("bare", place), panel("every_kind"))
+    assert "panel-mine-every_kind" in html(made).values("id")
+    assert len(made.told) == 1
+    assert made.told[0].startswith("panel 'bare' of plugin mine is left out")
+    assert made.told[0].endswith("Bare: mine alone")
+    with pytest.raises(KeyboardInterrupt):
+        html(report(panel("stopped", place)))
+
+
+def test_a_panel_cannot_change_the_run(report, panel, html):
+    """It gets a copy of header and summary; the index, which is large, is the one all have."""
+    made = report(panel("meddling"))
+    before = dumps([made.summary, made.header])
+    page = html(made)
+    assert dumps([made.summary, made.header]) == before
+    assert made.told == []
+    assert f"index {id(made.index)}" in page.text
+
+
+def test_a_panel_cannot_change_a_comparison(panel):
+    """Neither what is written of it nor what the page says."""
+    data = comparison()
+    page = html_page(data, (panel("meddling_comparison", "compare"),))
+    assert data == comparison()
+    assert "changed" not in page
 
 
 def test_pages_written_again_say_the_same(report, panel, tmp_path):

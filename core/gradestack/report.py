@@ -130,7 +130,8 @@ class Report:
     def exit_code(self) -> int:
         """What the command line exits with.
 
-        0; 1 a gate failed; 3 every grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest.
+        0; 1 a gate failed; 2 a page could not be written with what the suite gave for it; 3 every grade failed;
+        4 a plugin broke on the way; 130 interrupted. Of several the greatest.
         """
         if self.summary.get("incomplete"):
             return EXIT_INTERRUPTED
@@ -138,6 +139,8 @@ class Report:
             return PluginError.exit_code
         if self.all_failed:
             return DataError.exit_code
+        if self.summary.get("refused"):
+            return ConfigError.exit_code
         return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
 
     @property

@@ -8,10 +8,11 @@ import hashlib
 import marshal
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
-from types import CodeType, MappingProxyType
+from types import CodeType, FrameType, MappingProxyType
 from typing import IO, Any
 
 import attrs
@@ -22,7 +23,7 @@ from markupsafe import Markup, escape
 from typing_extensions import override
 
 import gradestack_templates
-from gradestack import __version__
+from gradestack import ConfigError, GradestackError, __version__, error_text
 from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.text import capital, clean, number, title, token
 
@@ -166,6 +167,53 @@ def environment(
     return env
 
 
+@contextlib.contextmanager
+def naming(templates: Path | None) -> Iterator[None]:
+    """Turn an error in a template of a suite's own into one that names its file and line.
+
+    Args:
+        templates: The folder; None: there is none, and errors stay as they are.
+
+    Raises:
+        ConfigError: A template in the folder is wrong.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = isinstance(error, (GradestackError, OSError)) and not isinstance(error, jinja2.TemplateNotFound)
+        place = None if templates is None or ours else _place(error)
+        if templates is None or place is None or not _within(place[0], templates):
+            raise
+        file, line = place
+        where = file.resolve().relative_to(templates.resolve().parent).as_posix()
+        msg = f"templates: {where}:{line}: {error_text(error)}"
+        raise ConfigError(msg) from error
+
+
+def place_in_template(error: BaseException) -> str:
+    """Return ``card.html:7``, the line of a template that is not ours where an error arose; "" for none."""
+    place = _place(error)
+    return f"{place[0].name}:{place[1]}" if place is not None else ""
+
+
+def _place(error: BaseException) -> tuple[Path, int] | None:
+    """Return file and line of the innermost template among what was called that is not ours."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        frames = [(error.filename or "", error.lineno)]
+    else:
+        frames = [
+            (frame.f_code.co_filename, _line(frame, line)) for frame, line in traceback.walk_tb(error.__traceback__)
+        ]
+    found = [(Path(name), line) for name, line in frames if name.endswith((".html", ".md"))]
+    return next((each for each in reversed(found) if each[0].parent != _OURS), None)
+
+
+def _line(frame: FrameType, line: int) -> int:
+    """Return the line of a template; of a macro called from Python, Jinja leaves that of the code made of it."""
+    template = frame.f_globals.get("__jinja_template__")
+    return line if template is None else template.get_corresponding_lineno(line)
+
+
 def asset(env: jinja2.Environment, name: str) -> Markup:
     """Return a style sheet or script as it stands in the package, to be put inline; never one that a suite brings."""
     assert env.loader is not None  # noqa: S101 - the environment above has one
@@ -222,7 +270,7 @@ def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any])
     """Render a template into a file piece by piece; a failure leaves none.
 
     Raises:
-        ValueError: The template is not ours, and the page would not begin with the policy it is safe by.
+        ConfigError: The template is not ours, and the page would not begin with the policy it is safe by.
     """
     file: IO[str]
     try:
@@ -241,7 +289,7 @@ def _check_beginning(path: Path, wanted: str) -> None:
         begun = file.read(len(wanted) + _BUFFERED).lstrip()
     if not begun.startswith(wanted):
         msg = f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
-        raise ValueError(msg)
+        raise ConfigError(msg)
 
 
 def write_whole(path: Path, text: str) -> None:

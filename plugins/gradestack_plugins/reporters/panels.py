@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from gradestack import Panel, Report, error_text
 from gradestack_plugins.reporters.drawing import Drawn, drawn
+from gradestack_plugins.reporters.environment import place_in_template
 from gradestack_plugins.reporters.text import token
 
 PAGE = "report.html"
@@ -98,7 +99,8 @@ def _fill(panel: Panel, about: Any) -> Filled | None:
 
 def left_out(panel: Panel, error: BaseException, samples: str = "") -> str:
     """Return what is said of a panel that is left out."""
-    return f"{panel.known_as} is left out{samples}: {error_text(error)}"
+    place = place_in_template(error)
+    return f"{panel.known_as} is left out{samples}: {error_text(error)}{f' ({place})' if place else ''}"
 
 
 def says_left_out(warning: str) -> bool:

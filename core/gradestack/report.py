@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import itertools
 import json
@@ -16,7 +17,7 @@ from typing import IO, Any, Self
 import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
-from gradestack.jsonio.lenient import as_map
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import JsonProblem, compact, loads
 from gradestack.model import JSON
 from gradestack.panel import Panel
@@ -50,8 +51,16 @@ def damage(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, JsonProblem) as error:
-        return f"{path / HEADER}: cannot be read: {error}"
+        return _unreadable(path / HEADER, error)
     return None
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    """Return what is wrong with a file of a run, in one sentence."""
+    if isinstance(error, FileNotFoundError):
+        return f"{path}: no such file, which every finished run has; grade the files again"
+    reason = error.strerror if isinstance(error, OSError) else None
+    return f"{path}: cannot be read: {reason or error}"
 
 
 @attrs.frozen(kw_only=True)
@@ -121,7 +130,8 @@ class Report:
     def exit_code(self) -> int:
         """What the command line exits with.
 
-        0; 1 a gate failed; 3 every grade failed; 4 a plugin broke on the way; 130 interrupted. Of several the greatest.
+        0; 1 a gate failed; 2 a page could not be written with what the suite gave for it; 3 every grade failed;
+        4 a plugin broke on the way; 130 interrupted. Of several the greatest.
         """
         if self.summary.get("incomplete"):
             return EXIT_INTERRUPTED
@@ -129,6 +139,8 @@ class Report:
             return PluginError.exit_code
         if self.all_failed:
             return DataError.exit_code
+        if self.summary.get("refused"):
+            return ConfigError.exit_code
         return EXIT_GATE_FAILED if self.passed is False else EXIT_OK
 
     @property
@@ -266,10 +278,18 @@ class Report:
         self._check_rows()
         return RowIndex.of(self._lines(), self._row, self._outcome, compared(self.header))
 
+    def apart(self) -> Report:
+        """Return the same report with a header and a summary of its own: what is done to these changes nothing here."""
+        header, summary = copy.deepcopy(self.header), copy.deepcopy(self.summary)
+        found = attrs.evolve(self, header=header, summary=summary, told=[])
+        if self.has_rows:
+            object.__setattr__(found, "index", self.index)  # found once for all
+        return found
+
     @property
-    def _outcome(self) -> Any:
+    def _outcome(self) -> str | None:
         """Key of the outcome grader, None without one."""
-        return as_map(self.summary.get("outcome")).get("grader")
+        return as_text(as_map(self.summary.get("outcome")).get("grader")) or None
 
     def _check_rows(self) -> None:
         if not self.has_rows:
@@ -361,8 +381,7 @@ def load_report(path: str | Path) -> Report:
         try:
             read[name] = loads((path / name).read_bytes())
         except (OSError, JsonProblem) as error:
-            msg = f"{path / name}: cannot be read: {error}"
-            raise DataError(msg) from error
+            raise DataError(_unreadable(path / name, error)) from error
     summary = read[SUMMARY]
     if not isinstance(summary, dict) or not {"suite", "metrics", "gates", "gates_passed"} <= set(summary):
         msg = f"{path / SUMMARY}: not the summary of a gradestack run"

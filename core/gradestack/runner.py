@@ -200,7 +200,7 @@ class _Run:
         self.progress.phase("pages")
         pages = Pages(interrupted=True) if late.requested else write_pages(suite.reports, complete, staging.path)
         with Interruption(patient=True):
-            if pages.broken or pages.told or pages.interrupted:
+            if pages.broken or pages.refused or pages.told or pages.interrupted:
                 figures = with_broken_pages(figures, pages)
                 staging.write_json(SUMMARY, figures)
             recorded = self.recorder.close()

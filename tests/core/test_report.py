@@ -161,7 +161,7 @@ def test_what_is_no_run_directory(tmp_path, finished):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("summary.json", None, "summary.json: cannot be read"),
+        ("summary.json", None, "summary.json: no such file, which every finished run has; grade the files again"),
         ("summary.json", "{", "summary.json: cannot be read: not JSON"),
         ("summary.json", "[" * 10_000, "summary.json: cannot be read: nested too deeply"),
         ("summary.json", "[]", "summary.json: not the summary of a gradestack run"),
@@ -185,6 +185,17 @@ def test_a_damaged_run_directory(finished, tmp_path, name, text, message):
     with pytest.raises(DataError) as caught:
         load_report(place)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["header.json", "summary.json"])
+def test_a_file_that_is_none_is_told_in_words(finished, tmp_path, name):
+    """One sentence that ends with what the system says, without its number or the path once more."""
+    place = shutil.copytree(finished.path, tmp_path / "copy")
+    (place / name).unlink()
+    (place / name).mkdir()
+    with pytest.raises(DataError) as caught:
+        load_report(place)
+    assert str(caught.value) == f"{place / name}: cannot be read: Is a directory"
 
 
 def test_a_damaged_row_is_told_with_its_line(finished):

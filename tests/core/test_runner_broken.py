@@ -59,6 +59,22 @@ def test_a_raising_reporter_costs_its_page_only(run_lines, record, tmp_path):
     assert read(report) == dict(report.summary)
 
 
+def test_a_wrong_template_of_the_suite_ends_with_two(run_lines, record, tmp_path):
+    """The results are kept and the other page is there; the suite is to be mended, so no reporter is called broken."""
+    house = tmp_path / "house"
+    house.mkdir()
+    (house / "report.html").write_text(
+        "{% extends 'gradestack/report.html' %}{% block how %}\n{{ gone }}{% endblock %}"
+    )
+    report = run_lines([record("a", 1.0)], reports=[{"kind": "html", "templates": str(house)}, "markdown"])
+    said = "templates: house/report.html:2: UndefinedError: 'gone' is undefined"
+    assert (report.exit_code, [page.name for page in report.pages]) == (2, ["report.md"])
+    assert report.summary["refused"] == {"reporter html": said}
+    assert report.summary["warnings"] == [f"reporter html has written no page: {said}"]
+    assert "broken" not in report.summary
+    assert read(report) == dict(report.summary)
+
+
 @pytest.mark.parametrize("where", ["index", "plan", "read", "yield"])
 def test_a_broken_reader_ends_the_run(run_lines, tmp_path, where):
     """With its name, and nothing written."""

@@ -28,6 +28,8 @@ class Pages:
 
     written: list[Path] = attrs.field(factory=list)
     broken: dict[str, str] = attrs.field(factory=dict)
+    refused: dict[str, str] = attrs.field(factory=dict)
+    """Reporters that could not write with what the suite gave them, such as a template of its own, and why."""
     told: list[str] = attrs.field(factory=list)
     """What reporters have to say of the pages."""
     interrupted: bool = False
@@ -46,6 +48,8 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
         except KeyboardInterrupt:
             pages.interrupted = True
             break
+        except ConfigError as error:
+            pages.refused[f"reporter {stage.name}"] = str(error)
         except (Exception, SystemExit) as error:  # the results are worth more than a page
             if storage_failed(error):  # nothing else could be written either
                 raise
@@ -99,10 +103,13 @@ def rewrite_pages(
 def with_broken_pages(summary: dict[str, Any], pages: Pages) -> dict[str, Any]:
     """Return a summary that tells what pages lack, and why."""
     told = [f"{name} is broken, its page is missing: {text}" for name, text in sorted(pages.broken.items())]
+    told += [f"{name} has written no page: {text}" for name, text in sorted(pages.refused.items())]
     told += pages.told
     found = {**summary, "warnings": [*summary["warnings"], *told]}
     if pages.broken:
         found["broken"] = {**summary.get("broken", {}), **pages.broken}
+    if pages.refused:
+        found["refused"] = pages.refused
     if pages.interrupted:
         found.setdefault("incomplete", PAGES_MISSING)
     return found

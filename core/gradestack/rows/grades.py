@@ -10,8 +10,11 @@ from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
 
+GRADED = (None, "", "graded")
+"""States in which a score is one."""
 
-class Reason(Struct, gc=False):
+
+class Reason(Struct, frozen=True, gc=False):
     """What an index reads of a reason."""
 
     code: str | None = None
@@ -25,10 +28,10 @@ class Answer(Struct, frozen=True, gc=False):
     call: Any = msgspec.UNSET
 
 
-class Item(Struct, gc=False):
+class Item(Struct, frozen=True, gc=False):
     """What an index reads of an item."""
 
-    reasons: list[Reason] = []
+    reasons: tuple[Reason, ...] = ()
     score: float | None = None
     label: str | None = None
     gold: str | None = None
@@ -36,20 +39,29 @@ class Item(Struct, gc=False):
     metadata: Answer = Answer()
 
 
-class Grade(Struct, gc=False):
-    """What an index reads of a grade."""
+class Head(Struct, frozen=True, gc=False):
+    """What an index reads of a row's own grade, which stands among the others once more."""
 
     score: float | None = None
     state: str | None = None
+
+    def outcome(self) -> str:
+        """Return its state; a grade without one is graded when it has a score."""
+        return self.state or ("skipped" if self.score is None else "graded")
+
+
+class Grade(Head, frozen=True, gc=False):
+    """What an index reads of a grade."""
+
     fault: dict[str, Any] | None = None
-    reasons: list[Reason] = []
-    items: list[Item] = []
+    reasons: tuple[Reason, ...] = ()
+    items: tuple[Item, ...] = ()
     passed: bool | None = None
 
-    @property
-    def outcome(self) -> str:
-        """Its state; a grade without one is graded when it has a score."""
-        return self.state or ("skipped" if self.score is None else "graded")
+
+def odd_head(grade: Mapping[str, Any]) -> Head:
+    """Return a row's own grade of any form."""
+    return Head(as_number(grade.get("score")), as_text(grade.get("state")))
 
 
 def odd_grade(grade: Mapping[str, Any]) -> Grade:
@@ -60,7 +72,7 @@ def odd_grade(grade: Mapping[str, Any]) -> Grade:
         as_text(grade.get("state")),
         dict(as_map(grade.get("fault"))),
         odd_reasons(grade),
-        [odd_item(item) for item in as_list(grade.get("items"))],
+        tuple(odd_item(item) for item in as_list(grade.get("items"))),
         passed if isinstance(passed, bool) else None,
     )
 
@@ -79,9 +91,9 @@ def odd_item(item: Any) -> Item:
     )
 
 
-def odd_reasons(of: Any) -> list[Reason]:
+def odd_reasons(of: Any) -> tuple[Reason, ...]:
     """Return the reasons of a grade or item of any form."""
     found = map(as_map, as_list(as_map(of).get("reasons")))
-    return [
+    return tuple(
         Reason(as_text(each.get("code")), as_text(each.get("subject")), as_text(each.get("pointer"))) for each in found
-    ]
+    )

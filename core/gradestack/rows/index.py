@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import check_utf8, compact, dumps
-from gradestack.rows.grades import Grade, odd_grade
+from gradestack.rows.grades import GRADED, Grade, Head, Reason, odd_grade, odd_head
 from gradestack.rows.tallies import CallTally, FacetTally, Kind, ReasonTally, ScoreMean, kinds_of
 from gradestack.rows.verdicts import Verdicts
 
@@ -102,7 +102,7 @@ class _Expected(Struct, gc=False):
     calls: Raw = Raw(b"null")
 
 
-_NOTHING, _NO_CALLS = Raw(b"{}"), Raw(b"[]")
+_NOTHING, _NO_CALLS, _NO_GRADE = Raw(b"{}"), Raw(b"[]"), Head()
 
 
 class _Row(Struct, gc=False):
@@ -113,16 +113,12 @@ class _Row(Struct, gc=False):
     state: str | None = None
     passed: bool | None = None
     expected: _Expected | None = None
-    grade: Raw = _NOTHING
-    grades: dict[str, Raw] = {}
+    grade: Head = _NO_GRADE
+    grades: dict[str, Grade] = {}
     facets: Raw = _NOTHING
 
 
-_row = msgspec.json.Decoder(_Row).decode
-_grade = msgspec.json.Decoder(Grade).decode
-
-Grades = list[tuple[str, Grade, bool]]
-"""Key and grade of each grader, and whether it is the main grade."""
+_decode = msgspec.json.Decoder(_Row).decode
 
 
 class _Lost(NamedTuple):
@@ -157,7 +153,6 @@ class RowIndex:
         reasons: (grader key, code, subject) -> number of samples that lost points for it; a fault counts by its code
             and type. At most 2,000 are told apart.
         other_reasons: How often a reason was given that is not among these.
-        main: Grader key -> in how many samples its grade is the main grade, the row's own.
         by_outcome: (grader key, whether the sample is a success) -> its scores there.
         calls: What became of expected calls, by tool and argument.
         quiet: Positions of the samples that expect no call at all.
@@ -173,7 +168,6 @@ class RowIndex:
         self.scores: dict[str, ScoreBins] = {}
         self.reasons: Counter[tuple[str, str, str]] = Counter()
         self.other_reasons = 0
-        self.main: Counter[str] = Counter()
         self.by_outcome: defaultdict[tuple[str, bool], Spread] = defaultdict(Spread)
         self.calls = CallTally()
         self.quiet = array("q")
@@ -215,7 +209,7 @@ class RowIndex:
                     continue
                 found = _odd(row)
             index._places.append(place)
-            index._add(*found)
+            index._add(found)
             if not len(index._places) % _HELD:
                 index._fold()
         index._fold()
@@ -226,39 +220,43 @@ class RowIndex:
         """Return where the row of a position begins, in bytes."""
         return self._places[position]
 
-    def _add(self, row: _Row, grades: Grades, head: Grade) -> None:
-        held, names, entries = head.outcome, self._names, self.entries
+    def _add(self, row: _Row) -> None:
+        names, entries, grades, own = self._names, self.entries, row.grades, row.grade
+        position, held = len(entries), own.outcome()
         state = row.state or held
-        score = head.score if state == held == "graded" else None
-        for key, grade, _ in grades:
-            if key == self._outcome:
-                state = grade.outcome
-                break
+        score = own.score if state == held == "graded" else None
+        if self._outcome in grades:
+            state = grades[self._outcome].outcome()
         passed = row.passed if state == "graded" else None
-        id_, model, run = names[row.sample.id], names[row.model_name], names[row.run]
-        entries.append(RowEntry(len(entries), id_, model, run, names[state], passed, score))
+        id_ = names[row.sample.id]
+        entries.append(RowEntry(position, id_, names[row.model_name], names[row.run], names[state], passed, score))
         quiet = row.expected is not None and row.expected.calls == _NO_CALLS
         if quiet:
-            self.quiet.append(len(entries) - 1)
-        if self.verdicts.by_grader:
-            task = id_ if row.cluster is None else names[row.cluster]
-            self.verdicts.add(len(entries) - 1, task, grades, quiet=quiet)
+            self.quiet.append(position)
         slot = 2 if passed is None else int(passed)
-        answered, kinds = False, list[Kind]()
-        for key, grade, same in grades:
-            reasons, items = grade.reasons, grade.items
-            if items:
-                answered = answered or self.calls.add(key, items)
-                for item in items:
+        answered, outcome, held_scores = False, self._outcome, self._held
+        kinds: list[Kind] = []
+        decisive: tuple[Reason, ...] = ()
+        for key, grade in grades.items():
+            reasons = grade.reasons
+            if grade.items:
+                answered = answered or self.calls.add(key, grade.items)
+                for item in grade.items:
                     if item.reasons:
-                        reasons = reasons + item.reasons
-            if same:
-                self.main[key] += 1
-            if grade.score is not None and grade.outcome == "graded":
-                self._held[key][slot].append(grade.score)
+                        reasons += item.reasons
+            if key == outcome:
+                decisive = reasons
+            if grade.score is not None and grade.state in GRADED:
+                held_scores[key][slot].append(grade.score)
             if reasons or grade.fault:
                 kinds += kinds_of(key, reasons, grade.fault)
-        self._count(tuple(kinds))
+        if self.verdicts.by_grader:
+            task = id_ if row.cluster is None else names[row.cluster]
+            self.verdicts.add(position, task, grades, decisive, quiet=quiet)
+        if kinds:
+            self._count(tuple(kinds))
+        else:
+            self.given.add(())
         self.facets.add(bytes(row.facets), passed)
 
     def _fold(self) -> None:
@@ -302,29 +300,21 @@ class RowIndex:
         return True
 
 
-def _usual(line: bytes) -> tuple[_Row, Grades, Grade]:
+def _usual(line: bytes) -> _Row:
     """Return what the index needs of a row as it is written today.
 
     Raises:
         RecursionError: It is nested too deeply.
         ValueError: It is another row, or none.
     """
-    check_utf8(line)
-    row = _row(line)
-    top, head = row.grade, None
-    grades = []
-    for key, raw in row.grades.items():
-        grade, same = _grade(raw), raw == top
-        if same:
-            head = grade
-        grades.append((key, grade, same))
-    return row, grades, _grade(top) if head is None else head
+    check_utf8(line)  # what is left out below is not looked at
+    return _decode(line)
 
 
-def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
+def _odd(row: Mapping[str, Any]) -> _Row:
     """Return what the index needs of any row: what is not of the type it should have is as if it were not there."""
     passed, state = row.get("passed"), row.get("state")
-    found = _Row(
+    return _Row(
         sample=_Task(_as_name(as_map(row.get("sample")).get("id"))),
         run=_as_name(row.get("run")),
         model_name=_as_name(row.get("model_name")),
@@ -333,10 +323,9 @@ def _odd(row: Mapping[str, Any]) -> tuple[_Row, Grades, Grade]:
         state=as_text(state),
         passed=passed if isinstance(passed, bool) else None,
         expected=_Expected(_NO_CALLS) if as_map(row.get("expected")).get("calls") == [] else None,
+        grade=odd_head(as_map(row.get("grade"))),
+        grades={key: odd_grade(as_map(each)) for key, each in as_map(row.get("grades")).items()},
     )
-    head = row.get("grade")
-    grades = [(key, odd_grade(as_map(each)), each == head) for key, each in as_map(row.get("grades")).items()]
-    return found, grades, odd_grade(as_map(head))
 
 
 def _as_name(value: Any) -> str | None:

@@ -69,17 +69,22 @@ class CallTally:
         """Count the items of one grade; False where they are not about expected calls."""
         if self.grader not in ("", key):
             return False
+        tools, known = self.tools, False
         wrong: dict[tuple[str, str], None] = {}
-        known = False
         for item in items:
             call, score = item.metadata.call, item.score
             if score is None or (call is not None and type(call) is not int):
                 continue
             known = True
-            tool = (item.gold or item.label or "")[:_LONGEST_NAME]
-            counts = self._counts(tool) if item.outcome is None or item.outcome == "graded" else None
-            if counts is None:
+            if item.outcome is not None and item.outcome != "graded":
                 continue
+            tool = item.gold or item.label or ""
+            counts = tools.get(tool)
+            if counts is None:
+                tool = tool[:_LONGEST_NAME]
+                if not tool or (tool not in tools and len(tools) >= MOST_NAMES):
+                    continue
+                counts = tools.setdefault(tool, CallCounts())
             counts.expected += 1
             counts.right += score >= 1
             if call is not None:
@@ -93,13 +98,6 @@ class CallTally:
             if place in self.arguments or len(self.arguments) < MOST_NAMES:
                 self.arguments[place] += 1
         return known
-
-    def _counts(self, tool: str) -> CallCounts | None:
-        """Return the counts of a tool; None where it has no name, or there are too many to tell it apart."""
-        counts = self.tools.get(tool)
-        if counts is None and tool and len(self.tools) < MOST_NAMES:
-            counts = self.tools[tool] = CallCounts()
-        return counts
 
 
 Kind = tuple[str, str, str, str]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gradestack.jsonio.lenient import as_list, as_map, as_text
-from gradestack.rows.grades import Grade, Item
+from gradestack.rows.grades import GRADED, Grade, Item, Reason
 
 Mark = tuple[str, str]
 """State and, of a failed or skipped grade, its code. ``passed``, ``part`` (passed with a score below 1) and ``lost``
 stand for ``graded``."""
 NONE: Mark = ("missing", "")
+_PASSED, _PART, _LOST = ("passed", ""), ("part", ""), ("lost", "")
 NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
 """Traits of samples beside codes of reasons: no call is expected; calls were made in another order than expected."""
 _MOST_GRADERS = 8
@@ -54,25 +54,35 @@ class Verdicts:
         self.tasks = array("q")
         self._numbers: dict[str, int] = {}
 
-    def add(self, position: int, task: str, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
+    def add(
+        self, position: int, task: str, grades: Mapping[str, Grade], reasons: Sequence[Reason], *, quiet: bool
+    ) -> None:
         """Add one sample.
 
         Args:
             position: Its position.
             task: Its cluster, else its id.
-            grades: Its grades.
+            grades: Its grades by grader key.
+            reasons: Those of the outcome grader's grade and of its items.
             quiet: Whether it expects no call at all.
         """
         self.tasks.append(self._numbers.setdefault(task, len(self._numbers)))
-        for marks in self.by_grader.values():
-            marks.append(0)
-        found = {NOTHING_EXPECTED} if quiet else set()
-        for key, grade, _ in grades:
-            if key in self.by_grader:
-                self.by_grader[key][-1] = self._place(mark_of(grade))
-            if key == self._outcome:
-                found.update(_traits(grade))
-        for trait in sorted(found):
+        places = self._places
+        for key, marks in self.by_grader.items():
+            grade = grades.get(key)
+            if grade is None:
+                marks.append(0)
+                continue
+            mark = mark_of(grade)
+            place = places.get(mark)
+            marks.append(self._place(mark) if place is None else place)
+        found = [each.code[:_LONGEST_CODE] for each in reasons if each.code] if reasons else []
+        if quiet:
+            found.append(NOTHING_EXPECTED)
+        own = grades.get(self._outcome) if self._outcome is not None else None
+        if own is not None and len(own.items) > 1 and _turned(own.items):
+            found.append(OTHER_ORDER)
+        for trait in sorted(set(found)) if found else ():
             if trait in self.traits or len(self.traits) < _MOST_TRAITS:
                 self.traits.setdefault(trait, array("q")).append(position)
 
@@ -88,23 +98,17 @@ class Verdicts:
 
 def mark_of(grade: Grade) -> Mark:
     """Return the mark of a grade. Its verdict is its own where it has one, else whether the score is 1."""
-    state = grade.outcome
-    if state == "graded" and grade.score is not None:
-        if grade.passed if grade.passed is not None else grade.score >= 1:
-            return ("passed" if grade.score >= 1 else "part", "")
-        return ("lost", "")
+    score = grade.score
+    if score is not None and grade.state in GRADED:
+        if grade.passed if grade.passed is not None else score >= 1:
+            return _PASSED if score >= 1 else _PART
+        return _LOST
     fault = as_text(as_map(grade.fault).get("code"))
     code = fault or next((each.code for each in grade.reasons if each.code), "")
-    return (state[:_LONGEST_CODE], code[:_LONGEST_CODE])
-
-
-def _traits(grade: Grade) -> set[str]:
-    reasons = [*grade.reasons, *(reason for item in grade.items for reason in item.reasons)]
-    found = {each.code[:_LONGEST_CODE] for each in reasons if each.code}
-    return found | {OTHER_ORDER} if _turned(grade.items) else found
+    return (grade.outcome()[:_LONGEST_CODE], code[:_LONGEST_CODE])
 
 
 def _turned(items: Sequence[Item]) -> bool:
     """Return whether the calls that answer expected ones were made in another order than expected."""
     made = [each.metadata.call for each in items if each.gold is not None and type(each.metadata.call) is int]
-    return any(later < earlier for earlier, later in itertools.pairwise(made))
+    return made != sorted(made)

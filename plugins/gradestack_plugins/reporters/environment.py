@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import marshal
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import MAGIC_NUMBER, cache_from_source
 from pathlib import Path
-from types import CodeType, MappingProxyType
+from types import CodeType, FrameType, MappingProxyType
 from typing import IO, Any
 
 import attrs
@@ -16,6 +22,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup, escape
 from typing_extensions import override
 
+import gradestack_templates
+from gradestack import ConfigError, GradestackError, __version__, error_text
 from gradestack_plugins.reporters.index import shade
 from gradestack_plugins.reporters.text import capital, clean, number, title, token
 
@@ -50,6 +58,10 @@ class _Compiled(jinja2.BytecodeCache):
     def __init__(self) -> None:
         self._codes: dict[str, tuple[str, CodeType | None]] = {}
 
+    def get_cache_key(self, name: str, filename: str | None = None) -> str:
+        """Return what a template is known by."""
+        return f"{name}|{filename or ''}"
+
     def load_bytecode(self, bucket: Bucket) -> None:
         """Give the code of a template whose text has not changed."""
         checksum, code = self._codes.get(bucket.key, ("", None))
@@ -61,7 +73,46 @@ class _Compiled(jinja2.BytecodeCache):
         self._codes[bucket.key] = bucket.checksum, bucket.code
 
 
-_COMPILED, _SANDBOXED = _Compiled(), _Compiled()
+class _Kept(_Compiled):
+    """Our own templates compiled for good, where and when Python keeps its modules so: in ``__pycache__``."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Give the code that was kept of this very text, by the same Jinja and Python."""
+        super().load_bytecode(bucket)
+        path = _compiled_file(bucket)
+        if bucket.code is not None or path is None:
+            return
+        with contextlib.suppress(OSError, EOFError, TypeError, ValueError):  # not there, or damaged
+            data, seal = path.read_bytes(), _seal(bucket)
+            if data.startswith(seal):
+                bucket.code = marshal.loads(data[len(seal) :])  # noqa: S302 - beside our modules, as trusted as these
+                super().dump_bytecode(bucket)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled; where nothing can be written, in memory alone."""
+        super().dump_bytecode(bucket)
+        path = _compiled_file(bucket)
+        if path is None or sys.dont_write_bytecode:
+            return
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            begun = path.with_name(f"{path.name}.{os.getpid()}")
+            begun.write_bytes(_seal(bucket) + marshal.dumps(bucket.code))
+            begun.replace(path)
+
+
+def _compiled_file(bucket: Bucket) -> Path | None:
+    """Return where the code of a template is kept; None for one that is not ours."""
+    path = Path(bucket.key.partition("|")[2])
+    return Path(cache_from_source(f"{path}.py")).with_suffix(".jinja") if path.parent == _OURS else None
+
+
+def _seal(bucket: Bucket) -> bytes:
+    return f"{MAGIC_NUMBER.hex()} {jinja2.__version__} {__version__} {bucket.checksum}\n".encode()
+
+
+_OURS = Path(gradestack_templates.__file__).parent
+_COMPILED, _SANDBOXED = _Kept(), _Compiled()
 
 
 def _finalize(value: Any) -> Any:
@@ -114,6 +165,53 @@ def environment(
     )
     env.filters.update(capital=capital, num=number, shade=shade, title_of=title, token=token)
     return env
+
+
+@contextlib.contextmanager
+def naming(templates: Path | None) -> Iterator[None]:
+    """Turn an error in a template of a suite's own into one that names its file and line.
+
+    Args:
+        templates: The folder; None: there is none, and errors stay as they are.
+
+    Raises:
+        ConfigError: A template in the folder is wrong.
+    """
+    try:
+        yield
+    except Exception as error:
+        ours = isinstance(error, (GradestackError, OSError)) and not isinstance(error, jinja2.TemplateNotFound)
+        place = None if templates is None or ours else _place(error)
+        if templates is None or place is None or not _within(place[0], templates):
+            raise
+        file, line = place
+        where = file.resolve().relative_to(templates.resolve().parent).as_posix()
+        msg = f"templates: {where}:{line}: {error_text(error)}"
+        raise ConfigError(msg) from error
+
+
+def place_in_template(error: BaseException) -> str:
+    """Return ``card.html:7``, the line of a template that is not ours where an error arose; "" for none."""
+    place = _place(error)
+    return f"{place[0].name}:{place[1]}" if place is not None else ""
+
+
+def _place(error: BaseException) -> tuple[Path, int] | None:
+    """Return file and line of the innermost template among what was called that is not ours."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        frames = [(error.filename or "", error.lineno)]
+    else:
+        frames = [
+            (frame.f_code.co_filename, _line(frame, line)) for frame, line in traceback.walk_tb(error.__traceback__)
+        ]
+    found = [(Path(name), line) for name, line in frames if name.endswith((".html", ".md"))]
+    return next((each for each in reversed(found) if each[0].parent != _OURS), None)
+
+
+def _line(frame: FrameType, line: int) -> int:
+    """Return the line of a template; of a macro called from Python, Jinja leaves that of the code made of it."""
+    template = frame.f_globals.get("__jinja_template__")
+    return line if template is None else template.get_corresponding_lineno(line)
 
 
 def asset(env: jinja2.Environment, name: str) -> Markup:
@@ -172,7 +270,7 @@ def write_stream(template: jinja2.Template, path: Path, context: dict[str, Any])
     """Render a template into a file piece by piece; a failure leaves none.
 
     Raises:
-        ValueError: The template is not ours, and the page would not begin with the policy it is safe by.
+        ConfigError: The template is not ours, and the page would not begin with the policy it is safe by.
     """
     file: IO[str]
     try:
@@ -191,7 +289,7 @@ def _check_beginning(path: Path, wanted: str) -> None:
         begun = file.read(len(wanted) + _BUFFERED).lstrip()
     if not begun.startswith(wanted):
         msg = f"templates: {path.name} must extend gradestack/{path.name} and put nothing before that"
-        raise ValueError(msg)
+        raise ConfigError(msg)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -24,6 +24,7 @@ from gradestack_plugins.reporters.environment import (
     check_folder,
     check_limits,
     environment,
+    naming,
     own_style,
     policy,
     write_stream,
@@ -92,7 +93,14 @@ class HtmlReporter(Reporter):
         Args:
             report: The report of a finished run.
             out: An existing directory.
+
+        Raises:
+            ConfigError: A template of the suite's own is wrong.
         """
+        with naming(self.templates):
+            return self._write(report, out)
+
+    def _write(self, report: Report, out: Path) -> tuple[Path, ...]:
         page = page_of(report)
         env, index = environment(self.templates, folders(report.panels)), page.index
         words = words_of(report.summary)

@@ -131,10 +131,5 @@ def all_reasons(grade: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def index_of(report: Report) -> RowIndex:
-    """Return the index of a report; where no rows were kept, the header tells which grader is the main one."""
-    if report.has_rows:
-        return report.index
-    index = RowIndex()
-    components = map(as_map, as_list(report.header.get("components")))
-    index.main.update([as_text(each.get("key")) for each in components if each.get("kind") == "grader"][:1])
-    return index
+    """Return the index of a report; an empty one where no rows were kept."""
+    return report.index if report.has_rows else RowIndex()

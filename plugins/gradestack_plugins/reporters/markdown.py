@@ -12,7 +12,7 @@ from typing_extensions import override
 from gradestack import Panel, Report, Reporter, RowEntry
 from gradestack_plugins.reporters.comparison import markdown_page
 from gradestack_plugins.reporters.conversation import SharedTexts
-from gradestack_plugins.reporters.environment import check_folder, check_limits, environment, write_whole
+from gradestack_plugins.reporters.environment import check_folder, check_limits, environment, naming, write_whole
 from gradestack_plugins.reporters.folds import Fold, folded
 from gradestack_plugins.reporters.index import Entry, shown_as, verdict, worst
 from gradestack_plugins.reporters.overview import STATES, GraderView, Overview, State
@@ -76,7 +76,14 @@ class MarkdownReporter(Reporter):
         Args:
             report: The report of a finished run.
             path: The file.
+
+        Raises:
+            ConfigError: A template of the suite's own is wrong.
         """
+        with naming(self.templates):
+            self._write(report, path)
+
+    def _write(self, report: Report, path: Path) -> None:
         env = environment(self.templates)
         env.filters.update(md=prose, around=around, code=code, bar=bar, counts=counts, result=result)
         page = page_of(report)

@@ -133,7 +133,7 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
     """
     summary, header = as_map(report.summary), as_map(report.header)
     metrics, bad = as_map(summary.get("metrics")), as_map(summary.get("bad_records"))
-    duplicates, success = as_map(summary.get("duplicates")), success_of(summary)
+    duplicates, success, head = as_map(summary.get("duplicates")), success_of(summary), main_key(summary, header)
     return Overview(
         name=brief(report.name, 200),
         verdict="none" if report.passed is None else "passed" if report.passed and not report.all_failed else "failed",
@@ -145,8 +145,8 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
         words=words_of(summary),
         stack=brief(as_text(as_map(summary.get("config")).get("stack")), 60),
         profile=brief(as_text(header.get("profile")), 60),
-        lead=lead_of(summary, index, success, main_key(summary, index) or "", aside),
-        graders=_graders(summary, index),
+        lead=lead_of(summary, index, success, head or "", aside),
+        graders=_graders(summary, head, index),
         models=_models(metrics, success),
         bad_count=as_count(bad.get("count")),
         bad=tuple(_problem(as_map(entry)) for entry in as_list(bad.get("listed"))[:MOST_PROBLEMS]),
@@ -162,19 +162,19 @@ def overview(report: Report, index: RowIndex, aside: Collection[str] = ()) -> Ov
     )
 
 
-def main_key(summary: Mapping[str, Any], index: RowIndex) -> str | None:
-    """Return the key of the main grader: the gate's, else the one the rows' own grades come from."""
+def main_key(summary: Mapping[str, Any], header: Mapping[str, Any]) -> str | None:
+    """Return the key of the main grader, whose grades stand as the rows' own: the gate's, else the suite's first."""
     keys = sorted(as_map(as_map(summary.get("metrics")).get("by_metric")), key=natural)
     gate = next((as_text(as_map(gate).get("metric_key")) for gate in as_list(summary.get("gates"))), "")
     gate = gate or as_text(as_map(as_map(summary.get("config")).get("gate")).get("metric_key"))
-    if gate in keys:
-        return gate
-    return max(keys, key=lambda key: index.main[key], default=None)
+    components = map(as_map, as_list(header.get("components")))
+    graders = [as_text(each.get("key")) for each in components if each.get("kind") == "grader"]
+    return next((key for key in (gate, *graders, *keys) if key in keys), None)
 
 
-def _graders(summary: Mapping[str, Any], index: RowIndex) -> tuple[GraderView, ...]:
+def _graders(summary: Mapping[str, Any], head: str | None, index: RowIndex) -> tuple[GraderView, ...]:
     metrics = as_map(summary.get("metrics"))
-    by_metric, head = as_map(metrics.get("by_metric")), main_key(summary, index)
+    by_metric = as_map(metrics.get("by_metric"))
     keys = {str(key) for part in ("by_metric", "states", "aggregates") for key in as_map(metrics.get(part))}
     return tuple(
         _grader(key, key == head, as_map(by_metric.get(key)), metrics, index)

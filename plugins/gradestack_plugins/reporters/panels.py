@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ import attrs
 import jinja2
 from markupsafe import Markup
 
-from gradestack import Panel, error_text
+from gradestack import Panel, Report, error_text
 from gradestack_plugins.reporters.drawing import Drawn, drawn
+from gradestack_plugins.reporters.environment import place_in_template
 from gradestack_plugins.reporters.text import token
 
 PAGE = "report.html"
@@ -62,17 +64,22 @@ def asked(panels: Iterable[Panel], places: Sequence[str], about: Any) -> Asked:
     Args:
         panels: Any panels.
         places: The places.
-        about: What their functions get.
+        about: What their functions get: a copy, so that none changes what is written of the run.
     """
+    chosen = [panel for panel in panels if panel.place in places]
+    if not chosen:
+        return Asked()
+    own = about.apart() if isinstance(about, Report) else copy.deepcopy(about)
     found, told = [], []
-    for panel in panels:
-        if panel.place in places:
-            try:
-                filled = _fill(panel, about)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the page is worth more than a panel
-                told.append(left_out(panel, error))
-            else:
-                found += [filled] if filled is not None else []
+    for panel in chosen:
+        try:
+            filled = _fill(panel, own)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
+            told.append(left_out(panel, error))
+        else:
+            found += [filled] if filled is not None else []
     return Asked(tuple(found), tuple(told))
 
 
@@ -92,7 +99,8 @@ def _fill(panel: Panel, about: Any) -> Filled | None:
 
 def left_out(panel: Panel, error: BaseException, samples: str = "") -> str:
     """Return what is said of a panel that is left out."""
-    return f"{panel.known_as} is left out{samples}: {error_text(error)}"
+    place = place_in_template(error)
+    return f"{panel.known_as} is left out{samples}: {error_text(error)}{f' ({place})' if place else ''}"
 
 
 def says_left_out(warning: str) -> bool:
@@ -107,7 +115,9 @@ def folders(panels: Iterable[Panel]) -> Mapping[str, tuple[Path, ...]]:
         if panel.template:
             try:
                 found.setdefault(panel.plugin, {})[panel.load()[1]] = None
-            except Exception:  # noqa: BLE001, S112 - told where it is asked
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # noqa: BLE001, S112 - told where it is asked
                 continue
     return {plugin: tuple(places) for plugin, places in found.items()}
 
@@ -127,7 +137,9 @@ class Sheets:
         for filled in found.filled:
             try:
                 shown.append((filled, self._render(filled)))
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the page is worth more than a panel
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
                 told.append(left_out(filled.panel, error))
         return tuple(shown), tuple(told)
 
@@ -137,7 +149,9 @@ class Sheets:
             try:
                 filled = _fill(panel, row)
                 html = None if filled is None else self._render(filled)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a sample is worth more than a panel
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - a sample is worth more than a panel
                 self._samples[panel] += 1
                 self._first.setdefault(panel, error)
             else:

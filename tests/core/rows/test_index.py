@@ -38,7 +38,7 @@ def row(**changes):
 
 def content(index):
     bins = {key: (each.counts, each.below, each.above, each.fractional) for key, each in index.scores.items()}
-    return index.entries, bins, index.reasons, index.other_reasons, index.main
+    return index.entries, bins, index.reasons, index.other_reasons
 
 
 def test_a_row_in_the_index():
@@ -52,7 +52,6 @@ def test_a_row_in_the_index():
         ("first", "missing", ""): 1,
         ("second", "boom", "KeyError"): 1,
     }
-    assert index.main == {"first": 1}
     assert (list(index.scores), index.scores["first"].counts) == (["first"], [0, 0, 1, 0, 0, 0])
 
 

@@ -59,13 +59,14 @@ def test_scores_without_an_aggregator_are_counted_here(fake):
 
 
 def test_the_main_grader_is_the_gates(fake):
-    """The gate names the main grader; without a gate it is the one the rows' grades come from."""
-    rows = [fake.graded_row(1, 0, "m")]
-    summary = fake.summary_of(rows)
-    index = fake.make_report(rows).index
-    assert main_key({**summary, "gates": [{"metric_key": "reward"}]}, index) == "reward"
-    assert main_key({**summary, "gates": []}, index) == "partial"
-    assert main_key({}, index) is None
+    """The gate names the main grader; without a gate it is the suite's first, whatever it is called."""
+    summary = fake.summary_of([fake.graded_row(1, 0, "m")])
+    graders = [{"kind": "reader", "key": "reader"}, *({"kind": "grader", "key": key} for key in ("reward", "partial"))]
+    assert main_key({**summary, "gates": [{"metric_key": "partial"}]}, {"components": graders}) == "partial"
+    assert main_key({**summary, "gates": []}, {"components": graders}) == "reward"
+    assert main_key({**summary, "gates": []}, {"components": graders[::-1]}) == "partial"
+    assert main_key({**summary, "gates": []}, {}) == "partial"
+    assert main_key({}, {}) is None
 
 
 def test_gates_in_percent_are_drawn_in_percent(fake):

@@ -52,18 +52,17 @@ class Verdicts:
         self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
         self.traits: dict[str, array[int]] = {}
         self.tasks = array("q")
-        self._numbers: dict[str, int] = {}
 
-    def add(self, position: int, task: str, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
+    def add(self, position: int, task: int, grades: Iterable[tuple[str, Grade, bool]], *, quiet: bool) -> None:
         """Add one sample.
 
         Args:
             position: Its position.
-            task: Its cluster, else its id.
+            task: Number of its cluster, else of its id.
             grades: Its grades.
             quiet: Whether it expects no call at all.
         """
-        self.tasks.append(self._numbers.setdefault(task, len(self._numbers)))
+        self.tasks.append(task)
         for marks in self.by_grader.values():
             marks.append(0)
         found = {NOTHING_EXPECTED} if quiet else set()

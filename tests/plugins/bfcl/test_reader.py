@@ -228,7 +228,7 @@ def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
     (sample,) = read(Bfcl(), results)
     assert len(sample.expected.calls) == 1
     (said,) = remarks(results)
-    head = "BFCL_v4_parallel.json: 2 record(s) are neither question nor possible answer, the first on "
+    head = "possible_answer/BFCL_v4_parallel.json: 2 record(s) are neither question nor possible answer, the first on "
     assert said.startswith(head + told)
     assert len(said) < 200
 
@@ -243,7 +243,7 @@ def test_a_broken_line_of_scores_passes_nobody(bfcl):
     assert "valid" not in (sample.recorded or {})
     said = remarks(results)
     assert any("an unknown number; only failures are taken" in each for each in said)
-    assert any("_score.json: 1 record(s) are no scores, the first on line 2: not JSON" in each for each in said)
+    assert any("non_live/BFCL_v4_parallel_score.json: 1 record(s) are no scores, the first on line 2: not JSON" in each for each in said)
 
 
 def test_what_has_no_counterpart_is_said(bfcl):

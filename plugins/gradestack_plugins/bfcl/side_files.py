@@ -203,7 +203,8 @@ class _Others:
 
     def told(self) -> list[str]:
         """Return what there is to say of them, in one text at most."""
-        text = f"{self._path.parent.name}/{self._path.name}: {self.count} record(s) are {self._what}, the first on {self._first}"
+        shown = "/".join(self._path.parts[-2:])
+        text = f"{shown}: {self.count} record(s) are {self._what}, the first on {self._first}"
         return [text] if self.count else []
 
 

@@ -30,6 +30,7 @@ from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import header, timed_out
 from gradestack.rundir.held import HeldRows
+from gradestack.rundir.memory import give_back_memory
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
@@ -194,6 +195,7 @@ class _Run:
             figures, head = self._figures()
         for done in (loop.merged.states, loop.merged.by_input, loop.merged.seen):
             done.clear()  # something for every task, which pages do not need
+        give_back_memory()
         report = Report(path=staging.path, header=head, summary=figures)
         complete = with_trajectories(report, suite.reader.component, self.say)
         complete = attrs.evolve(complete, panels=suite.panels)

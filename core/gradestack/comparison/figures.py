@@ -53,6 +53,13 @@ class Figure:
         value, sure = figure_at(held, path, self.metric), beside(held, path, self.metric) or {}
         return value, sure.get("method") != "t" and (value is None or 0 <= value <= 1)
 
+    def among(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
+        """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
+        try:
+            return self.of(found)
+        except NoFigure:
+            return None, True
+
 
 def headline_figures(side: Side) -> list[str]:
     """Return the paths of the single figures of a run's headline that are no means of scores."""
@@ -207,8 +214,8 @@ def _folded(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) ->
             nobody = replace(key, id="", cluster=None, ordinal=0)
             alike[task] = fold.add(alike.get(task, fold.start()), nobody, grade)
     cells = {task: dumps(state) for task, state in alike.items()}
-    value, share = figure.of(fold.finish(_merged(fold, states.values())))
-    summed, _ = figure.of(fold.finish(_merged(fold, alike.values())))
+    value, share = figure.among(fold.finish(_merged(fold, states.values())))
+    summed, _ = figure.among(fold.finish(_merged(fold, alike.values())))
     reached = value is None or summed is None or math.isclose(value, summed, rel_tol=_NOTHING, abs_tol=_NOTHING)
     one = {cell: task for task, cell in cells.items()}
     if len(cells) < 2:
@@ -218,7 +225,7 @@ def _folded(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) ->
     if len(one) * len(cells) > _WORK:
         return FigureSide(value, share, cells, None)
     left_out = {
-        cell: figure.of(fold.finish(_merged(fold, [each for name, each in states.items() if name != task])))[0]
+        cell: figure.among(fold.finish(_merged(fold, [each for name, each in states.items() if name != task])))[0]
         for cell, task in one.items()
     }
     return FigureSide(value, share, cells, {task: left_out[cell] for task, cell in cells.items()})
@@ -239,7 +246,7 @@ def _without_each(figure: Figure, fold: Aggregator[Any], states: Mapping[str, An
     before, found = fold.start(), {}
     for task, state in states.items():
         after.pop()
-        found[task] = figure.of(fold.finish(fold.merge(copy.deepcopy(before), after[-1])))[0]
+        found[task] = figure.among(fold.finish(fold.merge(copy.deepcopy(before), after[-1])))[0]
         before = fold.merge(before, state)
     return found
 

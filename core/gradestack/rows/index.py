@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, ClassVar, NamedTuple
 
@@ -144,11 +144,35 @@ class _Names(dict[str | int | None, str]):
         return text
 
 
+class _Numbers(dict[str | int | None, int]):
+    """Ids and clusters, at most 800 characters of each, and their numbers in the order they were first seen.
+
+    Attributes:
+        texts: Them by number; samples of one id share it.
+    """
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def __missing__(self, name: str | int | None) -> int:
+        text = "" if name is None else str(name)
+        if len(text) > _LONGEST_NAME:
+            return self[text[:_LONGEST_NAME]]
+        number = self.get(text)
+        if number is None:
+            number = self[text] = len(self.texts)
+            self.texts.append(text)
+        self[name] = number
+        return number
+
+
 class RowIndex:
     """What pages show of all samples of a run.
 
     Attributes:
         entries: One per sample, in the order of the rows.
+        names: Ids of all samples, and their clusters, each once.
+        tasks: Place of each sample's id among ``names``.
         scores: Grader key -> distribution of its scores, of graders with a score.
         reasons: (grader key, code, subject) -> number of samples that lost points for it; a fault counts by its code
             and type. At most 2,000 are told apart.
@@ -165,6 +189,7 @@ class RowIndex:
     def __init__(self, outcome: str | None = None, compared: Collection[str] = ()) -> None:
         self._outcome = outcome
         self.entries: list[RowEntry] = []
+        self.tasks = array("q")
         self.scores: dict[str, ScoreBins] = {}
         self.reasons: Counter[tuple[str, str, str]] = Counter()
         self.other_reasons = 0
@@ -179,7 +204,8 @@ class RowIndex:
         """Scores not counted yet: of samples that are no success, are one, and of others."""
         self._lost: dict[tuple[Kind, ...], _Lost] = {}
         self._places = array("q")
-        self._names = _Names()
+        self._names, self._numbers = _Names(), _Numbers()
+        self.names: Sequence[str] = self._numbers.texts
 
     @classmethod
     def of(
@@ -213,6 +239,7 @@ class RowIndex:
             if not len(index._places) % _HELD:
                 index._fold()
         index._fold()
+        index._names, index._numbers = _Names(), _Numbers()  # of very many tasks they take as much as the rest
         index.whole = number == len(index.entries)
         return index
 
@@ -221,15 +248,16 @@ class RowIndex:
         return self._places[position]
 
     def _add(self, row: _Row) -> None:
-        names, entries, grades, own = self._names, self.entries, row.grades, row.grade
+        names, numbers, entries, grades, own = self._names, self._numbers, self.entries, row.grades, row.grade
         position, held = len(entries), own.outcome()
         state = row.state or held
         score = own.score if state == held == "graded" else None
         if self._outcome in grades:
             state = grades[self._outcome].outcome()
         passed = row.passed if state == "graded" else None
-        id_ = names[row.sample.id]
-        entries.append(RowEntry(position, id_, names[row.model_name], names[row.run], names[state], passed, score))
+        task, model, run = numbers[row.sample.id], names[row.model_name], names[row.run]
+        entries.append(RowEntry(position, numbers.texts[task], model, run, names[state], passed, score))
+        self.tasks.append(task)
         quiet = row.expected is not None and row.expected.calls == _NO_CALLS
         if quiet:
             self.quiet.append(position)
@@ -251,7 +279,7 @@ class RowIndex:
             if reasons or grade.fault:
                 kinds += kinds_of(key, reasons, grade.fault)
         if self.verdicts.by_grader:
-            task = id_ if row.cluster is None else names[row.cluster]
+            task = task if row.cluster is None else numbers[row.cluster]
             self.verdicts.add(position, task, grades, decisive, quiet=quiet)
         if kinds:
             self._count(tuple(kinds))

@@ -52,21 +52,20 @@ class Verdicts:
         self.by_grader: dict[str, bytearray] = {key: bytearray() for key in keys}
         self.traits: dict[str, array[int]] = {}
         self.tasks = array("q")
-        self._numbers: dict[str, int] = {}
 
     def add(
-        self, position: int, task: str, grades: Mapping[str, Grade], reasons: Sequence[Reason], *, quiet: bool
+        self, position: int, task: int, grades: Mapping[str, Grade], reasons: Sequence[Reason], *, quiet: bool
     ) -> None:
         """Add one sample.
 
         Args:
             position: Its position.
-            task: Its cluster, else its id.
+            task: Number of its cluster, else of its id.
             grades: Its grades by grader key.
             reasons: Those of the outcome grader's grade and of its items.
             quiet: Whether it expects no call at all.
         """
-        self.tasks.append(self._numbers.setdefault(task, len(self._numbers)))
+        self.tasks.append(task)
         places = self._places
         for key, marks in self.by_grader.items():
             grade = grades.get(key)

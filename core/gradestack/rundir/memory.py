@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,17 @@ def free_memory() -> int | None:
     """Return the bytes of memory that can still be had; None where the system does not say."""
     found = [each for each in (_lines(_PROC / "meminfo").get("MemAvailable"), _group()) if each is not None]
     return min(found, default=None)
+
+
+def give_back_memory() -> None:
+    """Have the C library give memory that was let go of back to the system, where it can.
+
+    Else it is kept: hundreds of megabytes that were texts of tasks, where small objects of Python are never put.
+    """
+    import ctypes  # noqa: PLC0415 - only here
+
+    with suppress(OSError, AttributeError, TypeError):  # no such function, or no library to ask
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class MemoryGuard:

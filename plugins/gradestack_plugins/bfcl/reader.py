@@ -120,6 +120,7 @@ class Bfcl(RecordReader):
             ids = ids_of(path)
             answered |= {base_id(each) for each in ids} | set(ids)
             yield from _unmatched(_below(paths[given], name).shown, ids, index.side, str(path))
+        yield from index.side.unusable
         left = [each for each in index.side.questions if each not in answered]
         if left:
             yield f"{len(left)} question(s) without a result: {_some(left)}"
@@ -220,7 +221,8 @@ def _unmatched(file: str, ids: list[str], side: SideFiles, scored: str) -> Itera
     if strange:
         yield f"{file}: {len(strange)} failure(s) of its score file are of no result: {_some(strange)}"
     if not scores.complete:
-        yield f"{file}: {len(ids)} result(s), but its score file is of {scores.total}; only failures are taken from it"
+        of = "an unknown number" if scores.total is None else scores.total
+        yield f"{file}: {len(ids)} result(s), but its score file is of {of}; only failures are taken from it"
 
 
 def _below(given: Input, name: str) -> Input:

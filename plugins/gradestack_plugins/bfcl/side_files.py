@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from gradestack import DataError, Expectation, Input, ToolSpec, read_records
-from gradestack.jsonio import as_list, as_map
+from gradestack.jsonio import Element, as_list, as_map, compact
 from gradestack_plugins.bfcl.answers import Unusable, expectation
 from gradestack_plugins.bfcl.recognition import NAME, Form, form_at, form_of
 from gradestack_plugins.bfcl.tools import parameter_names, tools_of
@@ -17,6 +17,8 @@ from gradestack_plugins.bfcl.tools import parameter_names, tools_of
 _HEAD = 64 * 1024
 _DATA = ("", "data", "bfcl_eval/data")
 """Where questions stand below the directory that holds ``result``."""
+_SHOWN = 60
+"""Characters shown of a record that cannot be joined."""
 _DOCS = "multi_turn_func_doc"
 """Folder beside the questions of several turns that holds the tools of each class."""
 _CLASSES = {
@@ -72,6 +74,8 @@ class SideFiles:
     """None where the ground truth is of no known form."""
     scores: Mapping[str, Scores] = attrs.field(factory=dict)
     """Path of a result file -> what its score file says."""
+    unusable: Sequence[str] = ()
+    """For each file with records that are none of its form: how many, and where and what the first is."""
 
 
 def category_of(path: Path) -> str | None:
@@ -164,17 +168,44 @@ def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideF
     """
     questions: dict[str, Question] = {}
     truths: dict[str, Any] = {}
+    unusable: list[str] = []
     for path in files:
         classes = _Classes(path.parent / _DOCS)
-        for record in _records(path):
-            form = form_of(record)
+        others = _Others(path, "neither question nor possible answer")
+        for each in _elements(path):
+            record, form = each.value, form_of(each.value)
             if form == "question":
                 questions[record["id"]] = question_of(record, classes)
             elif form == "answer":
                 truths[record["id"]] = record["ground_truth"]
+            else:
+                others.add(each)
+        unusable += others.told()
     answers = {name: _expected(truth, find(questions, name)) for name, truth in truths.items()}
-    scores = {result: _scores(path, len(ids_of(Path(result)))) for result, path in results.items()}
-    return SideFiles(questions=questions, answers=answers, scores=scores)
+    scores = {result: _scores(path, len(ids_of(Path(result))), unusable) for result, path in results.items()}
+    return SideFiles(questions=questions, answers=answers, scores=scores, unusable=unusable)
+
+
+class _Others:
+    """Records of a side file that nothing can be joined with."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        self._path, self._what = path, what
+        self.count = 0
+        self._first = ""
+
+    def add(self, found: Element) -> None:
+        """Count one."""
+        if not self.count:
+            line = found.line or found.ordinal + 1
+            self._first = f"line {line}: {found.problem or compact(found.value)[:_SHOWN]}"
+        self.count += 1
+
+    def told(self) -> list[str]:
+        """Return what there is to say of them, in one text at most."""
+        shown = "/".join(self._path.parts[-2:])
+        text = f"{shown}: {self.count} record(s) are {self._what}, the first on {self._first}"
+        return [text] if self.count else []
 
 
 class _Classes:
@@ -213,22 +244,30 @@ def _expected(truth: Any, question: Question | None) -> Expectation | None:
         return None
 
 
-def _scores(path: Path, entries: int) -> Scores:
+def _scores(path: Path, entries: int, unusable: list[str]) -> Scores:
     failures: dict[str, Mapping[str, Any]] = {}
     total = None
-    for record in _records(path):
+    others = _Others(path, "no scores")
+    for each in _elements(path):
+        record = as_map(each.value)
         if "total_count" in record and "id" not in record:
             count = record["total_count"]
             total = count if type(count) is int else None
         elif isinstance(record.get("id"), str) and record.get("valid") is False:
             failures[record["id"]] = {key: record[key] for key in ("error", "error_type") if key in record}
-    return Scores(failures=failures, total=total, entries=entries)
+        elif not isinstance(record.get("id"), str):
+            others.add(each)
+    unusable += others.told()
+    return Scores(failures=failures, total=None if others.count else total, entries=entries)
+
+
+def _elements(path: Path) -> Iterator[Element]:
+    return read_records(Input(path=path, name=path.stem, shown=str(path)))
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects of a file; what is none cannot be joined with anything."""
-    given = Input(path=path, name=path.stem, shown=str(path))
-    return (each.value for each in read_records(given) if isinstance(each.value, dict))
+    return (each.value for each in _elements(path) if isinstance(each.value, dict))
 
 
 def ids_of(path: Path) -> list[str]:

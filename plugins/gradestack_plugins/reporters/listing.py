@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from array import array
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,17 +56,22 @@ def verdicts_by(index: RowIndex, outcome: str) -> list[tuple[str, str]]:
 
 def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
     """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
-    ids, models, runs, sets = _Numbers(), _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
+    models, runs, sets = _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
+    ids, numbers = list[str](), array("q", [-1]) * len(index.names)  # no mapping: there are as many ids as samples
+    for task in index.tasks:
+        if numbers[task] < 0:
+            numbers[task] = len(ids)
+            ids.append(name_of(index.names[task]))
     place = {name: number for number, name in enumerate(VERDICTS)}
     entries = index.entries
     return {
-        "i": [ids[entry.id] for entry in entries],
+        "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
         "r": [runs[entry.run] for entry in entries],
         "v": "".join(str(place[verdict(entry)]) for entry in entries),
         "s": [None if entry.score is None else round(entry.score, 3) for entry in entries],
         "k": [sets.setdefault(numbers, len(sets)) for numbers in index.given.given],
-        "ids": [name_of(name) for name in ids],
+        "ids": ids,
         "models": [name_of(name) for name in models],
         "runs": [name_of(name) for name in runs],
         "sets": [list(numbers) for numbers in sets],

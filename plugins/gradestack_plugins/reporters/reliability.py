@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import attrs
 
@@ -76,11 +77,18 @@ def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
         index: The index.
         outcome: Whether the run has one.
     """
-    tasks = by_task(index.entries)
-    sizes = {len(entries) for entries in tasks.values()}
+    models: dict[str, int] = {}
+    marks = sorted(  # of model and task, and whether it is a success
+        2 * (models.setdefault(entry.model, len(models)) * len(index.names) + task) + (entry.passed is True)
+        for entry, task in zip(index.entries, index.tasks, strict=True)
+    )
+    found = Counter[tuple[int, int]]()
+    for _, group in groupby(marks, lambda mark: mark >> 1):
+        verdicts = [mark & 1 for mark in group]
+        found[len(verdicts), sum(verdicts)] += 1
+    tasks, sizes = found.total(), {trials for trials, _ in found}
     if len(sizes) != 1:
-        return Reliability(len(tasks), None, {})
+        return Reliability(tasks, None, {})
     (trials,) = sizes
-    passes = Counter(sum(entry.passed is True for entry in entries) for entries in tasks.values())
-    models = len({model for model, _ in tasks})
-    return Reliability(len(tasks), trials, dict(sorted(passes.items())) if outcome else {}, models)
+    passes = {passed: times for (_, passed), times in sorted(found.items())} if outcome else {}
+    return Reliability(tasks, trials, passes, len(models))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
+from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -79,10 +81,31 @@ class Tasks:
 
 
 @attrs.frozen
+class _Groups:
+    """The samples of an index by task: positions, eight bytes each, since there may be as many tasks as samples."""
+
+    names: Sequence[str]
+    """Name of each task, by number; ids that read alike are one, and some numbers stand for none."""
+    positions: array[int]
+    """Of all samples, those of one task together."""
+    starts: array[int]
+    """Where those of each task begin, and one more."""
+
+    def entries(self, number: int, of: RowIndex) -> list[RowEntry]:
+        """Return the samples of a task, in the order of the rows."""
+        return [of.entries[position] for position in self.positions[self.starts[number] : self.starts[number + 1]]]
+
+    def numbers(self) -> Iterator[int]:
+        """Yield the numbers of the tasks."""
+        return (number for number, (start, stop) in enumerate(pairwise(self.starts)) if start < stop)
+
+
+@attrs.frozen
 class _Trials:
     """The samples of an index by task and trial: what its tables of any length share."""
 
-    tasks: Mapping[str, Sequence[RowEntry]]
+    groups: _Groups
+    tasks: int
     trials: Mapping[_Trial, Column]
     columns: tuple[Column, ...]
     columns_left_out: int
@@ -104,27 +127,30 @@ def table(index: RowIndex, most: int, word: str) -> Tasks:
     """
     found = _known.get(index)
     if found is None:
-        found = _known[index] = _trials(index.entries, word)
+        found = _known[index] = _trials(index, word)
+    groups = found.groups
     return Tasks(
         columns=found.columns,
         rows=tuple(
-            _task(name, _cells(found.tasks[name], found.trials), found.columns)
-            for name in heapq.nsmallest(most, found.tasks, key=natural)
+            _task(groups.names[number], _cells(groups.entries(number, index), found.trials), found.columns)
+            for number in heapq.nsmallest(most, groups.numbers(), key=lambda number: natural(groups.names[number]))
         ),
         models=found.models,
         means=found.means,
         passes=found.passes,
-        left_out=max(0, len(found.tasks) - most),
+        left_out=max(0, found.tasks - most),
         columns_left_out=found.columns_left_out,
     )
 
 
-def _trials(entries: Sequence[RowEntry], word: str) -> _Trials:
-    models, trials, tasks = _grouped(entries)
+def _trials(index: RowIndex, word: str) -> _Trials:
+    models, trials = _columns(index.entries)
+    groups = _grouped(index)
     scores: dict[Column, list[float]] = {}
     sizes: set[int] = set()
     passes: Counter[int] = Counter()
-    for found in tasks.values():  # the cells of one task at a time: of very many they would not fit
+    for place in groups.numbers():  # the samples and cells of one task at a time: of very many they would not fit
+        found = groups.entries(place, index)
         for column, cell in _cells(found, trials).items():
             scores.setdefault(column, []).extend([entry.score for entry in cell if entry.score is not None])
         sizes.add(len(found))
@@ -133,7 +159,8 @@ def _trials(entries: Sequence[RowEntry], word: str) -> _Trials:
     columns = sorted(scores, key=lambda column: (order[column.model], natural(column.run), column.occurrence))
     shown = tuple(columns[:MOST_COLUMNS])
     return _Trials(
-        tasks=tasks,
+        groups=groups,
+        tasks=passes.total(),
         trials=trials,
         columns=shown,
         columns_left_out=len(columns) - len(shown),
@@ -143,16 +170,12 @@ def _trials(entries: Sequence[RowEntry], word: str) -> _Trials:
     )
 
 
-def _grouped(
-    entries: Sequence[RowEntry],
-) -> tuple[Collection[str], Mapping[_Trial, Column], Mapping[str, Sequence[RowEntry]]]:
-    """Return the models, as first seen, the trials as columns, and the samples by task."""
+def _columns(entries: Sequence[RowEntry]) -> tuple[Collection[str], Mapping[_Trial, Column]]:
+    """Return the models, as first seen, and the trials as columns."""
     name = cache(name_of)
     named = {name(model) for model in {entry.model for entry in entries}} - {""}
     (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
     models: dict[str, None] = {}
-    groups: dict[str, list[RowEntry]] = {}
-    tasks: dict[str, list[RowEntry]] = {}
     trials: dict[_Trial, Column] = {}
     for entry in entries:
         trial = (entry.model, entry.run)
@@ -160,11 +183,24 @@ def _grouped(
             model = name(entry.model) or only
             models.setdefault(model)
             trials[trial] = Column(model, name(entry.run))
-        found = tasks.get(entry.id)
-        if found is None:
-            found = tasks[entry.id] = groups.setdefault(name_of(entry.id), [])
-        found.append(entry)
-    return models, trials, groups
+    return models, trials
+
+
+def _grouped(index: RowIndex) -> _Groups:
+    names = [name_of(name) for name in index.names]
+    shortened = {name for name, whole in zip(names, index.names, strict=True) if name != whole}
+    first: dict[str, int] = {}
+    numbers = [first.setdefault(name, number) if name in shortened else number for number, name in enumerate(names)]
+    starts = array("q", bytes(8 * (len(names) + 1)))
+    for task in index.tasks:
+        starts[numbers[task] + 1] += 1
+    starts = array("q", accumulate(starts))
+    positions, free = array("q", bytes(8 * len(index.tasks))), starts[:]
+    for position, task in enumerate(index.tasks):
+        number = numbers[task]
+        positions[free[number]] = position
+        free[number] += 1
+    return _Groups(names, positions, starts)
 
 
 def _cells(entries: Iterable[RowEntry], trials: Mapping[_Trial, Column]) -> Cells:

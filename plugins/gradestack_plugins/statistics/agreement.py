@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ from gradestack import (
     replace,
     valid_confidence,
 )
-from gradestack.jsonio import JsonProblem, as_map, loads
+from gradestack_plugins.statistics.labels import read_labels
 from gradestack_plugins.statistics.raters import Level, ac1, alpha, kappa, percent_agreement
 
 PEOPLE, GOLD, GRADER = "labels", "gold", "grader"
@@ -58,37 +57,6 @@ class AgreementState(TypedDict):
 @lru_cache(maxsize=4096)
 def _named(first: str, second: str, left: str, right: str) -> str:
     return json.dumps([first, second, left, right])
-
-
-@lru_cache(maxsize=8)
-def _people(path: Path) -> Mapping[str, str]:
-    """Return the labels of a side file by id: JSON Lines of ``id`` and ``label``, or CSV with these columns.
-
-    Raises:
-        ConfigError: It cannot be read, or a line has no id or label.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path.name}: cannot be read: {error}"
-        raise ConfigError(msg) from error
-    found = {}
-    lines = list(csv.DictReader(text.splitlines())) if path.suffix == ".csv" else text.splitlines()
-    for number, line in enumerate(lines, 2 if path.suffix == ".csv" else 1):
-        try:
-            fields = as_map(loads(line.encode()) if isinstance(line, str) else line) if line else {}
-        except JsonProblem as error:
-            msg = f"{path.name}:{number}: {error}"
-            raise ConfigError(msg) from error
-        if line and (fields.get("id") is None or fields.get("label") is None):
-            msg = f"{path.name}:{number}: expected id and label"
-            raise ConfigError(msg)
-        if line and str(fields["id"]) in found:
-            msg = f"{path.name}:{number}: the id {fields['id']!r:.80} has a label already"
-            raise ConfigError(msg)
-        if line:
-            found[str(fields["id"])] = str(fields["label"])
-    return found
 
 
 @attrs.frozen(kw_only=True)
@@ -125,13 +93,14 @@ class Agreement(Aggregator[AgreementState]):
     """Labels of people by id: JSON Lines of ``id`` and ``label``, or CSV with these columns."""
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
+    people: Mapping[str, str] = attrs.field(init=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         if unknown := sorted(set(self.again) - set(self.raters)):
             raise ValueError(f"again names graders that are not in raters: {', '.join(unknown)}")
         if self.labels is not None:
             try:
-                _people(self.labels)
+                object.__setattr__(self, "people", read_labels(self.labels))
             except ConfigError as error:
                 raise ValueError(str(error)) from error
 
@@ -187,7 +156,7 @@ class Agreement(Aggregator[AgreementState]):
                 scores += [] if each.score is None or name in self.again else [float(each.score)]
         if not self.raters and self.labels is None and GRADER in labels and grade.gold is not None:
             labels = {GOLD: grade.gold, **labels}
-        if self.labels is not None and (label := _people(self.labels).get(key.id)) is not None:
+        if self.labels is not None and (label := self.people.get(key.id)) is not None:
             labels = {PEOPLE: label, **labels}
         return labels, scores
 
@@ -222,7 +191,35 @@ class Agreement(Aggregator[AgreementState]):
             "alpha_nominal": alpha(labels, "nominal"),
             **{f"alpha_{level}": alpha(scores, level) for level in levels},
             **(self._noise(state["noise"]) if self.again else {}),
+            **self._unlike(state["raters"], tables),
         }
+
+    def _unlike(
+        self, raters: Mapping[str, int], tables: Mapping[tuple[str, str], Mapping[Any, int]]
+    ) -> dict[str, JSON]:
+        """Return a warning where the labels of people are those of no sample, or other words than the graders'."""
+        if self.labels is None or not raters:
+            return {}
+        name, number = self.labels.name, len(self.people)
+        if PEOPLE not in raters:
+            return {
+                "warnings": [
+                    f"{name}: none of its {number} ids is that of a sample, the first: {next(iter(self.people))[:80]!r}"
+                ]
+            }
+        said = {
+            label
+            for of, cells in tables.items()
+            if PEOPLE in of
+            for pair in cells
+            for rater, label in zip(of, pair, strict=True)
+            if rater != PEOPLE
+        }
+        ours, theirs = said | ({_PASS, _FAIL} if said & {_PASS, _FAIL} else set()), set(self.people.values())
+        if said and not ours & theirs:
+            shown, other = (", ".join(sorted(each)[:3])[:80] for each in (theirs, ours))
+            return {"warnings": [f"{name}: people say {shown} where graders say {other}: no label can be equal"]}
+        return {}
 
     def _noise(self, state: CellsState) -> dict[str, JSON]:
         cells = _NOISE.rounded(state)[0]

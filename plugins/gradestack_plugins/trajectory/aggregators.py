@@ -13,18 +13,22 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
+    CellsState,
     CountsState,
     Grade,
     Key,
     Memory,
+    TaskCells,
     TaskCounts,
     TaskNumbers,
     counts_interval,
+    ratio_interval,
     valid_confidence,
 )
 from gradestack.exact import Partials, add_exact, count_into, exact_mean, exact_value, merge_exact
 
 _CELLS = TaskCounts()
+_RUNS = TaskCells("runs", "sum")
 
 
 class OutcomesState(TypedDict):
@@ -111,6 +115,7 @@ class SeriesState(TypedDict):
     sum: Partials
     min: float
     max: float
+    cells: CellsState
 
 
 class TotalsState(TypedDict):
@@ -118,7 +123,6 @@ class TotalsState(TypedDict):
 
     runs: int
     figures: dict[str, SeriesState]
-    cells: CountsState
 
 
 @attrs.frozen(kw_only=True)
@@ -136,26 +140,25 @@ class UsageTotals(Aggregator[TotalsState]):
 
     @override
     def start(self) -> TotalsState:
-        return {"runs": 0, "figures": {}, "cells": _CELLS.start()}
+        return {"runs": 0, "figures": {}}
 
     @override
     def add(self, state: TotalsState, key: Key, grade: Grade) -> TotalsState:
         if grade.score is None:
             return state
         state["runs"] += 1
-        cell: dict[str, int | float | list[float]] = {}
+        figures = state["figures"]
         for name, value in grade.parts.items():
             if value is None:
                 continue
             number = float(value)
-            held = state["figures"].get(name)
+            held = figures.get(name)
             if held is None:
-                held = state["figures"][name] = {"n": 0, "sum": [], "min": number, "max": number}
+                held = figures[name] = {"n": 0, "sum": [], "min": number, "max": number, "cells": _RUNS.start()}
             held["n"] += 1
             add_exact(held["sum"], number)
             held["min"], held["max"] = min(held["min"], number), max(held["max"], number)
-            cell |= {f"n {name}": 1, f"sum {name}": number}
-        _CELLS.add(state["cells"], key, cell)
+            _RUNS.add(held["cells"], key, [1, number])
         return state
 
     @override
@@ -164,23 +167,23 @@ class UsageTotals(Aggregator[TotalsState]):
         for name, more in right["figures"].items():
             held = left["figures"].get(name)
             if held is None:
-                left["figures"][name] = {**more, "sum": list(more["sum"])}
+                cells = _RUNS.merge(_RUNS.start(), more["cells"])
+                left["figures"][name] = {**more, "sum": list(more["sum"]), "cells": cells}
                 continue
             held["n"] += more["n"]
             merge_exact(held["sum"], more["sum"])
             held["min"], held["max"] = min(held["min"], more["min"]), max(held["max"], more["max"])
-        _CELLS.merge(left["cells"], right["cells"])
+            _RUNS.merge(held["cells"], more["cells"])
         return left
 
     @override
     def finish(self, state: TotalsState) -> dict[str, JSON]:
         found: dict[str, JSON] = {"runs": state["runs"]}
-        tasks, _ = _CELLS.tasks(state["cells"])
         for name in sorted(state["figures"]):
             held = state["figures"][name]
             least = 0.0 if held["min"] >= 0 else -math.inf
-            of = (f"sum {name}", (f"n {name}",))
-            sure = counts_interval(tasks, *of, confidence=self.confidence, share=False, least=least)
+            tasks, _ = _RUNS.rounded(held["cells"])  # of one figure at a time: those of all would not fit
+            sure = ratio_interval(tasks, confidence=self.confidence, share=False, least=least)
             found[name] = {
                 "total": exact_value(held["sum"]),
                 "mean": exact_mean(held["sum"], held["n"]),

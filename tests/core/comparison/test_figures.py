@@ -133,6 +133,17 @@ def test_what_is_undefined_on_one_side_says_so(tmp_path):
     assert (found["p"], found["interval"]["reason"]) == (None, "undefined without some task")
 
 
+def test_a_figure_that_some_tasks_do_not_have_is_undefined_among_them(tmp_path):
+    """One run a task has no pass^2, and the interval of a single task no ends."""
+    rows = [{"id": str(t), "run": 0, "expected": "a", "predicted": "ab"[t % 2]} for t in range(4)]
+    a = graded_to(tmp_path / "a", [*rows, *({**row, "run": 1} for row in rows)])
+    b = graded_to(tmp_path / "b", rows)
+    path, end = "g.pass_hat_k.2", "g.classification.accuracy_interval.low"
+    found = compare(a, b, figures=[path, end], force=True).data["figures"]
+    assert (found[path]["difference"], found[path]["interval"]["reason"]) == (None, "undefined on one side")
+    assert found[end]["difference"] is not None
+
+
 def test_figures_that_are_none_or_were_computed_otherwise_are_refused(two, tmp_path):
     """With the nearest; of the headline, they are left out, and it is said why."""
     a, b = two

@@ -1,11 +1,15 @@
 """A metric that holds every sample and would not fit is refused before memory is gone."""
 
+import platform
 import re
+import resource
+from pathlib import Path
 
 import pytest
 
 import gradestack
 from gradestack import ConfigError
+from gradestack.outcome.pages import Pages
 from gradestack.rundir import memory
 
 
@@ -94,3 +98,28 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
     monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
     monkeypatch.setattr(memory, "_GROUPS", tmp_path / "group")
     assert memory.free_memory() == expected
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only this library gives memory back when asked")
+def test_memory_that_was_let_go_of_is_given_back():
+    """Between texts that stay, too."""
+    texts = [f"{number} {'x' * 3000}" for number in range(10_000)]
+    kept = texts[::100]
+    del texts
+    before = _resident()
+    memory.give_back_memory()
+    assert _resident() < before - 20_000_000
+    assert len(kept) == 100
+
+
+def test_pages_are_written_without_what_grading_has_let_go_of(run, monkeypatch):
+    """What aggregators kept of every task is given back before a page is made."""
+    happened = []
+    monkeypatch.setattr("gradestack.runner.give_back_memory", lambda: happened.append("given back"))
+    monkeypatch.setattr("gradestack.runner.write_pages", lambda *_: happened.append("pages") or Pages())
+    run()
+    assert happened == ["given back", "pages"]
+
+
+def _resident():
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()

@@ -209,6 +209,43 @@ def test_an_inference_error_is_a_failed_run(bfcl):
     assert "timed out" in sample.error.message
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("nope", "line 2: not JSON"),
+        ("[1, 2]", "line 2: [1, 2]"),
+        ('{"ground_truth": []}', 'line 2: {"ground_truth": []}'),
+        ('{"id": "parallel_1", "ground_truth": 3}', 'line 2: {"id": "parallel_1", "ground_truth": 3}'),
+        ("[" * 5000 + "]" * 5000, "line 2: nested too deeply"),
+    ],
+)
+def test_broken_lines_of_possible_answers_are_said(bfcl, line, told):
+    """Counted, the first with its line; what stands around them is joined."""
+    bfcl.questions(bfcl.question())
+    path = bfcl.answers(bfcl.answer([{"find.trains": {"to": ["G"]}}]))
+    path.write_text(f"{path.read_text(encoding='utf-8')}{line}\n{line}\n", encoding="utf-8")
+    results = bfcl.results(bfcl.result("x"))
+    (sample,) = read(Bfcl(), results)
+    assert len(sample.expected.calls) == 1
+    (said,) = remarks(results)
+    head = "possible_answer/BFCL_v4_parallel.json: 2 record(s) are neither question nor possible answer, the first on "
+    assert said.startswith(head + told)
+    assert len(said) < 200
+
+
+def test_a_broken_line_of_scores_passes_nobody(bfcl):
+    """The lost line may have been the failure of any result."""
+    bfcl.questions(bfcl.question())
+    path = bfcl.scores({"accuracy": 0.0, "correct_count": 0, "total_count": 1})
+    path.write_text(path.read_text(encoding="utf-8") + '{"id": "parallel_0", "valid": fal\n', encoding="utf-8")
+    results = bfcl.results(bfcl.result("x"))
+    (sample,) = read(Bfcl(), results)
+    assert "valid" not in (sample.recorded or {})
+    said = remarks(results)
+    assert any("an unknown number; only failures are taken" in each for each in said)
+    assert any("non_live/BFCL_v4_parallel_score.json: 1 record(s) are no scores" in each for each in said)
+
+
 def test_what_has_no_counterpart_is_said(bfcl):
     """Results without a question, questions without a result, odd ground truth: counted, the first three named."""
     bfcl.questions(*(bfcl.question(f"parallel_{n}") for n in range(5)))

@@ -134,8 +134,9 @@ def test_a_cell_that_its_field_cannot_hold_makes_a_bad_record(read, columns, cel
 
 def test_a_row_of_another_length_is_a_bad_record(read):
     """Nobody can say which cell is missing."""
-    bad, good = read("id,label\na\nb,x\n")
-    assert bad.reason == "1 cells where the table has 2 columns"
+    few, good, many = read("id,label\na\nb,x\n\nc,x,y\n")
+    assert (few.reason, str(few.source)) == ("1 cells where the table has 2 columns", "table.csv:2")
+    assert (many.reason, str(many.source)) == ("3 cells where the table has 2 columns", "table.csv:5")
     assert good.label == "x"
 
 

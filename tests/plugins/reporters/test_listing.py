@@ -75,3 +75,13 @@ def test_verdicts_of_other_graders():
     index = RowIndex.of(((0, 0, dumps(each).encode()) for each in lines), lambda _, line: loads(line), "out", ["other"])
     assert verdicts_by(index, "out") == [("other", "551043")]
     assert verdicts_by(RowIndex(), "") == []
+
+
+def test_clusters_are_no_ids_of_the_list(fake):
+    """The list names every id once, in the order of the rows."""
+    rows = [fake.graded_row(number, 0, "m") for number in (3, 1, 3)]
+    for each in rows:
+        each["cluster"] = "all"
+    lines = ((0, 0, dumps(each).encode()) for each in rows)
+    held = read(listing(RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"]), words_of({}), {}))
+    assert (held["ids"], held["i"]) == ([str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])], [0, 1, 0])

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from gradestack import RowIndex, ScoreBins
@@ -171,3 +173,34 @@ def test_an_entry_of_an_empty_row_is_skipped():
     """A row without anything is an ungraded sample, not a failed one."""
     (entry,) = entries({})
     assert (verdict(entry), shown_as(entry), entry.id) == ("skipped", "skipped", "")
+
+
+def test_ids_that_read_alike_are_one_task():
+    """Names on one line decide, whatever else is in an id; a cluster of the same name changes nothing."""
+    rows = [row(f"a{space}b", number, 1.0) for number, space in enumerate((" ", "\n", "\t"))]
+    rows.insert(1, {**row("other", 0, 0.0), "cluster": "a  b"})
+    found = table(index(*rows), 10, "passed")
+    assert [(each.id, each.trials, each.passed) for each in found.rows] == [("a b", 3, 3), ("other", 1, 0)]
+    assert found.left_out == 0
+
+
+def test_tables_of_very_many_tasks_keep_little_of_each():
+    """Beside the index, what stays of a task of one run is a few numbers and its place."""
+    held = index(*(row(f"t{number}", 0, 1.0) for number in range(4000)))
+    tracemalloc.start()
+    table(held, 10, "passed")
+    kept, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 60 * 4000
+    assert most < 200 * 4000
+
+
+def test_an_index_lets_go_of_what_only_its_making_needs():
+    """Mappings of ids would take as much as all its entries."""
+    rows = [(0, 0, dumps(row(f"t{number}", 0, 1.0)).encode()) for number in range(4000)]
+    tracemalloc.start()
+    held = RowIndex.of(rows, lambda _, line: loads(line), "x", ("x", "y"))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(held.entries) == 4000
+    assert kept < 260 * 4000

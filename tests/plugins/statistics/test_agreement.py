@@ -8,6 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Grade, figures
+from gradestack_plugins.statistics.labels import read_labels
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
 
 RULES, JUDGE = "1111111101", "1111111011"
@@ -210,3 +211,71 @@ def test_an_id_with_two_labels_is_refused(tmp_path):
     path.write_text('{"id": "a", "label": "pass"}\n{"id": "a", "label": "fail"}\n', encoding="utf-8")
     with pytest.raises(ConfigError, match=r"people.jsonl:2: the id 'a' has a label already"):
         figures({"agreement": {"labels": str(path)}}, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("a.jsonl", "", "a.jsonl: holds no label"),
+        ("a.jsonl", '[{"id": "t0", "label": "pass"}]', "a.jsonl:1: expected an object with id and label, found [{"),
+        ("a.jsonl", '{"t0": "pass"}', "a.jsonl:1: expected id and label: id is to be a text, it is missing"),
+        (
+            "a.jsonl",
+            '\n{"id": "t0", "label": true}',
+            "a.jsonl:2: expected id and label: label is to be a text, found true",
+        ),
+        ("a.jsonl", '{"id": "t0", "label": NaN}', "a.jsonl:1: expected id and label: label is to be a text, found NaN"),
+        ("a.jsonl", b"\xff", "a.jsonl: byte 0xff is not UTF-8"),
+        ("a.CSV", "t0,pass\n", "a.CSV:1: expected the columns id and label once each, found: t0, pass"),
+        ("a.csv", "id,label,label\nt0,a,b\n", "a.csv:1: expected the columns id and label once each"),
+        ("a.csv", 'id,label\nt0,"a\nb"\nt1\n', "a.csv:4: 1 cells where the table has 2 columns"),
+        ("a.csv", "id,label\nt0,pass,well\n", "a.csv:2: 3 cells where the table has 2 columns"),
+        ("a.csv", 'id,label\n\nt0,"pass\n', "a.csv:3: no CSV"),
+        ("a.csv", "id,label\n,pass\n", 'a.csv:2: expected id and label: id is to be a text, found ""'),
+        ("a.csv", "id,label\nt0,\n", "a.csv: holds no label"),
+    ],
+)
+def test_labels_of_another_form_are_refused_at_their_line(tmp_path, name, content, text):
+    """Nothing is guessed, and no line is left out without a word."""
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ConfigError) as caught:
+        read_labels(path)
+    assert str(caught.value).startswith(text)
+
+
+def test_a_cell_over_several_lines_and_an_empty_label_are_no_mistakes(tmp_path):
+    """A row without a label is one nobody has labelled yet; signs that end lines elsewhere end none here."""
+    path = tmp_path / "a.csv"
+    path.write_text('id, note, label\nt0,"a\nb", pass\n\nt1,,\n7,c,fa\u2028il\n', encoding="utf-8")
+    assert read_labels(path) == {"t0": "pass", "7": "fa\u2028il"}
+
+
+def test_labels_are_read_anew_by_every_run(tmp_path):
+    """A file that has changed since counts as it is now."""
+    path, found = tmp_path / "a.jsonl", []
+    for label in ("pass", "fail"):
+        path.write_text(json.dumps({"id": "t1", "label": label}), encoding="utf-8")
+        report = gradestack.grade(
+            [{"id": "t1", "expected": "x", "predicted": "x"}],
+            graders={"judge": {"kind": "contains"}},
+            metrics={"agreement": {"of": "judge", "labels": str(path)}},
+        )
+        found.append(report.aggregates["judge"]["agreement"]["percent_agreement"])
+    assert found == [1.0, 0.0]
+    assert report.summary["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ({"id": "zz", "label": "pass"}, "a.jsonl: none of its 1 ids is that of a sample, the first: 'zz'"),
+        ({"id": "t1", "label": "good"}, "a.jsonl: people say good where graders say fail, pass: no label can be equal"),
+    ],
+)
+def test_labels_that_can_agree_with_nothing_are_warned_of(tmp_path, line, text):
+    """Ids of other tasks, or other words: a figure of 0 or none would look like a finding."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(line), encoding="utf-8")
+    report = graded(tmp_path, agreement={"of": "judge", "labels": str(path)})
+    assert report.summary["warnings"] == [f"grader 'judge': {text}"]

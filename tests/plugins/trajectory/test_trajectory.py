@@ -1,11 +1,12 @@
 """What needs no reference: how calls went, what a run took, and a page from a file alone."""
 
 import json
+import tracemalloc
 
 import pytest
 
 import gradestack
-from gradestack import Message, Outcome, Sample, ToolCall, Usage
+from gradestack import Grade, Message, Outcome, Sample, ToolCall, Usage
 from gradestack_plugins.trajectory.aggregators import ToolOutcomes, UsageTotals
 from gradestack_plugins.trajectory.tool_success import ToolSuccess
 from gradestack_plugins.trajectory.usage import RunUsage
@@ -100,6 +101,21 @@ def test_totals_divide_by_the_runs_that_record_a_figure():
     assert figures["input_tokens"] == {"total": 12.0, "mean": 6.0, "min": 4.0, "max": 8.0, "n": 2}
     assert figures["steps"] == {"total": 3.0, "mean": 1.0, "min": 1.0, "max": 1.0, "n": 3}
     assert "output_tokens" not in figures
+
+
+def test_usage_of_many_tasks_is_summed_up_one_figure_at_a_time():
+    """Twelve figures of thousands of tasks take about as much memory to finish as two."""
+    totals, taken = UsageTotals(), {}
+    for figures in (2, 12):
+        state = totals.start()
+        for number in range(4000):
+            parts = {f"part{place}": number + place / 16 for place in range(figures)}
+            totals.add(state, gradestack.Key(id=f"t{number}"), Grade(score=1.0, parts=parts))
+        tracemalloc.start()
+        totals.finish(state)
+        taken[figures] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert taken[12] < 1.5 * taken[2]
 
 
 def test_outcomes_are_counted_by_tool():

@@ -10,13 +10,13 @@ from typing import Any, Literal
 import attrs
 
 from gradestack import Item, Reason
-from gradestack_plugins.tool_calls.comparison import Given, Wanted, differences, pointers, reasons_of
+from gradestack_plugins.tool_calls.comparison import Differences, Given, Wanted, pointers, reasons_of
 from gradestack_plugins.tool_calls.matching import Matching, Pair
 
 Figure = Literal["f1", "precision", "recall"]
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
-_COUNTED = {fate: f"arguments_{fate}" for fate in ARGUMENTS}
+_COUNTED = tuple((fate, f"arguments_{fate}") for fate in ARGUMENTS)
 _MATCHED = {"expected": 1, "made": 1, "matched": 1}
 _EXACT = {**_MATCHED, "exact": 1}
 _MISSING = {"expected": 1, "missing": 1}
@@ -32,7 +32,7 @@ COUNTS = (
     "hallucinated_tool",
     "required",
     "weighed",
-    *_COUNTED.values(),
+    *(counted for _, counted in _COUNTED),
 )
 
 
@@ -68,9 +68,14 @@ class Account:
         self._arguments = dict.fromkeys(ARGUMENTS, 0)
         self.items: list[Item] = []
         self.reasons: list[Reason] = []
-        found, used = {pair.wanted.index: pair for pair in pairs}, {pair.given.index for pair in pairs}
-        self.missing = [call for call in wanted if call.index not in found and not call.optional]
-        self.extra = [made for made in given if made.index not in used]
+        found = {pair.wanted.index: pair for pair in pairs}
+        self.missing: list[Wanted] = []
+        self.extra: list[Given] = []
+        if len(pairs) < len(wanted):
+            self.missing = [call for call in wanted if call.index not in found and not call.optional]
+        if len(pairs) < len(given):
+            used = {pair.given.index for pair in pairs}
+            self.extra = [made for made in given if made.index not in used]
         shown = self._shown() if self.missing and self.extra else {}
         for call in wanted:
             if call.index in found:
@@ -79,9 +84,10 @@ class Account:
                 self._mistaken(call, shown[call.index])
             elif not call.optional:
                 self._missing(call)
-        told = {made.index for made in shown.values()}
-        for made in self.extra:
-            self._extra(made, told=made.index in told)
+        if self.extra:
+            told = {made.index for made in shown.values()}
+            for made in self.extra:
+                self._extra(made, told=made.index in told)
 
     def counts(self, required: int, weighed: int) -> dict[str, int]:
         """Return the counts of the grade.
@@ -90,19 +96,23 @@ class Account:
             required: Expected calls that recall is over.
             weighed: Calls made that precision is over.
         """
-        own = (
-            len(self._wanted),
-            len(self._given),
-            len(self._pairs),
-            sum([pair.exact for pair in self._pairs]),
-            len(self.missing),
-            len(self.extra),
-            len(self._pairs) - _longest_rise([pair.given.index for pair in self._pairs]),
-            0 if self._tools is None else sum([made.name not in self._tools for made in self._given]),
-            required,
-            weighed,
-        )
-        return dict(zip(COUNTS, (*own, *self._arguments.values()), strict=True))
+        pairs, tools, arguments = self._pairs, self._tools, self._arguments
+        return {
+            "expected": len(self._wanted),
+            "made": len(self._given),
+            "matched": len(pairs),
+            "exact": sum([pair.exact for pair in pairs]),
+            "missing": len(self.missing),
+            "extra": len(self.extra),
+            "out_of_order": len(pairs) - _longest_rise([pair.given.index for pair in pairs]),
+            "hallucinated_tool": 0 if tools is None else sum([made.name not in tools for made in self._given]),
+            "required": required,
+            "weighed": weighed,
+            "arguments_right": arguments["right"],
+            "arguments_wrong": arguments["wrong"],
+            "arguments_missing": arguments["missing"],
+            "arguments_unknown": arguments["unknown"],
+        }
 
     def _shown(self) -> dict[int, Given]:
         """Return missing calls, by index, with an extra one of the same tool: more telling than either alone."""
@@ -118,16 +128,15 @@ class Account:
         return found
 
     def _pair(self, pair: Pair) -> None:
-        terms = self._matching.terms(pair.given.name)
-        found = differences(pair.wanted, pair.given, terms)
-        score = 1.0 if pair.exact else pair.share[0] / pair.share[1]
-        reasons = [] if pair.exact else reasons_of(found, pair.given.name, self._message)
-        by_fate = [found[0], *([pointer for pointer, *_ in each] for each in found[1:])]
-        self._tell(pair.wanted, pair.given, score, reasons, by_fate)
+        wanted, made, (right, of) = pair
+        found = self._matching.differences(wanted, made)
+        if right == of:
+            self._tell(wanted, made, 1.0, [], _by_fate(found))
+        else:
+            self._tell(wanted, made, right / of, reasons_of(found, made.name, self._message), _by_fate(found))
 
     def _mistaken(self, call: Wanted, made: Given) -> None:
         """Tell of a call that was made, of which nothing is right, or which came at the wrong place."""
-        terms = self._matching.terms(made.name)
         if call.raw is not None or made.raw is not None:
             reasons = [self._reason("undecodable_arguments", made.name, actual=made.raw)]
             by_fate: list[list[str]] = [[], [], pointers(call.arguments), []]
@@ -135,9 +144,9 @@ class Account:
             reasons = [self._reason("wrong_order", made.name)]
             by_fate = [[], [], pointers(call.arguments), []]
         else:
-            found = differences(call, made, terms)
+            found = self._matching.differences(call, made)
             reasons = reasons_of(found, made.name, self._message) or [self._reason("missing_call", call.name)]
-            by_fate = [found[0], *([pointer for pointer, *_ in each] for each in found[1:])]
+            by_fate = _by_fate(found)
         self._tell(call, made, 0.0, reasons, by_fate)
 
     def _missing(self, call: Wanted) -> None:
@@ -181,12 +190,13 @@ class Account:
         else:
             counts = dict(_MISSING)
         arguments = {}
-        for fate, found in zip(ARGUMENTS, by_fate, strict=True):
+        for (fate, counted), found in zip(_COUNTED, by_fate, strict=True):
             if found:
                 arguments[fate] = found
-                counts[_COUNTED[fate]] = number = len(found)
+                counts[counted] = number = len(found)
                 self._arguments[fate] += number
-        self.reasons += reasons
+        if reasons:
+            self.reasons += reasons
         self.items.append(
             Item(
                 id=str(call.index),
@@ -201,6 +211,12 @@ class Account:
 
     def _reason(self, code: str, subject: str, **values: Any) -> Reason:
         return Reason(code=code, subject=subject, message=self._message, **values)
+
+
+def _by_fate(found: Differences) -> list[list[str]]:
+    """Return pointers of arguments that are right, wrong, missing and unknown."""
+    right, *others = found
+    return [right, *[[each[0] for each in pointed] if pointed else [] for pointed in others]]
 
 
 def _longest_rise(numbers: Sequence[int]) -> int:

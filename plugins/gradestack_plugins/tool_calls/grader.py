@@ -39,6 +39,7 @@ from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 MOST_REASONS = 50
 """Reasons kept of a sample; one more says how many were left out."""
 SHOWN = 3
+_SIDES = frozenset({"assistant", "user"})
 _STRAIGHT = frozenset({"order", "extra", "missing", "arguments", "equality", "assignment", "credit", "score", "empty"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
 
@@ -237,27 +238,24 @@ class ToolCalls(Grader):
 
     def _graded(self, sample: Sample, expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> Grade:
         tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
-        due, done = list(enumerate(expected)), list(enumerate(made))
-        if self.requestor in {"assistant", "user"}:
-            due = [each for each in due if (each[1].requestor or "assistant") == self.requestor]
-            done = [each for each in done if each[1].requestor == self.requestor]
-        stated = (self.requestor or OWN["requestor"]) == "stated"
+        who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
         rules = (self.arguments or OWN["arguments"]) == "rules"
-        wanted = [Wanted(index, call, rules=rules, requestor=stated) for index, call in due]
-        given = [Given(index, call) for index, call in done]
+        wanted = [
+            Wanted(index, call, rules=rules, requestor=stated)
+            for index, call in enumerate(expected)
+            if who not in _SIDES or (call.requestor or "assistant") == who
+        ]
+        given = [Given(index, call) for index, call in enumerate(made) if who not in _SIDES or call.requestor == who]
         if self.unit != "turn":
             found = self._scored(wanted, given, tools)
             return found if isinstance(found, Grade) else _grade([found], self._metadata)
-        if all(call.turn is None for _, call in due):
+        if all(call.turn is None for call in wanted):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
-        for turn in sorted({call.turn or 0 for _, call in due} | {call.turn or 0 for _, call in done}):
-            of_turn = self._scored(
-                [each for each, (_, call) in zip(wanted, due, strict=True) if (call.turn or 0) == turn],
-                [each for each, (_, call) in zip(given, done, strict=True) if (call.turn or 0) == turn],
-                tools,
-                turn,
-            )
+        for turn in sorted({call.turn or 0 for call in (*wanted, *given)}):
+            due = [call for call in wanted if (call.turn or 0) == turn]
+            done = [call for call in given if (call.turn or 0) == turn]
+            of_turn = self._scored(due, done, tools, turn)
             if not isinstance(of_turn, Grade):
                 turns.append(of_turn)
         return _grade(turns, self._metadata) if turns else skipped("nothing_to_match", "every turn is left out (empty)")

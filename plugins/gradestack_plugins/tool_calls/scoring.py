@@ -93,6 +93,9 @@ def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tup
 
 def _sums(pairs: Sequence[Pair]) -> tuple[Ratio, Ratio]:
     """Return the sum of all shares, and of those of calls that are not optional."""
+    if len(pairs) == 1:
+        ((wanted, _, right),) = pairs
+        return right, (0, right[1]) if wanted.optional else right
     of = lcm(*[pair.share[1] for pair in pairs])
     every = required = 0
     for pair in pairs:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from gradestack import JSON, ExpectedCall, Grade, Item, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.account import COUNTS
-from gradestack_plugins.tool_calls.comparison import pointers
+from gradestack_plugins.tool_calls.comparison import alike, pointers
 
 
 def straight(
@@ -29,11 +29,13 @@ def straight(
     items, leaves = [], 0
     for index, (call, other) in enumerate(zip(expected, made, strict=True)):
         name, arguments = call.name, call.arguments
-        if name != other.name or type(name) is not str or arguments != other.arguments or type(arguments) is not dict:
+        if name != other.name or type(name) is not str or type(arguments) is not dict:
             return None
-        if call.rules or call.names or call.optional or call.requestor not in {None, other.requestor}:
+        if type(other.arguments) is not dict or not alike(arguments, other.arguments):
             return None
-        if repr(arguments) != repr(other.arguments):  # true = 1 = 1.0, for one
+        if call.rules or call.names or call.optional:
+            return None
+        if call.requestor is not None and call.requestor != other.requestor:
             return None
         right = pointers(arguments)
         leaves += len(right)
@@ -47,10 +49,8 @@ def straight(
                 metadata={"call": index, "arguments": {"right": right}} if right else {"call": index, "arguments": {}},
             )
         )
-    if tools is not None:
-        names = {tool.name for tool in tools}
-        if not all(call.name in names for call in made):
-            return None  # there is a reason for each that is not
+    if tools is not None and not {tool.name for tool in tools}.issuperset([call.name for call in made]):
+        return None  # there is a reason for each that is not
     counts, parts = _of_grade(len(items), leaves)
     return Grade(score=1.0, passed=True, counts=counts, parts=parts, items=tuple(items), metadata=metadata)
 

@@ -126,7 +126,7 @@ def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
         return False
     if wanted.raw is not None or given.raw is not None:
         return False
-    return alike(wanted.arguments, given.arguments)
+    return terms.equality != "text" and alike(wanted.arguments, given.arguments)
 
 
 def alike(left: Arguments, right: Arguments) -> bool:
@@ -159,9 +159,6 @@ Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]]
 """Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
 
 
-NO_DIFFERENCES: Differences = ([], [], [], [])
-
-
 def share_of(found: Differences) -> Share:
     """Return how much of two calls agrees, whose differences are known: what :func:`share` returns of them."""
     right = len(found[0])
@@ -174,9 +171,7 @@ def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
     if terms.mode == "ignore" or not wanted.compared or wanted.raw is not None or given.raw is not None:
         return [], [], [], []
     if not wanted.rules and terms.whole:
-        flat = _flat_differences(wanted.arguments, given.arguments, terms)
-        if flat is not None:
-            return flat
+        return compared(wanted.arguments, given.arguments, terms)
     left, right = wanted.leaves(terms, given.name), given.leaves(terms, wanted)
     both = left.equals & right.equals
     same = len(both) == len(left.values) == len(right.values)
@@ -199,10 +194,18 @@ def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
     return fine, wrong, missing, unknown
 
 
-def _flat_differences(left: Arguments, right: Arguments, terms: Terms) -> Differences | None:
-    """Return the same of arguments that are scalars, as most are; None where they are not."""
-    if terms.equality == "text" or not (_are_scalars(left) and _are_scalars(right)):
-        return None
+def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
+    """Return how each of some arguments fares, nothing left out of them."""
+    if terms.equality != "text":
+        if alike(left, right):
+            return pointers(left), [], [], []
+        if _are_scalars(left) and _are_scalars(right):
+            return _flat_differences(left, right, terms)
+    return _plain_differences(Leaves(left, terms.equality), Leaves(right, terms.equality), terms)
+
+
+def _flat_differences(left: Arguments, right: Arguments, terms: Terms) -> Differences:
+    """Return the same of arguments that are scalars, as most are."""
     json = terms.equality == "json"
     fine: list[str] = []
     wrong: list[tuple[str, Any, Any]] = []

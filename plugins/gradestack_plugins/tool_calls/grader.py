@@ -25,6 +25,7 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
+from gradestack_plugins.tool_calls.apart import apart
 from gradestack_plugins.tool_calls.calls import name_of
 from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
@@ -128,8 +129,8 @@ class ToolCalls(Grader):
     score: Figure | None = None
     max_pairs: int = 65_536
     _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _manner: Manner | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _weighing: Weighing | None = attrs.field(init=False, default=None, eq=False, repr=False)
+    _manner: Manner = attrs.field(init=False, eq=False, repr=False)
+    _weighing: Weighing = attrs.field(init=False, eq=False, repr=False)
     _metadata: Mapping[str, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     _simple: bool = attrs.field(init=False, default=False, eq=False, repr=False)
     """Whether a run that repeats what is expected is right without a closer look."""
@@ -203,6 +204,10 @@ class ToolCalls(Grader):
                 found = straight(expected.calls, made, sample.tools, self._metadata)
                 if found is not None:
                     return found
+                if self.order in {None, "any"} and (made or self.empty is None):
+                    of_each = apart(expected.calls, made, sample.tools, self._manner, self._weighing)
+                    if of_each is not None:
+                        return _grade([of_each], self._metadata)
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
             own = self._own(sample, made)
@@ -252,7 +257,7 @@ class ToolCalls(Grader):
         if all(call.turn is None for call in wanted):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
-        for turn in sorted({call.turn or 0 for call in (*wanted, *given)}):
+        for turn in sorted({call.turn or 0 for call in wanted} | {call.turn or 0 for call in given}):
             due = [call for call in wanted if (call.turn or 0) == turn]
             done = [call for call in given if (call.turn or 0) == turn]
             of_turn = self._scored(due, done, tools, turn)
@@ -264,8 +269,6 @@ class ToolCalls(Grader):
         self, wanted: list[Wanted], given: list[Given], tools: frozenset[str] | None, turn: int | None = None
     ) -> Scored | Grade:
         """Return what is said of a run or a turn, or a skipped grade where ``empty`` leaves it out."""
-        if self._manner is None or self._weighing is None:
-            raise AssertionError  # set when the grader is made
         matching = Matching(self._manner, wanted, given)
         if self.repeats == "set":
             wanted, given = _once(wanted, given, matching)

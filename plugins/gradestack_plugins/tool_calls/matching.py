@@ -11,14 +11,12 @@ import attrs
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.comparison import (
     ALL,
-    NO_DIFFERENCES,
     NOTHING,
     Differences,
     Given,
     Share,
     Wanted,
     differences,
-    pointers,
     settled,
     share,
     share_of,
@@ -100,12 +98,7 @@ class Matching:
         place = (wanted.index, given.index)
         found = self._apart.get(place)
         if found is None:
-            terms = self.terms(given.name)
-            if surely_equal(wanted, given, terms):
-                found = NO_DIFFERENCES if terms.mode == "ignore" else (pointers(wanted.arguments), [], [], [])
-            else:
-                found = differences(wanted, given, terms)
-            self._apart[place] = found
+            found = self._apart[place] = differences(wanted, given, self.terms(given.name))
         return found
 
     def _only(self, wanted: Wanted, given: Given) -> Pair:

@@ -420,3 +420,17 @@ def test_what_is_not_recorded_is_skipped():
     """No reference, or no recorded answer."""
     assert grade(None, done(F)).reasons[0].code == "no_reference"
     assert grade(wanted(F), None).reasons[0].code == "calls_not_recorded"
+
+
+def test_nan_equals_nothing():
+    """NaN is wrong even where expected and made are one and the same object, alone or inside a list."""
+    nan = float("nan")
+    for value in (nan, [nan], {"y": [1, nan]}):
+        found = grade(wanted(("f", {"x": value})), done(("f", {"x": value})))
+        assert (found.passed, found.counts["arguments_wrong"]) == (False, 1)
+
+
+def test_texts_of_zeros_differ():
+    """As texts 0.0 and -0.0 are two things, as numbers they are one."""
+    assert score([("f", {"x": 0.0})], [("f", {"x": -0.0})]) == (1.0, True)
+    assert score([("f", {"x": 0.0})], [("f", {"x": -0.0})], equality="text") == (0.0, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter
 from typing import Any, ClassVar, TypedDict
 
@@ -37,7 +37,6 @@ _CELLS = TaskCells(
 _COUNTED = ("weighed", "required", *(f"arguments_{fate}" for fate in FATES))
 _PARTED = ("credit", "required_credit", *_MACRO)
 _COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
-_Counts = dict[str, dict[str, int]]
 _ITEM = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
 _UNDEFINED = {
@@ -64,8 +63,7 @@ class FiguresState(TypedDict):
     counts: dict[str, int]
     reasons: dict[str, int]
     tools: dict[str, dict[str, int]]
-    arguments: dict[str, dict[str, dict[str, int]]]
-    """Tool -> path -> how often the argument was right, wrong, missing or unknown."""
+    """Tool -> counts of its calls; and how an argument fared, a space and its path -> how often."""
     cells: CellsState
 
 
@@ -168,7 +166,7 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def start(self) -> FiguresState:
-        return {"states": {}, "counts": {}, "reasons": {}, "tools": {}, "arguments": {}, "cells": _CELLS.start()}
+        return {"states": {}, "counts": {}, "reasons": {}, "tools": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
@@ -176,8 +174,7 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def add_many(self, state: FiguresState, keys: Sequence[Key], grades: Sequence[Grade]) -> FiguresState:
-        states, reasons, cells = state["states"], state["reasons"], state["cells"]
-        tools, arguments = state["tools"], state["arguments"]
+        states, reasons, tools, cells = state["states"], state["reasons"], state["tools"], state["cells"]
         for outcome, times in Counter([grade.outcome for grade in grades]).items():
             states[outcome.value] = states.get(outcome.value, 0) + times
         counts: dict[tuple[str, ...], list[Iterable[int]]] = {}
@@ -190,7 +187,7 @@ class CallFigures(Aggregator[FiguresState]):
             for reason in grade.reasons:
                 reasons[reason.code] = reasons.get(reason.code, 0) + 1
             for item in grade.items:
-                _add_item(tools, arguments, item)
+                _add_item(tools, item)
         for names, rows in counts.items():
             count_into(state["counts"], dict(zip(names, map(sum, zip(*rows, strict=True)), strict=True)))
         return state
@@ -201,10 +198,6 @@ class CallFigures(Aggregator[FiguresState]):
             count_into(left[part], right[part])
         for name, counts in right["tools"].items():
             count_into(left["tools"].setdefault(name, {}), counts)
-        for name, paths in right["arguments"].items():
-            held = left["arguments"].setdefault(name, {})
-            for path, fates in paths.items():
-                count_into(held.setdefault(path, {}), fates)
         _CELLS.merge(left["cells"], right["cells"])
         return left
 
@@ -215,9 +208,7 @@ class CallFigures(Aggregator[FiguresState]):
         found["states"] = dict(sorted(state["states"].items()))
         found["counts"] = dict(sorted(state["counts"].items()))
         found["reasons"] = dict(sorted(state["reasons"].items()))
-        found["tools"] = {
-            name: _tool(state["tools"][name], state["arguments"].get(name, {})) for name in sorted(state["tools"])
-        }
+        found["tools"] = {name: _tool(counts) for name, counts in sorted(state["tools"].items())}
         return found
 
 
@@ -229,13 +220,15 @@ def _short(value: float | None) -> float:
     return whole if whole == value else float(value)
 
 
-@lru_cache(maxsize=4096)
-def _path(pointer: str) -> str:
-    """Return a pointer with the places in lists not told apart."""
-    return _ITEM.sub("/*", pointer)
+def _counted_as(fate: str, pointer: str) -> str:
+    """Return under which name an argument is counted; places in lists are not told apart."""
+    return f"{fate} {_ITEM.sub('/*', pointer)}"
 
 
-def _add_item(tools: _Counts, arguments: dict[str, _Counts], item: Item) -> None:
+_COUNTED_AS = {fate: lru_cache(maxsize=4096)(partial(_counted_as, fate)) for fate in FATES}
+
+
+def _add_item(tools: dict[str, dict[str, int]], item: Item) -> None:
     """Add an expected call, or one that was made for none; items of other graders say nothing here."""
     counts, name, label = item.counts, item.gold, item.label
     if name is None:
@@ -252,20 +245,17 @@ def _add_item(tools: _Counts, arguments: dict[str, _Counts], item: Item) -> None
         if number and call in _CALLS:
             to = there if call in _OF_THE_CALL_MADE else held
             to[call] = to.get(call, 0) + number
-    paths = arguments.get(name)
-    if paths is None:
-        paths = arguments[name] = {}
     for fate, pointers in as_map(item.metadata.get("arguments")).items():
-        for pointer in as_list(pointers) if fate in FATES else ():
-            path = _path(str(pointer))
-            fates = paths.get(path)
-            if fates is None:
-                fates = paths[path] = {}
-            fates[fate] = fates.get(fate, 0) + 1
+        counted_as = _COUNTED_AS.get(fate)
+        if counted_as is not None:
+            for pointer in as_list(pointers):
+                counted = counted_as(str(pointer))
+                held[counted] = held.get(counted, 0) + 1
 
 
-def _tool(counts: Mapping[str, int], paths: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:
+def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
     """Return what is said of one tool; its calls are right or not, shares left out."""
+    paths = sorted({counted.partition(" ")[2] for counted in counts if " " in counted})
     precision = _ratio(counts.get("exact", 0), counts.get("made", 0))
     recall = _ratio(counts.get("exact", 0), counts.get("expected", 0))
     return {
@@ -273,5 +263,5 @@ def _tool(counts: Mapping[str, int], paths: Mapping[str, Mapping[str, int]]) -> 
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),
-        "arguments": {path: {fate: paths[path].get(fate, 0) for fate in FATES} for path in sorted(paths)},
+        "arguments": {path: {fate: counts.get(f"{fate} {path}", 0) for fate in FATES} for path in paths},
     }

@@ -106,7 +106,9 @@ def share(wanted: Wanted, given: Given, terms: Terms) -> Share:
     elif mode == "subset":
         of = len(right.values)
     else:
-        of = len(left.values.keys() | right.values.keys())
+        of = len(left.values)
+        if left.values.keys() != right.values.keys():
+            of = len(left.values.keys() | right.values.keys())
     for key, rule in wanted.rules.items():
         if rule.ignore or (key not in given.arguments and (rule.optional or mode == "subset")):
             continue

@@ -149,6 +149,10 @@ class ToolCalls(Grader):
             refuse(preset, given)
         if preset is None and self.order == "strict" and self.assignment == "first_fit":
             raise ValueError("assignment: first_fit has no meaning with order: strict, which goes index by index")
+        if preset is None and self.credit == "none" and self.score is not None:
+            raise ValueError(
+                f"score: {self.score} has no meaning with credit: none, whose score is the verdict, 1 or 0"
+            )
         own = {**OWN, **given}
         object.__setattr__(self, "_preset", preset)
         object.__setattr__(

@@ -143,8 +143,9 @@ class Account:
         else:
             counts = dict(_MISSING)
         arguments = {}
-        for (fate, counted), found in zip(_COUNTED, by_fate, strict=True):
+        for place, found in enumerate(by_fate):
             if found:
+                fate, counted = _COUNTED[place]
                 arguments[fate] = found
                 counts[counted] = number = len(found)
                 self.arguments[fate] += number

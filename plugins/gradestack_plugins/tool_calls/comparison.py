@@ -128,7 +128,9 @@ def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
         return False
     if wanted.raw is not None or given.raw is not None:
         return False
-    return terms.equality != "text" and alike(wanted.arguments, given.arguments)
+    if terms.equality == "text":  # where 0.0 is not -0.0
+        return repr(wanted.arguments) == repr(given.arguments)
+    return alike(wanted.arguments, given.arguments)
 
 
 def alike(left: Arguments, right: Arguments) -> bool:

@@ -434,3 +434,11 @@ def test_texts_of_zeros_differ():
     """As texts 0.0 and -0.0 are two things, as numbers they are one."""
     assert score([("f", {"x": 0.0})], [("f", {"x": -0.0})]) == (1.0, True)
     assert score([("f", {"x": 0.0})], [("f", {"x": -0.0})], equality="text") == (0.0, False)
+
+
+def test_equal_calls_at_the_start_are_no_pairs_to_compare():
+    """In order, calls that are made as expected take none of ``max_pairs``, as texts neither."""
+    calls = [("f", {"x": number}) for number in range(6)]
+    for equality in ("json", "python", "text"):
+        options = {"order": "in_order", "equality": equality, "max_pairs": 1}
+        assert score(calls, [*calls, G, *[("h", {})] * 9], **options)[0] is not None

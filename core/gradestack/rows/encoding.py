@@ -33,7 +33,8 @@ def check(value: Any) -> None:
     kind = type(value)
     if kind is dict:
         for item in value.values():
-            if type(item) not in SAFE:
+            inner = type(item)
+            if inner not in SAFE and not (inner is list and SAFE.issuperset(map(type, item))):
                 check(item)
     elif kind is list or kind is tuple:
         if len(value) > _LONG and SAFE.issuperset(map(type, value)):

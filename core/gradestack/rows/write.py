@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from msgspec import Struct
@@ -176,7 +177,7 @@ def check_grade(of: Grade | Item) -> None:
         check_numbers(of.parts.values())
     if of.counts:
         check_numbers(of.counts.values())
-    if of.score is not None:
+    if of.score is not None and not (type(of.score) is float and isfinite(of.score)):
         check(of.score)
     for reason in of.reasons:
         _check_reason(reason)

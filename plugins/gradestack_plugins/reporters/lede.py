@@ -46,9 +46,8 @@ def sentence(
     if success is None or not success.of:
         first = next((row for row in rows if row.at is not None), None)
         if success is not None or first is None:
-            return (
-                Part(f"{number(total)} samples, none of them graded." if not rows else f"{number(total)} samples."),
-            )
+            many = f"{number(total)} sample{'' if total == 1 else 's'}"
+            return (Part(f"{many}, none of them graded." if not rows else f"{many}."),)
         return (Part(f"{first.title} comes to "), Part(f"{first.value}{first.unit}", "ok"), Part("."))
     share = success.passed / success.of
     head = (Part(_share(success.passed, success.of, reliable.noun), "ok"), Part(_are(success, words["passed"])))

@@ -122,7 +122,7 @@ class MarkdownReporter(Reporter):
             Fold(
                 "What other tools would say",
                 parts.preset_intro().strip(),
-                _lines(parts.preset_line, presets.rows if presets else ()),
+                _lines(parts.preset_line, presets.rows if presets and presets.graded else ()),
                 "\n",
                 "rules",
                 "report.html",

@@ -84,6 +84,11 @@ class Presets:
     """Of each kind with those before it: the share of samples with the same verdict, in percent."""
 
     @property
+    def graded(self) -> bool:
+        """Whether any of them has a grade of any sample."""
+        return any(row.silent < self.samples for row in self.rows)
+
+    @property
     def others(self) -> frozenset[str]:
         """The keys of the graders beside the outcome grader, none in a run without an outcome."""
         return frozenset(row.key for row in self.rows if not row.own) if self.outcome else frozenset()

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
 import attrs
 
 from gradestack import Item, Reason
-from gradestack_plugins.tool_calls.comparison import Given, Wanted, differences, pointers, reasons_of
-from gradestack_plugins.tool_calls.matching import Matching, Pair
+from gradestack_plugins.tool_calls.calls import Arguments
+from gradestack_plugins.tool_calls.comparison import Differences, Share, pointers, reasons_of
 
 Figure = Literal["f1", "precision", "recall"]
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
-_COUNTED = {fate: f"arguments_{fate}" for fate in ARGUMENTS}
+_COUNTED = tuple((fate, f"arguments_{fate}") for fate in ARGUMENTS)
+UNDECODABLE = "undecodable_arguments"
+_NONE: list[str] = []
 _MATCHED = {"expected": 1, "made": 1, "matched": 1}
 _EXACT = {**_MATCHED, "exact": 1}
 _MISSING = {"expected": 1, "missing": 1}
@@ -32,7 +33,7 @@ COUNTS = (
     "hallucinated_tool",
     "required",
     "weighed",
-    *_COUNTED.values(),
+    *(counted for _, counted in _COUNTED),
 )
 
 
@@ -49,130 +50,91 @@ class Weighing:
 
 
 class Account:
-    """What is told of each call: items, reasons and counts."""
+    """What is told of each call: items, reasons and counts of arguments.
 
-    def __init__(
-        self,
-        matching: Matching,
-        wanted: Sequence[Wanted],
-        given: Sequence[Given],
-        pairs: Sequence[Pair],
-        tools: frozenset[str] | None,
-        weighing: Weighing,
-        turn: int | None,
-    ) -> None:
-        self._matching, self._pairs, self._tools, self._weighing = matching, pairs, tools, weighing
+    Args:
+        weighing: What extra and missing calls cost.
+        tools: Names of the tools the run had; None where that is not known.
+        turn: The turn the calls belong to, for reasons.
+    """
+
+    __slots__ = ("_about", "_message", "_tools", "_weighing", "arguments", "items", "reasons")
+
+    def __init__(self, weighing: Weighing, tools: AbstractSet[str] | None, turn: int | None = None) -> None:
+        self._weighing, self._tools = weighing, tools
         self._message = "" if turn is None else f"turn {turn}"
         self._about: dict[str, Any] = {} if turn is None else {"turn": turn}
-        self._wanted, self._given = wanted, given
-        self._arguments = dict.fromkeys(ARGUMENTS, 0)
+        self.arguments = dict.fromkeys(ARGUMENTS, 0)
         self.items: list[Item] = []
         self.reasons: list[Reason] = []
-        found, used = {pair.wanted.index: pair for pair in pairs}, {pair.given.index for pair in pairs}
-        self.missing = [call for call in wanted if call.index not in found and not call.optional]
-        self.extra = [made for made in given if made.index not in used]
-        shown = self._shown() if self.missing and self.extra else {}
-        for call in wanted:
-            if call.index in found:
-                self._pair(found[call.index])
-            elif call.index in shown:
-                self._mistaken(call, shown[call.index])
-            elif not call.optional:
-                self._missing(call)
-        told = {made.index for made in shown.values()}
-        for made in self.extra:
-            self._extra(made, told=made.index in told)
 
-    def counts(self, required: int, weighed: int) -> dict[str, int]:
-        """Return the counts of the grade.
+    def pair(self, index: int, name: str, at: int, label: str, right: Share, found: Differences) -> None:
+        """Tell of an expected call and the call that was made for it.
 
         Args:
-            required: Expected calls that recall is over.
-            weighed: Calls made that precision is over.
+            index: Of the expected call.
+            name: Its tool.
+            at: Index of the call that was made.
+            label: Its tool.
+            right: How much of it is right; more than nothing.
+            found: How each argument fares.
         """
-        own = (
-            len(self._wanted),
-            len(self._given),
-            len(self._pairs),
-            sum([pair.exact for pair in self._pairs]),
-            len(self.missing),
-            len(self.extra),
-            len(self._pairs) - _longest_rise([pair.given.index for pair in self._pairs]),
-            0 if self._tools is None else sum([made.name not in self._tools for made in self._given]),
-            required,
-            weighed,
-        )
-        return dict(zip(COUNTS, (*own, *self._arguments.values()), strict=True))
+        agree, of = right
+        reasons = [] if agree == of else reasons_of(found, label, self._message)
+        self._tell(index, name, (at, label), 1.0 if agree == of else agree / of, reasons, _by_fate(found))
 
-    def _shown(self) -> dict[int, Given]:
-        """Return missing calls, by index, with an extra one of the same tool: more telling than either alone."""
-        waiting: dict[str, list[Given]] = {}
-        for made in reversed(self.extra):
-            waiting.setdefault(made.name, []).append(made)
-        found = {}
-        for call in self.missing:
-            for name in call.names:
-                if waiting.get(name):
-                    found[call.index] = waiting[name].pop()
-                    break
-        return found
+    def mistaken(self, index: int, name: str, at: int, label: str, found: Differences) -> None:
+        """Tell of a call that was made, of which nothing is right."""
+        reasons = reasons_of(found, label, self._message) or [self._reason("missing_call", name)]
+        self._tell(index, name, (at, label), 0.0, reasons, _by_fate(found))
 
-    def _pair(self, pair: Pair) -> None:
-        terms = self._matching.terms(pair.given.name)
-        found = differences(pair.wanted, pair.given, terms)
-        score = 1.0 if pair.exact else pair.share[0] / pair.share[1]
-        reasons = [] if pair.exact else reasons_of(found, pair.given.name, self._message)
-        by_fate = [found[0], *([pointer for pointer, *_ in each] for each in found[1:])]
-        self._tell(pair.wanted, pair.given, score, reasons, by_fate)
+    def misplaced(
+        self, index: int, name: str, at: int, label: str, *, code: str, arguments: Arguments, **values: Any
+    ) -> None:
+        """Tell of a call that was made at the wrong place, or with arguments that are none."""
+        by_fate: list[list[str]] = [[], [], pointers(arguments), []]
+        self._tell(index, name, (at, label), 0.0, [self._reason(code, label, **values)], by_fate)
 
-    def _mistaken(self, call: Wanted, made: Given) -> None:
-        """Tell of a call that was made, of which nothing is right, or which came at the wrong place."""
-        terms = self._matching.terms(made.name)
-        if call.raw is not None or made.raw is not None:
-            reasons = [self._reason("undecodable_arguments", made.name, actual=made.raw)]
-            by_fate: list[list[str]] = [[], [], pointers(call.arguments), []]
-        elif self._weighing.order != "any" and self._matching.share(call, made)[0]:
-            reasons = [self._reason("wrong_order", made.name)]
-            by_fate = [[], [], pointers(call.arguments), []]
-        else:
-            found = differences(call, made, terms)
-            reasons = reasons_of(found, made.name, self._message) or [self._reason("missing_call", call.name)]
-            by_fate = [found[0], *([pointer for pointer, *_ in each] for each in found[1:])]
-        self._tell(call, made, 0.0, reasons, by_fate)
+    def missing(self, index: int, name: str, arguments: Arguments) -> None:
+        """Tell of an expected call that was not made."""
+        reasons = [self._reason("missing_call", name, expected=arguments)]
+        self._tell(index, name, None, 0.0, reasons, [[], [], pointers(arguments), []])
 
-    def _missing(self, call: Wanted) -> None:
-        reasons = [self._reason("missing_call", call.name, expected=call.arguments)]
-        self._tell(call, None, 0.0, reasons, [[], [], pointers(call.arguments), []])
+    def unknown(self, label: str) -> list[Reason]:
+        """Return the reason, if any, that there is no tool of that name."""
+        if self._tools is None or label in self._tools:
+            return []
+        return [self._reason("unknown_tool", label)]
 
-    def _extra(self, made: Given, *, told: bool) -> None:
-        """Tell of a call that was made for no expected one; of those shown beside one, only the tool is looked at."""
-        reasons = []
-        if self._tools is not None and made.name not in self._tools:
-            reasons.append(self._reason("unknown_tool", made.name))
-        if told:
-            self.reasons += reasons
-            return
+    def unasked(self, at: int, label: str, arguments: Arguments, raw: str | None, *, code: str) -> None:
+        """Tell of a call that was made for no expected one."""
+        reasons = self.unknown(label)
         if self._weighing.extra != "allow":
-            if made.raw is not None:
-                reasons.append(self._reason("undecodable_arguments", made.name, actual=made.raw))
-            code = "extra_call" if self._wanted else "unexpected_call"
-            reasons.append(self._reason(code, made.name, actual=made.arguments))
-        unknown = pointers(made.arguments)
-        self._arguments["unknown"] += len(unknown)
+            if raw is not None:
+                reasons.append(self._reason(UNDECODABLE, label, actual=raw))
+            reasons.append(self._reason(code, label, actual=arguments))
+        unknown = pointers(arguments)
+        self.arguments["unknown"] += len(unknown)
         self.reasons += reasons
         self.items.append(
             Item(
-                id=f"+{made.index}",
+                id=f"+{at}",
                 score=0.0,
-                label=made.name,
+                label=label,
                 counts={"made": 1, "extra": 1, "arguments_unknown": len(unknown)},
                 reasons=tuple(reasons),
-                metadata={"call": made.index, "arguments": {"unknown": unknown} if unknown else {}, **self._about},
+                metadata={"call": at, "arguments": {"unknown": unknown} if unknown else {}, **self._about},
             )
         )
 
     def _tell(
-        self, call: Wanted, made: Given | None, score: float, reasons: list[Reason], by_fate: Sequence[list[str]]
+        self,
+        index: int,
+        name: str,
+        made: tuple[int, str] | None,
+        score: float,
+        reasons: list[Reason],
+        by_fate: Sequence[list[str]],
     ) -> None:
         if score:
             counts = dict(_EXACT if score == 1 else _MATCHED)
@@ -181,21 +143,24 @@ class Account:
         else:
             counts = dict(_MISSING)
         arguments = {}
-        for fate, found in zip(ARGUMENTS, by_fate, strict=True):
+        for place, found in enumerate(by_fate):
             if found:
+                fate, counted = _COUNTED[place]
                 arguments[fate] = found
-                counts[_COUNTED[fate]] = number = len(found)
-                self._arguments[fate] += number
-        self.reasons += reasons
+                counts[counted] = number = len(found)
+                self.arguments[fate] += number
+        if reasons:
+            self.reasons += reasons
+        at, label = (None, None) if made is None else made
         self.items.append(
             Item(
-                id=str(call.index),
+                id=str(index),
                 score=score,
-                gold=call.name,
-                label=None if made is None else made.name,
+                gold=name,
+                label=label,
                 counts=counts,
                 reasons=tuple(reasons),
-                metadata={"call": None if made is None else made.index, "arguments": arguments, **self._about},
+                metadata={"call": at, "arguments": arguments, **self._about},
             )
         )
 
@@ -203,12 +168,12 @@ class Account:
         return Reason(code=code, subject=subject, message=self._message, **values)
 
 
-def _longest_rise(numbers: Sequence[int]) -> int:
-    """Return the length of the longest rising subsequence."""
-    if len(numbers) < 2 or all(a < b for a, b in pairwise(numbers)):
-        return len(numbers)
-    ends: list[int] = []
-    for number in numbers:
-        place = bisect_left(ends, number)
-        ends[place : place + 1] = [number]
-    return len(ends)
+def _by_fate(found: Differences) -> Sequence[list[str]]:
+    """Return pointers of arguments that are right, wrong, missing and unknown."""
+    right, wrong, missing, unknown = found
+    return (
+        right,
+        [each[0] for each in wrong] if wrong else _NONE,
+        [each[0] for each in missing] if missing else _NONE,
+        [each[0] for each in unknown] if unknown else _NONE,
+    )

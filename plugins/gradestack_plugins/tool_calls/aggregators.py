@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from operator import itemgetter
 from typing import Any, ClassVar, TypedDict
 
 import attrs
@@ -22,7 +24,6 @@ _CELLS = TaskCells(
     "samples",
     "verdicts",
     "passed",
-    "matched",
     "weighed",
     "required",
     "credit",
@@ -33,8 +34,9 @@ _CELLS = TaskCells(
     *(f"argument_{each}" for each in _MACRO),
     *FATES,
 )
-_FATE_COUNTS = tuple(f"arguments_{fate}" for fate in FATES)
-_NOTHING: Mapping[str, int] = {}
+_COUNTED = ("weighed", "required", *(f"arguments_{fate}" for fate in FATES))
+_PARTED = ("credit", "required_credit", *_MACRO)
+_COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
 _ITEM = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
 _UNDEFINED = {
@@ -61,8 +63,7 @@ class FiguresState(TypedDict):
     counts: dict[str, int]
     reasons: dict[str, int]
     tools: dict[str, dict[str, int]]
-    arguments: dict[str, dict[str, dict[str, int]]]
-    """Tool -> path -> how often the argument was right, wrong, missing or unknown."""
+    """Tool -> counts of its calls; and how an argument fared, a space and its path -> how often."""
     cells: CellsState
 
 
@@ -83,19 +84,60 @@ def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[
 
 
 def _figures(*sums: float) -> dict[str, float | None]:
-    of = dict(zip(_CELLS.names, sums, strict=True))
-    precision, recall = _ratio(of["credit"], of["weighed"]), _ratio(of["required_credit"], of["required"])
-    found: dict[str, float | None] = {
-        "verdict_rate": _ratio(of["passed"], of["verdicts"]),
+    _, verdicts, passed, weighed, required, credit, recalled, scored, p, r, f1, with_arguments, *of_arguments = sums
+    argument_p, argument_r, argument_f1, *fates = of_arguments
+    precision, recall = _ratio(credit, weighed), _ratio(recalled, required)
+    of_all = _rates(*fates)
+    return {
+        "verdict_rate": _ratio(passed, verdicts),
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),
+        "macro_precision": _ratio(p, scored),
+        "macro_recall": _ratio(r, scored),
+        "macro_f1": _ratio(f1, scored),
+        "argument_precision": of_all[0],
+        "argument_recall": of_all[1],
+        "argument_f1": of_all[2],
+        "macro_argument_precision": _ratio(argument_p, with_arguments),
+        "macro_argument_recall": _ratio(argument_r, with_arguments),
+        "macro_argument_f1": _ratio(argument_f1, with_arguments),
     }
-    found |= {f"macro_{name}": _ratio(of[name], of["scored"]) for name in _MACRO}
-    rates = _rates(*(of[fate] for fate in FATES))
-    found |= {f"argument_{name}": rate for name, rate in zip(_MACRO, rates, strict=True)}
-    found |= {f"macro_argument_{name}": _ratio(of[f"argument_{name}"], of["with_arguments"]) for name in _MACRO}
-    return found
+
+
+def _cell_of(grade: Grade) -> list[float]:
+    """Return what a grade adds to its task."""
+    counts, parts = grade.counts, grade.parts
+    try:
+        numbers = (*_COUNTS(counts), *_PARTS(parts))
+    except KeyError:  # of a published rule, or of another grader
+        numbers = (*[counts.get(name, 0) for name in _COUNTED], *[parts.get(name) for name in _PARTED])
+    return _cell(grade.passed, *numbers)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _cell(passed: bool | None, *numbers: Any) -> list[float]:
+    """Return a cell: most grades say what others have said. Not to be changed."""
+    weighed, required, *of_arguments = numbers[: len(_COUNTED)]
+    credit, recalled, precision, recall, f1 = numbers[len(_COUNTED) :]
+    if f1 is None and precision is not None and recall is not None:
+        f1 = _f1(precision, recall)
+    scored = precision is not None and recall is not None and f1 is not None
+    fates = list(map(as_count, of_arguments))
+    return [
+        1,
+        int(passed is not None),
+        int(passed is True),
+        as_count(weighed) if credit is not None else 0,
+        as_count(required) if credit is not None else 0,
+        _short(credit),
+        _short(recalled),
+        int(scored),
+        *((_short(precision), _short(recall), _short(f1)) if scored else (0, 0, 0)),
+        int(any(fates)),
+        *map(_short, _rates(*fates)),
+        *fates,
+    ]
 
 
 @attrs.frozen(kw_only=True)
@@ -124,44 +166,30 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def start(self) -> FiguresState:
-        return {"states": {}, "counts": {}, "reasons": {}, "tools": {}, "arguments": {}, "cells": _CELLS.start()}
+        return {"states": {}, "counts": {}, "reasons": {}, "tools": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
-        states, outcome = state["states"], grade.outcome.value
-        states[outcome] = states.get(outcome, 0) + 1
-        if grade.score is None:
-            return state
-        counts, parts, reasons = grade.counts, grade.parts, state["reasons"]
-        if counts:
-            count_into(state["counts"], counts)
-        for reason in grade.reasons:
-            reasons[reason.code] = reasons.get(reason.code, 0) + 1
-        for item in grade.items:
-            _add_item(state, item)
-        credit = parts.get("credit")
-        precision, recall, f1 = parts.get("precision"), parts.get("recall"), parts.get("f1")
-        if f1 is None and precision is not None and recall is not None:
-            f1 = _f1(precision, recall)
-        scored = precision is not None and recall is not None and f1 is not None
-        fates = [as_count(counts.get(name, 0)) for name in _FATE_COUNTS]
-        of = counts if credit is not None else _NOTHING
-        cell: list[Any] = [
-            1,
-            int(grade.passed is not None),
-            int(grade.passed is True),
-            as_count(of.get("matched", 0)),
-            as_count(of.get("weighed", 0)),
-            as_count(of.get("required", 0)),
-            _short(credit),
-            _short(parts.get("required_credit")),
-            int(scored),
-            *((_short(precision), _short(recall), _short(f1)) if scored else (0, 0, 0)),
-            int(any(fates)),
-            *map(_short, _rates(*fates)),
-            *fates,
-        ]
-        _CELLS.add(state["cells"], key, cell)
+        return CallFigures.add_many(self, state, (key,), (grade,))
+
+    @override
+    def add_many(self, state: FiguresState, keys: Sequence[Key], grades: Sequence[Grade]) -> FiguresState:
+        states, reasons, tools, cells = state["states"], state["reasons"], state["tools"], state["cells"]
+        for outcome, times in Counter([grade.outcome for grade in grades]).items():
+            states[outcome.value] = states.get(outcome.value, 0) + times
+        counts: dict[tuple[str, ...], list[Iterable[int]]] = {}
+        """Their names -> those of each grade."""
+        for key, grade in zip(keys, grades, strict=True):
+            if grade.score is None:
+                continue
+            _CELLS.add(cells, key, _cell_of(grade))
+            counts.setdefault(tuple(grade.counts), []).append(grade.counts.values())
+            for reason in grade.reasons:
+                reasons[reason.code] = reasons.get(reason.code, 0) + 1
+            for item in grade.items:
+                _add_item(tools, item)
+        for names, rows in counts.items():
+            count_into(state["counts"], dict(zip(names, map(sum, zip(*rows, strict=True)), strict=True)))
         return state
 
     @override
@@ -170,10 +198,6 @@ class CallFigures(Aggregator[FiguresState]):
             count_into(left[part], right[part])
         for name, counts in right["tools"].items():
             count_into(left["tools"].setdefault(name, {}), counts)
-        for name, paths in right["arguments"].items():
-            held = left["arguments"].setdefault(name, {})
-            for path, fates in paths.items():
-                count_into(held.setdefault(path, {}), fates)
         _CELLS.merge(left["cells"], right["cells"])
         return left
 
@@ -184,9 +208,7 @@ class CallFigures(Aggregator[FiguresState]):
         found["states"] = dict(sorted(state["states"].items()))
         found["counts"] = dict(sorted(state["counts"].items()))
         found["reasons"] = dict(sorted(state["reasons"].items()))
-        found["tools"] = {
-            name: _tool(state["tools"][name], state["arguments"].get(name, {})) for name in sorted(state["tools"])
-        }
+        found["tools"] = {name: _tool(counts) for name, counts in sorted(state["tools"].items())}
         return found
 
 
@@ -198,40 +220,42 @@ def _short(value: float | None) -> float:
     return whole if whole == value else float(value)
 
 
-@lru_cache(maxsize=4096)
-def _path(pointer: str) -> str:
-    """Return a pointer with the places in lists not told apart."""
-    return _ITEM.sub("/*", pointer)
+def _counted_as(fate: str, pointer: str) -> str:
+    """Return under which name an argument is counted; places in lists are not told apart."""
+    return f"{fate} {_ITEM.sub('/*', pointer)}"
 
 
-def _add_item(state: FiguresState, item: Item) -> None:
+_COUNTED_AS = {fate: lru_cache(maxsize=4096)(partial(_counted_as, fate)) for fate in FATES}
+
+
+def _add_item(tools: dict[str, dict[str, int]], item: Item) -> None:
     """Add an expected call, or one that was made for none; items of other graders say nothing here."""
-    counts, name = item.counts, item.gold if item.gold is not None else item.label
+    counts, name, label = item.counts, item.gold, item.label
+    if name is None:
+        name = label
     if name is None or not ("expected" in counts or "extra" in counts):
         return
-    tools = state["tools"]
     held = tools.get(name)
     if held is None:
         held = tools[name] = {}
     there = held
-    if item.label is not None and item.label != name:  # made under another of several names
-        there = tools.setdefault(item.label, {})
-    for call in _CALLS:
-        if number := counts.get(call, 0):
+    if label is not None and label != name:  # made under another of several names
+        there = tools.setdefault(label, {})
+    for call, number in counts.items():
+        if number and call in _CALLS:
             to = there if call in _OF_THE_CALL_MADE else held
             to[call] = to.get(call, 0) + number
     for fate, pointers in as_map(item.metadata.get("arguments")).items():
-        paths = state["arguments"].setdefault(name, {})
-        for pointer in as_list(pointers) if fate in FATES else ():
-            path = _path(str(pointer))
-            fates = paths.get(path)
-            if fates is None:
-                fates = paths[path] = {}
-            fates[fate] = fates.get(fate, 0) + 1
+        counted_as = _COUNTED_AS.get(fate)
+        if counted_as is not None:
+            for pointer in as_list(pointers):
+                counted = counted_as(str(pointer))
+                held[counted] = held.get(counted, 0) + 1
 
 
-def _tool(counts: Mapping[str, int], paths: Mapping[str, Mapping[str, int]]) -> dict[str, JSON]:
+def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
     """Return what is said of one tool; its calls are right or not, shares left out."""
+    paths = sorted({counted.partition(" ")[2] for counted in counts if " " in counted})
     precision = _ratio(counts.get("exact", 0), counts.get("made", 0))
     recall = _ratio(counts.get("exact", 0), counts.get("expected", 0))
     return {
@@ -239,5 +263,5 @@ def _tool(counts: Mapping[str, int], paths: Mapping[str, Mapping[str, int]]) -> 
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),
-        "arguments": {path: {fate: paths[path].get(fate, 0) for fate in FATES} for path in sorted(paths)},
+        "arguments": {path: {fate: counts.get(f"{fate} {path}", 0) for fate in FATES} for path in paths},
     }

@@ -42,7 +42,7 @@ def arguments_of(arguments: Mapping[str, Any] | None) -> Arguments:
     """Return arguments as a dict; none are an empty one."""
     if type(arguments) is dict:
         return arguments
-    return dict(arguments) if isinstance(arguments, Mapping) else {}
+    return dict(arguments) if arguments is not None and isinstance(arguments, Mapping) else {}
 
 
 def raw_of(call: ToolCall | ExpectedCall) -> str | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradestack import ABSENT, ExpectedCall, Reason, Rule, ToolCall
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, name_of, raw_of
-from gradestack_plugins.tool_calls.leaves import Leaves, is_flat, walk
+from gradestack_plugins.tool_calls.leaves import SCALARS, Leaves, flat_pointers, walk
 from gradestack_plugins.tool_calls.rules import is_met, rules_of
 from gradestack_plugins.tool_calls.terms import Terms, pointer_to
 
@@ -16,27 +16,40 @@ Share = tuple[int, int]
 NOTHING: Share = (0, 1)
 ALL: Share = (1, 1)
 _NO_RULES: Mapping[str, Rule] = {}
+_SHORT = 16
+"""Arguments of which pointers are kept for the next call that has the same."""
 
 
 class Wanted:
     """An expected call, with what is worked out of it once."""
 
-    __slots__ = ("_leaves", "arguments", "compared", "group", "index", "names", "optional", "raw", "requestor", "rules")
+    __slots__ = (
+        "_leaves",
+        "arguments",
+        "compared",
+        "group",
+        "index",
+        "name",
+        "names",
+        "optional",
+        "raw",
+        "requestor",
+        "rules",
+        "turn",
+    )
+    name: str
+    """Its tool, or the first of several."""
 
     def __init__(self, index: int, call: ExpectedCall, *, rules: bool, requestor: bool) -> None:
-        self.index, self.optional, self.group = index, call.optional, call.group
+        self.index, self.optional, self.group, self.turn = index, call.optional, call.group, call.turn
         self.names = call.names or (name_of(call.name),)
+        self.name = self.names[0]
         self.arguments = arguments_of(call.arguments)
         self.raw = raw_of(call)
         self.compared = call.arguments is not None or self.raw is not None or bool(call.rules)
         self.rules = rules_of(call.rules) if rules and call.rules else _NO_RULES
         self.requestor = call.requestor if requestor else None
         self._leaves: dict[str, Leaves] = {}
-
-    @property
-    def name(self) -> str:
-        """Its tool, or the first of several."""
-        return self.names[0]
 
     def leaves(self, terms: Terms, name: str) -> Leaves:
         """Return the leaves that are simply compared with a call of a tool."""
@@ -49,10 +62,10 @@ class Wanted:
 class Given:
     """A call that was made, with what is worked out of it once."""
 
-    __slots__ = ("_leaves", "arguments", "index", "name", "raw", "requestor")
+    __slots__ = ("_leaves", "arguments", "index", "name", "raw", "requestor", "turn")
 
     def __init__(self, index: int, call: ToolCall) -> None:
-        self.index, self.name, self.requestor = index, name_of(call.name), call.requestor
+        self.index, self.name, self.requestor, self.turn = index, name_of(call.name), call.requestor, call.turn
         self.arguments, self.raw = arguments_of(call.arguments), raw_of(call)
         self._leaves: dict[frozenset[str], Leaves] = {}
 
@@ -69,17 +82,23 @@ class Given:
         return found
 
 
-def share(wanted: Wanted, given: Given, terms: Terms) -> Share:
-    """Return how much of two calls of one tool agrees."""
+def settled(wanted: Wanted, given: Given, terms: Terms) -> Share | None:
+    """Return how much of two calls of one tool agrees, where that does not depend on their arguments; else None."""
     if wanted.requestor is not None and wanted.requestor != given.requestor:
         return NOTHING
-    mode = terms.mode
-    if mode == "ignore":
+    if terms.mode == "ignore":
         return ALL
     if wanted.raw is not None or given.raw is not None:
         return NOTHING
-    if not wanted.compared:
-        return ALL
+    return None if wanted.compared else ALL
+
+
+def share(wanted: Wanted, given: Given, terms: Terms) -> Share:
+    """Return how much of two calls of one tool agrees, of which many are compared with many."""
+    found = settled(wanted, given, terms)
+    if found is not None:
+        return found
+    mode = terms.mode
     left, right = wanted.leaves(terms, given.name), given.leaves(terms, wanted)
     agree = len(left.equals & right.equals)
     if mode == "superset":
@@ -87,7 +106,9 @@ def share(wanted: Wanted, given: Given, terms: Terms) -> Share:
     elif mode == "subset":
         of = len(right.values)
     else:
-        of = len(left.values.keys() | right.values.keys())
+        of = len(left.values)
+        if left.values.keys() != right.values.keys():
+            of = len(left.values.keys() | right.values.keys())
     for key, rule in wanted.rules.items():
         if rule.ignore or (key not in given.arguments and (rule.optional or mode == "subset")):
             continue
@@ -105,9 +126,27 @@ def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
     """Return whether a look is enough to tell that two calls of one tool agree; if not, they may still."""
     if wanted.rules or wanted.requestor is not None or not terms.whole or not wanted.compared:
         return False
-    if wanted.raw is not None or given.raw is not None or wanted.arguments != given.arguments:
+    if wanted.raw is not None or given.raw is not None:
         return False
-    return terms.equality == "python" or repr(wanted.arguments) == repr(given.arguments)
+    if terms.equality == "text":  # where 0.0 is not -0.0
+        return repr(wanted.arguments) == repr(given.arguments)
+    return alike(wanted.arguments, given.arguments)
+
+
+def alike(left: Arguments, right: Arguments) -> bool:
+    """Return whether arguments are equal, and of the same types: what true, 1 and 1.0 are to each other is not told."""
+    if left != right:
+        return False
+    for key, value in left.items():
+        kind = type(value)
+        if kind is str:
+            continue
+        other = right[key]
+        if kind is not type(other) or (kind is float and value != other):  # NaN, of which one object equals itself
+            return False
+        if kind not in SCALARS and ("nan" in (text := repr(value)) or text != repr(other)):
+            return False
+    return True
 
 
 def value_of(call: Wanted | Given, terms: Terms) -> object:
@@ -124,10 +163,19 @@ Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]]
 """Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
 
 
+def share_of(found: Differences) -> Share:
+    """Return how much of two calls agrees, whose differences are known: what :func:`share` returns of them."""
+    right = len(found[0])
+    of = right + len(found[1]) + len(found[2]) + len(found[3])
+    return (right, of) if of else ALL
+
+
 def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
     """Return how each argument of two calls of one tool fares."""
     if terms.mode == "ignore" or not wanted.compared or wanted.raw is not None or given.raw is not None:
         return [], [], [], []
+    if not wanted.rules and terms.whole:
+        return compared(wanted.arguments, given.arguments, terms)
     left, right = wanted.leaves(terms, given.name), given.leaves(terms, wanted)
     both = left.equals & right.equals
     same = len(both) == len(left.values) == len(right.values)
@@ -148,6 +196,38 @@ def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
         else:
             wrong.append((pointer, said, given.arguments[key]))
     return fine, wrong, missing, unknown
+
+
+def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
+    """Return how each of some arguments fares, nothing left out of them."""
+    if terms.equality != "text":
+        if alike(left, right):
+            return pointers(left), [], [], []
+        if _are_scalars(left) and _are_scalars(right):
+            return _flat_differences(left, right, terms)
+    return _plain_differences(Leaves(left, terms.equality), Leaves(right, terms.equality), terms)
+
+
+def _flat_differences(left: Arguments, right: Arguments, terms: Terms) -> Differences:
+    """Return the same of arguments that are scalars, as most are."""
+    json = terms.equality == "json"
+    fine: list[str] = []
+    wrong: list[tuple[str, Any, Any]] = []
+    missing: list[tuple[str, Any]] = []
+    for key, value in left.items():
+        pointer = pointer_to(key)
+        if key not in right:
+            missing.append((pointer, value))
+        elif value == (other := right[key]) and not (json and isinstance(value, bool) is not isinstance(other, bool)):
+            fine.append(pointer)
+        else:
+            wrong.append((pointer, value, other))
+    unknown = [(pointer_to(key), value) for key, value in right.items() if key not in left]
+    return fine, wrong, [] if terms.mode == "subset" else missing, [] if terms.mode == "superset" else unknown
+
+
+def _are_scalars(arguments: Arguments) -> bool:
+    return SCALARS.issuperset(map(type, arguments.values()))
 
 
 def _plain_differences(left: Leaves, right: Leaves, terms: Terms) -> Differences:
@@ -201,4 +281,15 @@ def _kind(value: Any) -> str:
 
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
-    return ["/" + key for key in arguments] if is_flat(arguments) else [each for each, _, _ in walk(arguments)]
+    if len(arguments) <= _SHORT and _are_scalars(arguments):
+        return flat_pointers(tuple(arguments))
+    found: list[str] = []
+    for key, value in arguments.items():
+        kind, pointer = type(value), pointer_to(key)
+        if kind in SCALARS or not value:
+            found.append(pointer)
+        elif kind is list and SCALARS.issuperset(map(type, value)):
+            found += [f"{pointer}/{index}" for index in range(len(value))]
+        else:
+            found += [each for each, _, _ in walk({key: value})]
+    return found

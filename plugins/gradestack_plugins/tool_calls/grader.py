@@ -25,6 +25,7 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
+from gradestack_plugins.tool_calls.apart import apart
 from gradestack_plugins.tool_calls.calls import name_of
 from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
@@ -39,6 +40,7 @@ from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 MOST_REASONS = 50
 """Reasons kept of a sample; one more says how many were left out."""
 SHOWN = 3
+_SIDES = frozenset({"assistant", "user"})
 _STRAIGHT = frozenset({"order", "extra", "missing", "arguments", "equality", "assignment", "credit", "score", "empty"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
 
@@ -127,8 +129,8 @@ class ToolCalls(Grader):
     score: Figure | None = None
     max_pairs: int = 65_536
     _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _manner: Manner | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _weighing: Weighing | None = attrs.field(init=False, default=None, eq=False, repr=False)
+    _manner: Manner = attrs.field(init=False, eq=False, repr=False)
+    _weighing: Weighing = attrs.field(init=False, eq=False, repr=False)
     _metadata: Mapping[str, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     _simple: bool = attrs.field(init=False, default=False, eq=False, repr=False)
     """Whether a run that repeats what is expected is right without a closer look."""
@@ -147,6 +149,10 @@ class ToolCalls(Grader):
             refuse(preset, given)
         if preset is None and self.order == "strict" and self.assignment == "first_fit":
             raise ValueError("assignment: first_fit has no meaning with order: strict, which goes index by index")
+        if preset is None and self.credit == "none" and self.score is not None:
+            raise ValueError(
+                f"score: {self.score} has no meaning with credit: none, whose score is the verdict, 1 or 0"
+            )
         own = {**OWN, **given}
         object.__setattr__(self, "_preset", preset)
         object.__setattr__(
@@ -199,9 +205,13 @@ class ToolCalls(Grader):
         preset = self._preset
         try:
             if self._simple and expected.calls is not None and not expected.alternatives:
-                found = straight(expected.calls, made, sample.tools, self._metadata)
+                found = straight(expected.calls, made, sample.tools, self._metadata.get("preset", ""))
                 if found is not None:
                     return found
+                if self.order in {None, "any"} and (made or self.empty is None):
+                    of_each = apart(expected.calls, made, sample.tools, self._manner, self._weighing)
+                    if of_each is not None:
+                        return _grade([of_each], self._metadata)
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
             own = self._own(sample, made)
@@ -237,27 +247,24 @@ class ToolCalls(Grader):
 
     def _graded(self, sample: Sample, expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> Grade:
         tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
-        due, done = list(enumerate(expected)), list(enumerate(made))
-        if self.requestor in {"assistant", "user"}:
-            due = [each for each in due if (each[1].requestor or "assistant") == self.requestor]
-            done = [each for each in done if each[1].requestor == self.requestor]
-        stated = (self.requestor or OWN["requestor"]) == "stated"
+        who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
         rules = (self.arguments or OWN["arguments"]) == "rules"
-        wanted = [Wanted(index, call, rules=rules, requestor=stated) for index, call in due]
-        given = [Given(index, call) for index, call in done]
+        wanted = [
+            Wanted(index, call, rules=rules, requestor=stated)
+            for index, call in enumerate(expected)
+            if who not in _SIDES or (call.requestor or "assistant") == who
+        ]
+        given = [Given(index, call) for index, call in enumerate(made) if who not in _SIDES or call.requestor == who]
         if self.unit != "turn":
             found = self._scored(wanted, given, tools)
             return found if isinstance(found, Grade) else _grade([found], self._metadata)
-        if all(call.turn is None for _, call in due):
+        if all(call.turn is None for call in wanted):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
-        for turn in sorted({call.turn or 0 for _, call in due} | {call.turn or 0 for _, call in done}):
-            of_turn = self._scored(
-                [each for each, (_, call) in zip(wanted, due, strict=True) if (call.turn or 0) == turn],
-                [each for each, (_, call) in zip(given, done, strict=True) if (call.turn or 0) == turn],
-                tools,
-                turn,
-            )
+        for turn in sorted({call.turn or 0 for call in wanted} | {call.turn or 0 for call in given}):
+            due = [call for call in wanted if (call.turn or 0) == turn]
+            done = [call for call in given if (call.turn or 0) == turn]
+            of_turn = self._scored(due, done, tools, turn)
             if not isinstance(of_turn, Grade):
                 turns.append(of_turn)
         return _grade(turns, self._metadata) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
@@ -266,8 +273,6 @@ class ToolCalls(Grader):
         self, wanted: list[Wanted], given: list[Given], tools: frozenset[str] | None, turn: int | None = None
     ) -> Scored | Grade:
         """Return what is said of a run or a turn, or a skipped grade where ``empty`` leaves it out."""
-        if self._manner is None or self._weighing is None:
-            raise AssertionError  # set when the grader is made
         matching = Matching(self._manner, wanted, given)
         if self.repeats == "set":
             wanted, given = _once(wanted, given, matching)

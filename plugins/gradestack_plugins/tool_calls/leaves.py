@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 Equality = Literal["json", "python", "text"]
@@ -80,6 +81,12 @@ def is_flat(arguments: Mapping[str, Any]) -> bool:
     return True
 
 
+@lru_cache(maxsize=1024)
+def flat_pointers(keys: tuple[str, ...]) -> list[str]:
+    """Return the pointers of scalars under these keys; a list that is shared, not to be changed."""
+    return [f"/{escaped(key)}" for key in keys]
+
+
 def walk(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield the pointer, the place and the value of each leaf; a place tells items of lists from members of objects.
 
@@ -91,14 +98,17 @@ def walk(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
         if len(waiting) > DEEPEST:
             raise RecursionError("nested too deeply")
         for pointer, place, value in waiting[-1]:
-            if type(value) in SCALARS or not value or not isinstance(value, Mapping | list | tuple):
+            kind = type(value)
+            if kind in SCALARS or not value:
                 yield pointer, place, value
-            elif isinstance(value, Mapping):
+            elif kind is list or isinstance(value, list | tuple):
+                waiting.append(_items(pointer, place, value))
+                break
+            elif kind is dict or isinstance(value, Mapping):
                 waiting.append(_members(pointer, place, value))
                 break
             else:
-                waiting.append(_items(pointer, place, value))
-                break
+                yield pointer, place, value
         else:
             waiting.pop()
 

@@ -9,7 +9,20 @@ from typing import Literal, NamedTuple
 import attrs
 
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
-from gradestack_plugins.tool_calls.comparison import ALL, NOTHING, Given, Share, Wanted, share, surely_equal, value_of
+from gradestack_plugins.tool_calls.comparison import (
+    ALL,
+    NOTHING,
+    Differences,
+    Given,
+    Share,
+    Wanted,
+    differences,
+    settled,
+    share,
+    share_of,
+    surely_equal,
+    value_of,
+)
 from gradestack_plugins.tool_calls.groups import in_groups, rows_by_group
 from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.terms import Mode, Terms, ToolTerms, terms_of
@@ -72,12 +85,32 @@ class Matching:
         self._manner, self._wanted, self._given = manner, wanted, given
         self._terms: dict[str, Terms] = {}
         self._known: dict[tuple[int, int], Share] = {}
+        self._apart: dict[tuple[int, int], Differences] = {}
 
     def terms(self, name: str) -> Terms:
         """Return how the calls of a tool are compared."""
         if not self._manner.per_tool:
             return self._manner.terms
         return terms_of(name, self._manner.mode, self._manner.equality, self._manner.per_tool, self._terms)
+
+    def differences(self, wanted: Wanted, given: Given) -> Differences:
+        """Return how each argument of two calls of one tool fares."""
+        place = (wanted.index, given.index)
+        found = self._apart.get(place)
+        if found is None:
+            found = self._apart[place] = differences(wanted, given, self.terms(given.name))
+        return found
+
+    def _only(self, wanted: Wanted, given: Given) -> Pair:
+        """Return the pair of calls that none other competes for."""
+        right = NOTHING
+        if given.name in wanted.names:
+            known = settled(wanted, given, self.terms(given.name))
+            right = self._credited(share_of(self.differences(wanted, given)) if known is None else known)
+        return Pair(wanted, given, right)
+
+    def _credited(self, right: Share) -> Share:
+        return right if self._manner.partial or right[0] == right[1] else NOTHING
 
     def share(self, wanted: Wanted, given: Given) -> Share:
         """Return how much of a pair is right; without credit for parts, all or nothing."""
@@ -88,9 +121,7 @@ class Matching:
         if found is None:
             terms = self.terms(given.name)
             found = ALL if surely_equal(wanted, given, terms) else share(wanted, given, terms)
-            if not self._manner.partial:
-                found = ALL if found[0] == found[1] else NOTHING
-            self._known[place] = found
+            found = self._known[place] = self._credited(found)
         return found
 
     def pairs(self) -> list[Pair]:
@@ -129,7 +160,7 @@ class Matching:
 
     def _block(self, wanted: list[Wanted], given: list[Given]) -> list[Pair]:
         if len(wanted) == len(given) == 1:
-            return [Pair(wanted[0], given[0], self.share(wanted[0], given[0]))]
+            return [self._only(wanted[0], given[0])]
         if self._manner.first_fit:
             return self._first_fit(wanted, given)
         if len(wanted) * len(given) <= min(_FEW, self._manner.max_pairs):

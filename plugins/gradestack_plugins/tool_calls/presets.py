@@ -224,6 +224,18 @@ PRESETS: Mapping[str, Preset] = {
 _ASKING = {name: Preset(name=name, version=version, judge=True) for name, version in sorted(_JUDGES.items())}
 
 
+ELSEWHERE = {
+    "deepeval/tool_permission": "grader tool_policy",
+    "mcp_bench/tool_accuracy": "grader tool_schema",
+    "mcpmark/pass": "metric pass_hat_k",
+    "promptfoo/step-count": "grader tool_policy",
+    "tau2/pass": "metric pass_hat_k",
+    "vitabench/pass": "metric pass_hat_k",
+    "waza/tool_constraint": "grader tool_policy",
+}
+"""Published rules that are no matching of calls -> whose preset they are."""
+
+
 def find(reference: str) -> Preset:
     """Return the preset of a name, or of ``NAME@VERSION``.
 
@@ -233,6 +245,8 @@ def find(reference: str) -> Preset:
     name, at, version = reference.partition("@")
     known = {**PRESETS, **_ASKING}
     preset = known.get(name)
+    if name in ELSEWHERE:
+        raise ValueError(f"{name} is no preset of this grader; it belongs to {ELSEWHERE[name]}")
     if preset is None:
         hint = suggest(name, known) or f"; there are: {', '.join(PRESETS)}"
         raise ValueError(f"no preset is called {name!r}{hint}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
 from gradestack import Item, Reason
-from gradestack_plugins.tool_calls.account import Account, Weighing
-from gradestack_plugins.tool_calls.comparison import Given, Wanted
-from gradestack_plugins.tool_calls.matching import Matching, Pair
+from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
+from gradestack_plugins.tool_calls.comparison import Given, Share, Wanted
+from gradestack_plugins.tool_calls.matching import Matching
 
 Ratio = tuple[int, int]
 """A fraction as it is, so that it is rounded once."""
@@ -61,23 +63,95 @@ def scored(
         TooManyCalls: There are too many to be matched.
     """
     pairs = matching.pairs()
-    told = Account(matching, wanted, given, pairs, tools, weighing, turn)
-    required = sum([not call.optional for call in wanted])
-    missing, extra = len(told.missing), len(told.extra)
-    weighed = len(pairs) if weighing.extra == "allow" else len(given)
-    credit, recalled = _sums(pairs)
-    precision, recall, f1 = _figures(credit, recalled, weighed, required)
-    passed = not missing and (weighing.extra == "allow" or not extra) and all(pair.exact for pair in pairs)
+    found = {pair.wanted.index: pair for pair in pairs}
+    used = {pair.given.index for pair in pairs}
+    missing = [call for call in wanted if call.index not in found and not call.optional]
+    extra = [made for made in given if made.index not in used]
+    account = Account(weighing, tools, turn)
+    shown = _shown(missing, extra) if missing and extra else {}
+    for call in wanted:
+        index, name = call.index, call.name
+        if index in found:
+            _, made, right = found[index]
+            account.pair(index, name, made.index, made.name, right, matching.differences(call, made))
+        elif index in shown:
+            _mistaken(account, matching, call, shown[index], weighing)
+        elif not call.optional:
+            account.missing(index, name, call.arguments)
+    beside = {made.index for made in shown.values()}
+    for made in extra:
+        if made.index in beside:
+            account.reasons += account.unknown(made.name)
+        else:
+            code = "extra_call" if wanted else "unexpected_call"
+            account.unasked(made.index, made.name, made.arguments, made.raw, code=code)
+    counts = {
+        "expected": len(wanted),
+        "made": len(given),
+        "matched": len(pairs),
+        "exact": sum([pair.exact for pair in pairs]),
+        "missing": len(missing),
+        "extra": len(extra),
+        "out_of_order": len(pairs) - longest_rise([pair.given.index for pair in pairs]),
+        "hallucinated_tool": 0 if tools is None else sum([made.name not in tools for made in given]),
+        "required": sum([not call.optional for call in wanted]),
+        "weighed": len(pairs) if weighing.extra == "allow" else len(given),
+    }
+    credit = total([pair.share for pair in pairs])
+    optional = any(pair.wanted.optional for pair in pairs)
+    recalled = total([pair.share for pair in pairs if not pair.wanted.optional]) if optional else credit
+    return summed(account, counts, credit, recalled, weighing)
+
+
+def summed(account: Account, counts: dict[str, int], credit: Ratio, recalled: Ratio, weighing: Weighing) -> Scored:
+    """Return what is said of calls that are accounted for.
+
+    Args:
+        account: Items, reasons and counts of arguments.
+        counts: Of calls.
+        credit: What the pairs come to.
+        recalled: The same of calls that are not optional.
+        weighing: What extra and missing calls cost.
+    """
+    missing, extra = counts["missing"], counts["extra"]
+    precision, recall, f1 = _figures(credit, recalled, counts["weighed"], counts["required"])
+    passed = not missing and (weighing.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
     if weighing.verdict_only:
         score = ONE if passed else ZERO
     elif (weighing.extra == "forbid" and extra) or (weighing.missing == "forbid" and missing):
         score = ZERO
     else:
-        score = {"f1": f1, "precision": precision, "recall": recall}[weighing.figure]
-    counts = told.counts(required, weighed)
+        score = f1 if weighing.figure == "f1" else precision if weighing.figure == "precision" else recall
+    for fate, number in account.arguments.items():
+        counts[f"arguments_{fate}"] = number
     return Scored(
-        score, passed, precision, recall, f1, credit, recalled, counts, tuple(told.items), tuple(told.reasons)
+        score, passed, precision, recall, f1, credit, recalled, counts, tuple(account.items), tuple(account.reasons)
     )
+
+
+def _shown(missing: Sequence[Wanted], extra: Sequence[Given]) -> dict[int, Given]:
+    """Return missing calls, by index, with an extra one of the same tool: more telling than either alone."""
+    waiting: dict[str, list[Given]] = {}
+    for made in reversed(extra):
+        waiting.setdefault(made.name, []).append(made)
+    found = {}
+    for call in missing:
+        for name in call.names:
+            if waiting.get(name):
+                found[call.index] = waiting[name].pop()
+                break
+    return found
+
+
+def _mistaken(account: Account, matching: Matching, call: Wanted, made: Given, weighing: Weighing) -> None:
+    """Tell of a call that was made, of which nothing is right, or which came at the wrong place."""
+    pair = (call.index, call.name, made.index, made.name)
+    if call.raw is not None or made.raw is not None:
+        account.misplaced(*pair, code=UNDECODABLE, arguments=call.arguments, actual=made.raw)
+    elif weighing.order != "any" and matching.share(call, made)[0]:
+        account.misplaced(*pair, code="wrong_order", arguments=call.arguments)
+    else:
+        account.mistaken(*pair, matching.differences(call, made))
 
 
 def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:
@@ -91,13 +165,20 @@ def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tup
     return precision, recall, (above, precision[0] * recall[1] + recall[0] * precision[1]) if above else ZERO
 
 
-def _sums(pairs: Sequence[Pair]) -> tuple[Ratio, Ratio]:
-    """Return the sum of all shares, and of those of calls that are not optional."""
-    of = lcm(*[pair.share[1] for pair in pairs])
-    every = required = 0
-    for pair in pairs:
-        part = pair.share[0] * (of // pair.share[1])
-        every += part
-        if not pair.wanted.optional:
-            required += part
-    return (every, of), (required, of)
+def total(shares: Sequence[Share]) -> Ratio:
+    """Return the sum of shares."""
+    if len(shares) == 1:
+        return shares[0]
+    of = lcm(*[share[1] for share in shares])
+    return sum([right * (of // whole) for right, whole in shares]), of
+
+
+def longest_rise(numbers: Sequence[int]) -> int:
+    """Return the length of the longest rising subsequence."""
+    if len(numbers) < 2 or all(a < b for a, b in pairwise(numbers)):
+        return len(numbers)
+    ends: list[int] = []
+    for number in numbers:
+        place = bisect_left(ends, number)
+        ends[place : place + 1] = [number]
+    return len(ends)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
-from gradestack import JSON, ExpectedCall, Grade, Item, ToolCall, ToolSpec
+from gradestack import ExpectedCall, Grade, Item, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.account import COUNTS
-from gradestack_plugins.tool_calls.comparison import pointers
+from gradestack_plugins.tool_calls.comparison import alike, pointers
+
+_SHORT = 256
+"""Letters of the pointers of a call whose grade is kept for the next run with the same ones."""
+Shape = tuple[str, tuple[str, ...]]
+"""A tool, and the pointers of the arguments it was called with."""
 
 
 def straight(
-    expected: Sequence[ExpectedCall],
-    made: Sequence[ToolCall],
-    tools: Sequence[ToolSpec] | None,
-    metadata: Mapping[str, JSON],
+    expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: Sequence[ToolSpec] | None, preset: str
 ) -> Grade | None:
     """Return the grade of a run whose calls are those expected, in their order; None where that takes a closer look.
 
@@ -22,48 +24,49 @@ def straight(
         expected: Expected calls.
         made: Calls that were made.
         tools: The tools the run had.
-        metadata: Of the grade.
+        preset: For the grade's metadata; empty for none.
     """
     if len(expected) != len(made) or not made:
         return None
-    items, leaves = [], 0
-    for index, (call, other) in enumerate(zip(expected, made, strict=True)):
+    shapes: list[Shape] = []
+    for call, other in zip(expected, made, strict=True):
         name, arguments = call.name, call.arguments
-        if name != other.name or type(name) is not str or arguments != other.arguments or type(arguments) is not dict:
+        if name != other.name or type(name) is not str or type(arguments) is not dict:
             return None
-        if call.rules or call.names or call.optional or call.requestor not in {None, other.requestor}:
+        if type(other.arguments) is not dict or not alike(arguments, other.arguments):
             return None
-        if repr(arguments) != repr(other.arguments):  # true = 1 = 1.0, for one
+        if call.rules or call.names or call.optional:
             return None
-        right = pointers(arguments)
-        leaves += len(right)
-        items.append(
-            Item(
-                id=str(index),
-                score=1.0,
-                gold=name,
-                label=name,
-                counts=_of_item(len(right)),
-                metadata={"call": index, "arguments": {"right": right}} if right else {"call": index, "arguments": {}},
-            )
+        if call.requestor is not None and call.requestor != other.requestor:
+            return None
+        shapes.append((name, tuple(pointers(arguments))))
+    if tools is not None and not {tool.name for tool in tools}.issuperset([call.name for call in made]):
+        return None  # there is a reason for each that is not
+    if len(made) <= 4 and sum([len("".join(places)) + len(name) for name, places in shapes]) <= _SHORT:
+        return _kept(tuple(shapes), preset)
+    return _grade(tuple(shapes), preset)
+
+
+def _grade(shapes: tuple[Shape, ...], preset: str) -> Grade:
+    items = [
+        Item(
+            id=str(index),
+            score=1.0,
+            gold=name,
+            label=name,
+            counts={**_RIGHT, "arguments_right": len(places)} if places else _RIGHT,
+            metadata={"call": index, "arguments": {"right": list(places)} if places else {}},
         )
-    if tools is not None:
-        names = {tool.name for tool in tools}
-        if not all(call.name in names for call in made):
-            return None  # there is a reason for each that is not
-    counts, parts = _of_grade(len(items), leaves)
+        for index, (name, places) in enumerate(shapes)
+    ]
+    number = len(items)
+    counts = dict.fromkeys(COUNTS, 0)
+    counts |= dict.fromkeys(("expected", "made", "matched", "exact", "required", "weighed"), number)
+    counts["arguments_right"] = sum([len(places) for _, places in shapes])
+    parts = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "credit": float(number), "required_credit": float(number)}
+    metadata = {"preset": preset} if preset else {}
     return Grade(score=1.0, passed=True, counts=counts, parts=parts, items=tuple(items), metadata=metadata)
 
 
-@lru_cache(maxsize=1024)
-def _of_item(leaves: int) -> dict[str, int]:
-    counts = {"expected": 1, "made": 1, "matched": 1, "exact": 1}
-    return {**counts, "arguments_right": leaves} if leaves else counts
-
-
-@lru_cache(maxsize=1024)
-def _of_grade(number: int, leaves: int) -> tuple[dict[str, int], dict[str, float | None]]:
-    counts = dict.fromkeys(COUNTS, 0)
-    counts |= dict.fromkeys(("expected", "made", "matched", "exact", "required", "weighed"), number)
-    parts = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "credit": float(number), "required_credit": float(number)}
-    return {**counts, "arguments_right": leaves}, dict(parts)
+_RIGHT = {"expected": 1, "made": 1, "matched": 1, "exact": 1}
+_kept = lru_cache(maxsize=4096)(_grade)

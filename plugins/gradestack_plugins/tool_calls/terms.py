@@ -29,6 +29,22 @@ class ToolTerms:
     defaults: Mapping[str, Any] = attrs.field(factory=dict)
     """What an argument that is not given stands for: given as this value, where it is not expected, it is no error."""
 
+    def __attrs_post_init__(self) -> None:
+        """Check that the options agree.
+
+        Raises:
+            ValueError: One takes away what another says.
+        """
+        if self.arguments == "ignore" and (self.keys is not None or self.ignore or self.defaults):
+            raise ValueError("keys, ignore and defaults have no meaning beside arguments: ignore, which compares none")
+        if self.keys is None:
+            return
+        if not self.keys:
+            raise ValueError("keys names no place to compare; arguments: ignore says that, or leave it out")
+        for key in map(_dotted, self.keys):
+            if any(fnmatchcase(key, _dotted(pattern)) for pattern in self.ignore):
+                raise ValueError(f"{key} stands both in keys and in ignore; leave it out of one of them")
+
 
 @attrs.frozen(kw_only=True)
 class Terms:

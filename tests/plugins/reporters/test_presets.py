@@ -123,3 +123,16 @@ def test_reasons_and_figures_of_presets_are_folded(html):
     assert page.text.index("1 reason of rules it is compared with") > page.text.index("extra_call")
     own, others = page.html[page.html.index('id="graders"') :].split("Figures of 3 rules it is compared with")
     assert (own.count("<article"), others.count("<article")) == (1, 3)
+
+
+def test_rules_without_any_grade_make_no_table(html, markdown):
+    """Where no rule has a grade of any sample one sentence says so; what is said of one sample is in the singular."""
+    left_out = {"state": "skipped", "score": 0.0, "reasons": [{"code": "no_reference"}]}
+    silent = report_of([dict.fromkeys(PRESETS, left_out)])
+    for text in (html(silent).text, markdown(silent)):
+        assert "has a grade of any sample" in " ".join(text.split())
+        assert "of verdicts" not in text
+        assert "Same verdict" not in text
+    one = report_of(ROWS[:1])
+    assert "1 sample by 4 rules: 2 different sets of verdicts" in markdown(one)
+    assert "The same 1 sample by 4 rules" in " ".join(html(one).text.split())

@@ -112,3 +112,18 @@ def test_a_confidence_must_be_one():
     """Between 0 and 1."""
     with pytest.raises(ValueError, match="between 0 and 1"):
         CallFigures(confidence=1)
+
+
+def test_a_block_adds_what_its_grades_add():
+    """Figures are the same whether grades come one by one, in blocks, or in parts that are merged."""
+    aggregator, own, peer = CallFigures(), ToolCalls(), ToolCalls(preset="azure/f1")
+    grades = [grader.grade(run) for run in RUNS for grader in (own, peer)]
+    keys = [Key(id=run.id) for run in RUNS for _ in (own, peer)]
+    one_by_one, merged = aggregator.start(), aggregator.start()
+    for place, (key, grade) in enumerate(zip(keys, grades, strict=True)):
+        one_by_one = aggregator.add(one_by_one, key, grade)
+        if place % 3 == 0:
+            part = aggregator.add_many(aggregator.start(), keys[place : place + 3], grades[place : place + 3])
+            merged = aggregator.merge(merged, part)
+    assert aggregator.finish(merged) == aggregator.finish(one_by_one)
+    assert aggregator.finish(merged)["counts"]["matched"] == 2

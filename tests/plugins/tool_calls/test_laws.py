@@ -1,13 +1,14 @@
 """Laws of the matching, by generated calls; its parts against other programs' results."""
 
 import itertools
+import json
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, ExpectedCall, Sample, ToolCall
+from gradestack import Expectation, ExpectedCall, Sample, ToolCall, ToolSpec, replace
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
@@ -168,3 +169,32 @@ def test_larger_assignments(rows, columns, pick):
     total = sum(row[at] for row, at in zip(weights, chosen, strict=True) if at is not None)
     rows_at, columns_at = optimize.linear_sum_assignment(weights, maximize=True)
     assert total == sum(weights[row][column] for row, column in zip(rows_at, columns_at, strict=True))
+
+
+UNDECODED = st.tuples(st.sampled_from("fghi"), st.sampled_from(["{", "[1]"]))
+APART = st.lists(
+    st.tuples(st.sampled_from("fghi"), st.dictionaries(st.sampled_from(["x", "y", "a/b"]), VALUES, max_size=3)),
+    max_size=4,
+    unique_by=lambda call: call[0],
+)
+
+
+@FEW
+@given(
+    APART,
+    APART,
+    st.lists(UNDECODED, max_size=1),
+    st.sampled_from([{}, {"extra": "allow"}, {"extra": "forbid"}, {"credit": "call"}, {"equality": "python"}]),
+)
+def test_short_ways_are_the_matching(expected, made, undecoded, options):
+    """What is said of calls that need no matching is what the matching says of them, to the last reason."""
+    wanted = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
+    done = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made)
+    done += tuple(ToolCall(name=name, arguments=None, raw_arguments=raw) for name, raw in undecoded)
+    sample = Sample(
+        id="s", expected=Expectation(calls=wanted), calls=done, tools=(ToolSpec(name="f"), ToolSpec(name="g"))
+    )
+    short = ToolCalls(**options).grade(sample)
+    looked = ToolCalls(requestor="stated", **options).grade(sample)
+    assert replace(short, metadata={}) == looked
+    assert json.dumps(short.counts) == json.dumps(looked.counts)

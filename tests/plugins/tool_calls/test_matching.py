@@ -420,3 +420,25 @@ def test_what_is_not_recorded_is_skipped():
     """No reference, or no recorded answer."""
     assert grade(None, done(F)).reasons[0].code == "no_reference"
     assert grade(wanted(F), None).reasons[0].code == "calls_not_recorded"
+
+
+def test_nan_equals_nothing():
+    """NaN is wrong even where expected and made are one and the same object, alone or inside a list."""
+    nan = float("nan")
+    for value in (nan, [nan], {"y": [1, nan]}):
+        found = grade(wanted(("f", {"x": value})), done(("f", {"x": value})))
+        assert (found.passed, found.counts["arguments_wrong"]) == (False, 1)
+
+
+def test_texts_of_zeros_differ():
+    """As texts 0.0 and -0.0 are two things, as numbers they are one."""
+    assert score([("f", {"x": 0.0})], [("f", {"x": -0.0})]) == (1.0, True)
+    assert score([("f", {"x": 0.0})], [("f", {"x": -0.0})], equality="text") == (0.0, False)
+
+
+def test_equal_calls_at_the_start_are_no_pairs_to_compare():
+    """In order, calls that are made as expected take none of ``max_pairs``, as texts neither."""
+    calls = [("f", {"x": number}) for number in range(6)]
+    for equality in ("json", "python", "text"):
+        options = {"order": "in_order", "equality": equality, "max_pairs": 1}
+        assert score(calls, [*calls, G, *[("h", {})] * 9], **options)[0] is not None

@@ -10,9 +10,12 @@ import pytest
 
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, Source, ToolCall, ToolSpec
 from gradestack_plugins.readers import jsonl_fast
+from gradestack_plugins.tau_bench import reliability_presets
 from gradestack_plugins.tool_calls.grader import ToolCalls
-from gradestack_plugins.tool_calls.presets import PRESETS, find
+from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
 from gradestack_plugins.tool_calls.table import lines
+from gradestack_plugins.tool_calls.terms import ToolTerms
+from gradestack_plugins.trajectory import policy_presets, tool_schema
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 ROOT = Path(__file__).parents[3]
@@ -329,6 +332,9 @@ REFUSED = [
     ({"preset": "ragas/tool_call_f"}, "did you mean 'ragas/tool_call_f1'"),
     ({"preset": "nothing of the kind"}, "there are: adk/any_order"),
     ({"preset": "adk/exact@1.0"}, "adk/exact@2.13.0"),
+    ({"preset": "waza/tool_constraint@1"}, "no preset of this grader; it belongs to grader tool_policy"),
+    ({"preset": "tau2/pass"}, "it belongs to metric pass_hat_k"),
+    ({"credit": "none", "score": "recall"}, "score: recall has no meaning with credit: none"),
     ({"preset": "adk/exact", "order": "any"}, "order: any contradicts preset adk/exact, which means strict"),
     ({"preset": "adk/exact", "unit": "turn"}, "unit cannot be set beside preset adk/exact"),
     ({"preset": "documented", "order": "strict"}, "order: strict contradicts preset documented"),
@@ -368,3 +374,24 @@ def test_the_table_of_the_page_is_the_programs():
         page.partition("<!-- printed by python -m gradestack_plugins.tool_calls -->\n\n")[2]
         == "\n".join(lines()) + "\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"arguments": "ignore", "keys": ("x",)}, "no meaning beside arguments: ignore"),
+        ({"arguments": "ignore", "defaults": {"x": 1}}, "no meaning beside arguments: ignore"),
+        ({"keys": ()}, "keys names no place"),
+        ({"keys": ("/x/y",), "ignore": ("x.*",)}, "x.y stands both in keys and in ignore"),
+    ],
+)
+def test_terms_that_compare_nothing_are_refused(options, told):
+    """Options of a tool that take each other away are an error, and no calls that are all right."""
+    with pytest.raises(ValueError, match=re.escape(told)):
+        ToolTerms(**options)
+
+
+def test_presets_of_others_are_named_as_they_are():
+    """Rules that are no matching of calls are found where a refusal sends the user."""
+    assert set(ELSEWHERE) == {*policy_presets.PRESETS, *tool_schema.PRESETS, *reliability_presets.PRESETS}
+    assert not ELSEWHERE.keys() & PRESETS.keys()

@@ -1,0 +1,106 @@
+"""The short way to the figures of calls of which no two compete: each tool is expected once, and was called once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradestack import ExpectedCall, ToolCall, ToolSpec
+from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
+from gradestack_plugins.tool_calls.calls import arguments_of, raw_of
+from gradestack_plugins.tool_calls.comparison import Share, compared, share_of
+from gradestack_plugins.tool_calls.matching import Manner
+from gradestack_plugins.tool_calls.scoring import Scored, longest_rise, summed, total
+
+_DECODED = frozenset({dict, type(None)})
+
+
+def apart(
+    expected: Sequence[ExpectedCall],
+    made: Sequence[ToolCall],
+    tools: Sequence[ToolSpec] | None,
+    manner: Manner,
+    weighing: Weighing,
+) -> Scored | None:
+    """Return what is said of calls in any order that need no matching, their names telling which belong together.
+
+    Args:
+        expected: Expected calls.
+        made: Calls that were made.
+        tools: The tools the run had.
+        manner: How calls are matched.
+        weighing: What extra and missing calls cost.
+
+    Returns:
+        What the matching comes to; None where calls have to be matched, or are more than a name and arguments.
+    """
+    places = _places(made)
+    if places is None or not _are_plain(expected):
+        return None
+    names = None if tools is None else {tool.name for tool in tools}
+    account = Account(weighing, names)
+    shares: list[Share] = []
+    matched: list[int] = []
+    shown: set[int] = set()
+    for index, call in enumerate(expected):
+        name, arguments = call.name, arguments_of(call.arguments)
+        at = places.get(name)
+        if at is None:
+            account.missing(index, name, arguments)
+            continue
+        raw = raw_of(made[at])
+        if raw is not None:
+            account.misplaced(index, name, at, name, code=UNDECODABLE, arguments=arguments, actual=raw)
+            shown.add(at)
+            continue
+        found = compared(arguments, arguments_of(made[at].arguments), manner.terms)
+        right = share_of(found)
+        if right[0] and (manner.partial or right[0] == right[1]):
+            account.pair(index, name, at, name, right, found)
+            shares.append(right)
+            matched.append(at)
+        else:
+            account.mistaken(index, name, at, name, found)
+            shown.add(at)
+    if len(matched) < len(made):
+        for at, each in enumerate(made):
+            if at in shown:
+                account.reasons += account.unknown(each.name)
+            elif at not in matched:
+                account.unasked(at, each.name, arguments_of(each.arguments), raw_of(each), code="extra_call")
+    counts = {
+        "expected": len(expected),
+        "made": len(made),
+        "matched": len(matched),
+        "exact": sum([right == of for right, of in shares]),
+        "missing": len(expected) - len(matched),
+        "extra": len(made) - len(matched),
+        "out_of_order": len(matched) - longest_rise(matched),
+        "hallucinated_tool": 0 if names is None else sum([name not in names for name in places]),
+        "required": len(expected),
+        "weighed": len(matched) if weighing.extra == "allow" else len(made),
+    }
+    credit = total(shares)
+    return summed(account, counts, credit, credit, weighing)
+
+
+def _places(made: Sequence[ToolCall]) -> dict[str, int] | None:
+    """Return the place of each tool's call; None where a tool was called twice, or with something odd."""
+    places: dict[str, int] = {}
+    for at, call in enumerate(made):
+        name = call.name
+        if type(name) is not str or type(call.arguments) not in _DECODED or name in places:
+            return None
+        places[name] = at
+    return places
+
+
+def _are_plain(expected: Sequence[ExpectedCall]) -> bool:
+    """Return whether there are expected calls, and each is a tool's only one, with nothing but a name and arguments."""
+    seen = set()
+    for call in expected:
+        if type(call.name) is not str or type(call.arguments) is not dict:
+            return False
+        if call.rules or call.names or call.optional or call.requestor is not None:
+            return False
+        seen.add(call.name)
+    return bool(seen) and len(seen) == len(expected)

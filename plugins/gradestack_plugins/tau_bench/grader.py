@@ -157,16 +157,20 @@ class TauPartial(Grader):
                 return skipped("reference_not_plain", _NOT_PLAIN)
             place, close = best_match(call, made, budget)
             gold = call.name if isinstance(call.name, str) else None
-            score = 0.0 if place is None else self.name_weight + self.argument_weight * close
+            if place is None:
+                reasons = lost.add(_reasons(call, made, place, listing))
+                items.append(Item(id=str(index), score=0.0, gold=gold, reasons=reasons, metadata={"call": None}))
+                continue
+            called += 1
+            score = self.name_weight + self.argument_weight * close
             total += score
-            called += place is not None
             items.append(
                 Item(
                     id=str(index),
                     score=score,
                     gold=gold,
-                    label=None if place is None else gold,
-                    parts={} if place is None else {"argument_similarity": close},
+                    label=gold,
+                    parts={"argument_similarity": close},
                     reasons=() if close == 1.0 else lost.add(_reasons(call, made, place, listing)),
                     metadata={"call": place},
                 )
@@ -176,8 +180,8 @@ class TauPartial(Grader):
             counts={"expected_calls": len(items), "called": called, "made_calls": len(made)},
             parts=parts,
             items=tuple(items),
-            reasons=lost.reasons(),
-            rationale=lost.rationale(),
+            reasons=lost.reasons() if lost.kept else (),
+            rationale=lost.rationale() if lost.kept else "",
         )
 
 

@@ -18,6 +18,7 @@ from gradestack.jsonio import as_count, as_list, as_map
 
 FATES = ("right", "wrong", "missing", "unknown")
 _CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
+_COUNTED_CALLS = frozenset(_CALLS)
 _OF_THE_CALL_MADE = frozenset({"made", "extra"})
 _MACRO = ("precision", "recall", "f1")
 _CELLS = TaskCells(
@@ -238,13 +239,16 @@ def _add_item(tools: dict[str, dict[str, int]], item: Item) -> None:
     held = tools.get(name)
     if held is None:
         held = tools[name] = {}
-    there = held
-    if label is not None and label != name:  # made under another of several names
+    if label is None or label == name:
+        for call, number in counts.items():
+            if call in _COUNTED_CALLS and number:
+                held[call] = held.get(call, 0) + number
+    else:  # made under another of several names
         there = tools.setdefault(label, {})
-    for call, number in counts.items():
-        if number and call in _CALLS:
+        for call in _COUNTED_CALLS.intersection(counts):
             to = there if call in _OF_THE_CALL_MADE else held
-            to[call] = to.get(call, 0) + number
+            if number := counts[call]:
+                to[call] = to.get(call, 0) + number
     for fate, pointers in as_map(item.metadata.get("arguments")).items():
         counted_as = _COUNTED_AS.get(fate)
         if counted_as is not None:

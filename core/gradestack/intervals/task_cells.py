@@ -76,11 +76,12 @@ class TaskCells(PerTask[list[float]]):
         """Return the cells of a state by task, equal ones counted; worth keeping where more than one thing is asked."""
         every: Counter[Several] = Counter()
         models: dict[str, Counter[Several]] = {model: Counter() for model in state}
+        count = _count_read if any(tasks["away"] for tasks in state.values()) else _count
         for parts in mappings(list(state.values()), self.fewer):
             for model, tasks in zip(state, parts, strict=True):
-                _count(models[model], tasks.values())
+                count(models[model], tasks.values())
             if len(state) > 1:
-                _count(every, pooled(parts))
+                count(every, pooled(parts))
         return CountedCells(self.names, every, models)
 
     def totals(self, state: CellsState) -> dict[str, Fraction]:
@@ -174,6 +175,11 @@ class TaskCells(PerTask[list[float]]):
 def _identity(notes: list[list[float]]) -> tuple[int, ...]:
     """Return what tells notes of a task from others while they are held: equal cells are for the most part one."""
     return tuple(map(id, notes))
+
+
+def _count_read(into: Counter[Several], tasks: Collection[list[list[float]]]) -> None:
+    """Count what was put away, of which no two cells are one object."""
+    into.update([tuple(chain.from_iterable(notes)) for notes in tasks])
 
 
 def _count(into: Counter[Several], tasks: Collection[list[list[float]]]) -> None:

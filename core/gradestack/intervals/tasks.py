@@ -3,19 +3,21 @@
 What samples bring is noted one after the other, task and value; nothing is looked up while samples are counted, and
 states are merged by writing one's notes behind the other's. Whenever there are some thousands of them they are put in
 order: the notes of a task become few. Where that leaves more than half of them, there are many tasks, and all are put
-away as text, JSON of a mapping, 20 to 40 bytes a task. A task met again stands in two texts, and its notes are joined
-when both are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read at once.
+away as text, compressed JSON of a mapping, a few bytes a task. A task met again stands in two texts, and its notes are
+joined when both are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read
+at once.
 """
 
 from __future__ import annotations
 
 import abc
 import json
+from base64 import b64decode, b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, TypedDict, TypeVar
-from zlib import crc32
+from zlib import compress, crc32, decompress
 
 import msgspec
 
@@ -42,7 +44,7 @@ class Tasks(TypedDict, Generic[NoteT]):
     notes: list[NoteT]
     """As many as tasks."""
     away: dict[str, list[str]]
-    """Part -> JSON texts of mappings of further tasks, and of the same ones."""
+    """Part -> mappings of further tasks, and of the same ones: JSON, compressed, in base64."""
 
 
 def no_tasks() -> Tasks[NoteT]:
@@ -53,11 +55,9 @@ def no_tasks() -> Tasks[NoteT]:
 def put_in_order(tasks: Tasks[NoteT], fewer: Fewer[NoteT], most: int) -> None:
     """Have few notes of each task, in place; where one of each is more than ``most``, put all away."""
     found = noted(tasks)
-    for few in (FEW, 1):
-        found = {task: fewer(notes, few) for task, notes in found.items()}
-        if sum(map(len, found.values())) <= most:
-            break
-    else:
+    few = min(FEW, most // len(found)) or FEW
+    found = {task: notes if len(notes) <= few else fewer(notes, few) for task, notes in found.items()}
+    if len(found) > most:
         for part, parted in _parted(found).items():
             _put(tasks, part, [_text(parted)], fewer)
         found = {}
@@ -117,15 +117,16 @@ def _parted(found: Mapping[str, list[NoteT]]) -> dict[str, dict[str, list[NoteT]
 
 def _text(found: Mapping[str, list[NoteT]]) -> str:
     try:
-        return msgspec.json.encode(found).decode()
+        text = msgspec.json.encode(found)
     except UnicodeEncodeError:  # an id with a lone surrogate
-        return json.dumps(found)
+        text = json.dumps(found).encode()
+    return b64encode(compress(text, 1)).decode()
 
 
 def _read(texts: Iterable[str], fewer: Fewer[NoteT]) -> dict[str, list[NoteT]]:
     found: dict[str, list[NoteT]] = {}
     for text in texts:
-        _unite(found, loads(text), fewer)
+        _unite(found, loads(decompress(b64decode(text))), fewer)
     return found
 
 

@@ -59,11 +59,12 @@ class Merging:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.merged, self.identities = plan, Merged(), Identities()
+        self._finished: dict[str, dict[str, Any]] | None = None
         self.metrics: Mapping[str, Aggregator[Any]] = {metric.name: metric.stage.component for metric in plan.metrics}
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
-        merged = self.merged
+        self._finished, merged = None, self.merged
         merged.broken = {**result.broken, **merged.broken}
         merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
         self._states(merged.states, result.states)
@@ -100,7 +101,19 @@ class Merging:
                 self.merged.broken[name] = error_text(error)
 
     def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so."""
+        """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so.
+
+        Those of the whole run are worked out once, however often they are asked for.
+        """
+        whole = states is self.merged.states
+        if not whole or self._finished is None:
+            done = self._finish(states)
+            if not whole:
+                return done
+            self._finished = done
+        return {key: dict(metrics) for key, metrics in self._finished.items()}
+
+    def _finish(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
         done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
             name = metric.name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +50,7 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
 
 def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Exporter, given: Input, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    aggregates, _ = finished(suite, run, run.merged.by_input[given.name])
+    aggregates, _ = copy.deepcopy(finished(suite, run, run.merged.by_input[given.name]))
     counts = overall(run.merged.tally_by_input[given.name], [stage.key for stage in suite.graders])
     summary = ExportSummary(
         input=given,

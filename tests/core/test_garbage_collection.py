@@ -1,9 +1,13 @@
 """How often the interpreter looks for garbage during a shard."""
 
 import gc
+import json
 
 import pytest
 
+from gradestack import grade_files
+from gradestack.grading.block import Blocks
+from gradestack.grading.result import ShardResult
 from gradestack.interpreter import for_a_shard
 
 
@@ -35,3 +39,16 @@ def test_a_caller_who_has_chosen_is_left_alone(chosen):
     gc.set_threshold(chosen, 10, 10)
     with for_a_shard():
         assert gc.get_threshold() == (chosen, 10, 10)
+
+
+def test_what_a_shard_came_to_is_let_go_of_without_a_look_for_garbage(tmp_path):
+    """Nothing of it stands in a circle: looked for seldom, such circles of many shards would add up."""
+    records = [{"id": f"t{number}", "expected": "x", "predicted": "x"} for number in range(5)]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    gc.collect()
+    gc.disable()
+    try:
+        grade_files(tmp_path / "runs.jsonl", graders=["exact_match"], output=tmp_path / "out")
+        assert not [each for each in gc.get_objects() if isinstance(each, ShardResult | Blocks)]
+    finally:
+        gc.enable()

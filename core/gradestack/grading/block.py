@@ -6,6 +6,7 @@ Nothing here keeps a sample.
 from __future__ import annotations
 
 import json
+from functools import partial
 from time import perf_counter
 from typing import Any, Self
 
@@ -27,6 +28,9 @@ LARGEST_BLOCK = 64
 """Samples of a block at most."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take for the next one to be larger."""
+_MOST_IDS = 65_536
+_ids: dict[str, str] = {}
+"""Ids of tasks met before: what is noted of a thousand runs holds the text of the first of them alone."""
 _OK = Status.OK
 _Texts = dict[str, list[str | None]]
 
@@ -56,6 +60,7 @@ class Blocks:
         self._rows, self._strict = assignment.pieces.rows, assignment.strict
         self._graders = Graders(plan.graders, strict=assignment.strict)
         metrics = [(each.name, each.of, each.stage.component) for each in plan.metrics]
+        self._broken = partial(_broken, result, assignment.strict)
         self._counting = Counting([stage.key for stage in plan.graders], metrics, plan.rule, self._broken)
         self._piece = assignment.pieces.open(shard)
         self._block: list[Sample] = []
@@ -175,8 +180,18 @@ class Blocks:
         with self._interruption.held():
             self.torn = True
             kept = self._kept(block, recorded, columns, texts) if self._rows else block
+            if len(_ids) > _MOST_IDS:
+                _ids.clear()
+            same = _ids.setdefault
             keys = [
-                Key(id=each.id, cluster=each.cluster, model=each.model, run=each.run, ordinal=at, facets=each.facets)
+                Key(
+                    id=same(each.id, each.id),
+                    cluster=each.cluster,
+                    model=each.model,
+                    run=each.run,
+                    ordinal=at,
+                    facets=each.facets,
+                )
                 for each, at in zip(kept, ordinals, strict=True)
             ]
             self._counting.add(keys, columns, [sample.status is _OK for sample in block])
@@ -233,8 +248,10 @@ class Blocks:
                     raise
                 self._broken(stage.name, error)
 
-    def _broken(self, what: str, error: BaseException) -> None:
-        if self.assignment.strict:
-            msg = f"{what} raised {error_text(error)}"
-            raise PluginError(msg) from error
-        self.result.broken.setdefault(what, error_text(error))
+
+def _broken(result: ShardResult, strict: bool, what: str, error: BaseException) -> None:
+    """Note what raised; no method, which would keep a shard and all that is noted of it in a circle."""
+    if strict:
+        msg = f"{what} raised {error_text(error)}"
+        raise PluginError(msg) from error
+    result.broken.setdefault(what, error_text(error))

@@ -28,7 +28,7 @@ NoteT = TypeVar("NoteT")
 Fewer = Callable[[list[NoteT], int], list[NoteT]]
 """Returns notes of one task, or one that comes to the same if they are more than so many; none is ever changed."""
 
-NOTES = 65_536
+NOTES = 32_768
 """Notes of all models that are kept as they came."""
 FEW = 4
 """Notes of one task that may stay."""

@@ -17,7 +17,7 @@ from gradestack.jsonio.foreign import foreign
 from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
-from gradestack.suites.heads import complaints, looks, oddities
+from gradestack.suites.heads import complaints, holds_records, looks, oddities
 from gradestack.suites.paths import path_of
 
 _HEAD = 64 * 1024
@@ -210,6 +210,8 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
     advice = _advice(path, registry)
     naming = f"name it with --reader, in a suite as target.reader (known: {known})"
+    if not holds_records(head):
+        naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
     return f"{path}: the format is not recognised{which}: {what}; {naming}{advice}"
 
 

@@ -95,7 +95,7 @@ class Records(RecordReader):
         if head.startswith(tables.PARQUET):
             names = _parquet_columns(path) or []
         elif path.suffix.lower() in _TABLES or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
-            names = _columns(head)
+            names = _columns(head, least=1 if path.suffix.lower() in _TABLES else 2)
         else:
             first = (element.value for element, _ in first_records(head, 1))
             names = list(next((each for each in first if isinstance(each, dict)), ()))
@@ -253,10 +253,10 @@ def _header(head: bytes) -> list[str]:
     return []
 
 
-def _columns(head: bytes) -> list[str]:
-    """Return the columns of what is a table by its first line: several words; none of anything else."""
+def _columns(head: bytes, least: int) -> list[str]:
+    """Return the columns of what is a table by its first line, which has so many words; none of anything else."""
     names = _header(head)
-    return names if len(names) > 1 and all(name and len(name) < _LONGEST_NAME for name in names) else []
+    return names if len(names) >= least and all(name and len(name) < _LONGEST_NAME for name in names) else []
 
 
 def _parquet_columns(path: Path) -> list[str] | None:

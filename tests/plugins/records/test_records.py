@@ -332,6 +332,9 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     registry = discover(limit="")
     with pytest.raises(DataError, match=r"there are: task, what. Say which holds what: --reader records --map id="):
         recognise([table], registry, None)
+    table.write_text("task\na\n")
+    with pytest.raises(DataError, match=r"its columns can be mapped, there are: task. Say which holds what"):
+        recognise([table], registry, None)
 
 
 def test_parquet_without_its_library_says_what_to_install(read, monkeypatch):

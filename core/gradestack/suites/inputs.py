@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ from gradestack.api import Input, Reader
 from gradestack.copies.names import STANDARD_INPUT, original, shown_path
 from gradestack.copies.packed import readable
 from gradestack.copies.remote import fetched, is_remote
-from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.foreign import foreign
 from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
@@ -23,6 +25,8 @@ from gradestack.suites.paths import path_of
 _HEAD = 64 * 1024
 _LOOKED_INTO = 20
 """Files that are looked at for what is odd about them."""
+_BESIDE = 1000
+"""Names of a directory that are compared with one that is not there."""
 _MAGIC = frozenset("*?[")
 
 
@@ -71,9 +75,19 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
                 raise DataError(msg)
             found += map(readable, matches)
         else:
-            msg = f"{path}: no such file or directory"
+            msg = f"{path}: no such file or directory{_nearly(path)}"
             raise DataError(msg)
     return found
+
+
+def _nearly(path: Path) -> str:
+    """Return which file beside it a path that leads nowhere may have meant."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _BESIDE)]
+    except OSError:
+        return ""
+    return suggest(path.name, names, cutoff=0.75)
 
 
 def _once(paths: Iterable[Path]) -> dict[Path, int]:

@@ -87,7 +87,8 @@ def _nearly(path: Path) -> str:
             names = [entry.name for entry in islice(entries, _BESIDE)]
     except OSError:
         return ""
-    return suggest(path.name, names, cutoff=0.75)
+    near = [name for name in names if suggest(path.stem, [Path(name).stem], cutoff=0.75)]  # suffixes are alike anyway
+    return suggest(path.name, near)
 
 
 def _once(paths: Iterable[Path]) -> dict[Path, int]:

@@ -154,6 +154,25 @@ def test_no_sample_is_no_result(registry):
         gradestack.grade([], ["toy"], registry=registry)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("runs.jsonl", "got a path or text: 'runs.jsonl'; files are graded by gradestack.grade_files"),
+        (["a.csv", "b.csv"], "got a path or text: 'a.csv'; files are graded by gradestack.grade_files"),
+        ({"id": "a"}, "got one mapping; put it into a list"),
+        (samples()[0], "got one sample; put it into a list"),
+        (b"{}", "got bytes"),
+        (None, "got NoneType"),
+        (5, "got int"),
+    ],
+)
+def test_what_holds_no_samples_is_a_mistake_of_the_caller(given, said, registry):
+    """Not one of a reader: what was expected, what came instead, and what to call."""
+    with pytest.raises(ConfigError) as caught:
+        gradestack.grade(given, ["tau_partial"], registry=registry)
+    assert str(caught.value) == f"samples: expected a list of samples or mappings, or a data frame, {said}"
+
+
 def test_a_raising_grader_object(registry, toys):
     """Recorded, or under strict an error that names it."""
     bad = [Sample(id="a", recorded={"do": "raise"})]

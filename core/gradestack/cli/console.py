@@ -10,6 +10,7 @@ from typing import Any
 
 from gradestack.cli.headline import block, number, share
 from gradestack.cli.progress_line import shown
+from gradestack.cli.warning_lines import warning_lines
 from gradestack.gates.lines import gate_line
 from gradestack.output.terminal import terminal_line
 from gradestack.progress import Progress, ProgressCallback
@@ -206,7 +207,7 @@ def results(report: Report) -> str:
         *_runs(report.summary.get("runs")),
         *map(gate_line, report.gates),
         *_bad_records(report.summary["bad_records"]),
-        *(f"Warning: {text}" for text in [*report.summary["warnings"], *report.header.get("warnings", [])]),
+        *warning_lines([*report.summary["warnings"], *report.header.get("warnings", [])]),
         *([f"Incomplete: {report.summary['incomplete']}"] if "incomplete" in report.summary else []),
     ]
     return "\n".join(map(terminal_line, [*lines, *([""] if rest else []), *rest]))

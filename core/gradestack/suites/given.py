@@ -18,6 +18,8 @@ from gradestack.suites.in_file import key_of
 Samples = Iterable[Sample | Mapping[str, Any]]
 RECORDS = "records"
 """The reader of data frames, and of mappings of any form."""
+_LONGEST = 60
+"""Characters of a text that are shown."""
 Graders = str | Grader | type[Grader] | Callable[..., Any]
 
 
@@ -80,14 +82,29 @@ def _ready(grader: Any, registry: Registry) -> Any:
 def as_samples(
     samples: Any, registry: Registry, columns: Mapping[str, str] | None = None
 ) -> Iterator[Sample | BadRecord]:
-    """Yield samples as they are, and mappings as the ``jsonl`` format reads them.
+    """Return samples as they are, and mappings as the ``jsonl`` format reads them.
 
     A data frame, and mappings whose columns are given, are read as the reader ``records`` reads a table.
 
     Raises:
-        ConfigError: The columns cannot be.
-        DataError: There are no such columns.
+        ConfigError: They are no samples; or, when the first is asked for, the columns cannot be.
+        DataError: When the first is asked for: there are no such columns.
     """
+    wanted = "expected a list of samples or mappings, or a data frame"
+    if (paths := paths_of(samples)) is not None:
+        first = paths[0] if len(paths[0]) <= _LONGEST else f"{paths[0][:_LONGEST]}…"
+        msg = f"samples: {wanted}, got a path or text: {first!r}; files are graded by gradestack.grade_files"
+        raise ConfigError(msg)
+    if isinstance(samples, Sample | Mapping):
+        msg = f"samples: {wanted}, got one {'sample' if isinstance(samples, Sample) else 'mapping'}; put it into a list"
+        raise ConfigError(msg)
+    if isinstance(samples, bytes | bytearray) or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
+        msg = f"samples: {wanted}, got {type(samples).__name__}"
+        raise ConfigError(msg)
+    return _samples(samples, registry, columns)
+
+
+def _samples(samples: Any, registry: Registry, columns: Mapping[str, str] | None) -> Iterator[Sample | BadRecord]:
     if columns or hasattr(samples, "columns"):
         try:
             reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))

@@ -49,8 +49,17 @@ def looks(head: bytes) -> str:
     first, text = records[0]
     if first.problem is not None:
         return _document(head, text)
-    kind = _KINDS.get(type(first.value), "nulls")
+    kind = "empty objects" if first.value == {} else _KINDS.get(type(first.value), "nulls")
     return f"it is {'a JSON list' if listed else 'JSON Lines'} of {kind}{_keys(first.value)}"
+
+
+def holds_records(head: bytes) -> bool:
+    """Return whether something at the beginning of a file may be a record: an object or a list that holds something.
+
+    What is no JSON may be, too.
+    """
+    found = (element for element, _ in _records(head))
+    return any(each.problem is not None or (isinstance(each.value, dict | list) and each.value) for each in found)
 
 
 def _document(head: bytes, line: bytes) -> str:

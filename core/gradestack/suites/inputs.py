@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,17 +14,19 @@ from gradestack.api import Input, Reader
 from gradestack.copies.names import STANDARD_INPUT, original, shown_path
 from gradestack.copies.packed import readable
 from gradestack.copies.remote import fetched, is_remote
-from gradestack.errors import ConfigError, DataError, PluginError
+from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.foreign import foreign
 from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
-from gradestack.suites.heads import complaints, looks, oddities
+from gradestack.suites.heads import complaints, holds_records, looks, oddities
 from gradestack.suites.paths import path_of
 
 _HEAD = 64 * 1024
 _LOOKED_INTO = 20
 """Files that are looked at for what is odd about them."""
+_BESIDE = 1000
+"""Names of a directory that are compared with one that is not there."""
 _MAGIC = frozenset("*?[")
 
 
@@ -71,9 +75,20 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
                 raise DataError(msg)
             found += map(readable, matches)
         else:
-            msg = f"{path}: no such file or directory"
+            msg = f"{path}: no such file or directory{_nearly(path)}"
             raise DataError(msg)
     return found
+
+
+def _nearly(path: Path) -> str:
+    """Return which file beside it a path that leads nowhere may have meant."""
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _BESIDE)]
+    except OSError:
+        return ""
+    near = [name for name in names if suggest(path.stem, [Path(name).stem], cutoff=0.75)]  # suffixes are alike anyway
+    return suggest(path.name, near)
 
 
 def _once(paths: Iterable[Path]) -> dict[Path, int]:
@@ -210,6 +225,8 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     what = "; ".join([looks(head), *complaints(head, _readers(registry))])
     advice = _advice(path, registry)
     naming = f"name it with --reader, in a suite as target.reader (known: {known})"
+    if not holds_records(head):
+        naming = "a record is an object that says something; `gradestack schema sample` prints a form that is read"
     return f"{path}: the format is not recognised{which}: {what}; {naming}{advice}"
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Inputs
-from gradestack.copies.names import named_as_given
+from gradestack.copies.names import named_as_given, shown_path
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import AnyGate
 from gradestack.grading.plan import Metric, Stage
+from gradestack.registry import Registry
 from gradestack.reporter import panels_of
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
@@ -63,6 +64,8 @@ def _reader_reference(data: Mapping[str, Any]) -> tuple[Any, Place]:
     return inner, ("target", "reader")
 
 
+_DONE = frozenset({"calls", "turns", "label", "text", "plan", "state", "recorded", "native"})
+"""Fields of a sample that say what an agent did."""
 _LEAST_SECONDS = 0.1
 _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 
@@ -304,6 +307,17 @@ def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogn
         return None, error
 
 
+def _without_stack(reader: str, registry: Registry, found: Recognised | None) -> str:
+    """Return that a format has no default stack, and where its files hold no runs that these are missing."""
+    whose = f"{shown_path(found.paths[0])}: " if found is not None else ""
+    provides = registry.load("reader", reader).provides
+    if provides and not _DONE & provides:
+        lacks = f"the format {reader!r} holds what was asked or expected, and nothing of what an agent did"
+        return f"{whose}{lacks}; grade the file of its runs, with this one as --dataset, or name another --reader"
+    known = ", ".join(registry.names("stack")) or "none"
+    return f"{whose}the format {reader!r} has no default stack; name graders or a stack ({known})"
+
+
 def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> None:
     """Put the named stack, or without graders the format's default one, under the suite's own entries."""
     data, registry = resolver.document.data, resolver.registry
@@ -312,8 +326,7 @@ def _lay_stack(resolver: Resolver, reader: object, found: Recognised | None) -> 
             return  # said where the reader is resolved
         data["stack"] = registry.load("reader", reader).stack
         if data["stack"] is None:
-            known = ", ".join(registry.names("stack")) or "none"
-            resolver.say(("stack",), f"the format {reader!r} has no default stack; name graders or a stack ({known})")
+            resolver.say(("stack",), _without_stack(reader, registry, found))
     if isinstance(data.get("stack"), str):
         inputs = Inputs(data=name_inputs(found.paths) if found is not None else ())
         try:

@@ -27,8 +27,9 @@ from gradestack import (
 )
 from gradestack.jsonio import SPREAD, Documents, JsonProblem, iter_lines, loads, numbered_lines
 from gradestack_plugins.readers import chat, jsonl_fast
+from gradestack_plugins.readers.jsonl_expected import expectation
 from gradestack_plugins.readers.jsonl_schema import SAMPLE_SCHEMA, VERSIONS
-from gradestack_plugins.readers.jsonl_sides import Wrong, expectation, side, texts, wrong
+from gradestack_plugins.readers.jsonl_sides import Wrong, side, texts, wrong
 
 _KEYS = frozenset(SAMPLE_SCHEMA["properties"])
 _OWN = frozenset({"expected", "predicted", "messages", "turns"})
@@ -133,8 +134,8 @@ class JsonLines(RecordReader):
     ``{"name", "arguments"}`` or in OpenAI's form; arguments are an object or JSON text. Without ``predicted``, calls
     and answer are taken from ``messages``. The form has versions; the key ``version`` is optional and means 1 when
     absent. Version 2 differs in that ``null`` as the arguments of an expected call means that they are not compared,
-    and in that details of calls that are of another kind than the form's are refused, not left out. The JSON Schema is
-    printed by ``gradestack schema sample``.
+    and in that details of calls made that are of another kind than the form's, and unknown keys of expected calls, are
+    refused, not left out. The JSON Schema is printed by ``gradestack schema sample``.
     """
 
     version = "2"

@@ -182,6 +182,8 @@ def _expectation(given: Expectation | list[ExpectedCall] | str | None) -> Expect
     for call in expected.calls or ():
         if call.arguments is None or call.raw_arguments is not None or not call.name:
             raise Unusual
+        if (turn := call.turn) is not None and turn < 0:
+            raise Unusual
     return expected
 
 

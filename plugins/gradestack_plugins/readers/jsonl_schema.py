@@ -6,9 +6,11 @@ from typing import Any
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 VERSIONS = (1, 2)
-"""Versions of the form. What has no version is of the first, with all that the second added. Two things differ: null
-arguments of an expected call are none in the first, and not compared in the second; details of calls that are of
-another kind than the form's are left out in the first, and refused in the second."""
+"""Versions of the form. What has no version is of the first, with all that the second added. Some things differ: null
+arguments of an expected call are none in the first, and not compared in the second; details of calls made that are of
+another kind than the form's, and unknown keys of expected calls, are left out in the first, and refused in the second;
+arguments of an expected call that are neither an object nor text cannot be decoded in the first, and are refused in
+the second."""
 
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 _COUNT = {"type": ["integer", "null"], "minimum": 0}
@@ -65,6 +67,20 @@ _RULE: dict[str, Any] = {
     },
     "additionalProperties": False,
 }
+_SAID: dict[str, Any] = {
+    "rules": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/rule"}},
+    "optional": {"type": ["boolean", "null"], "description": "It may be left out without loss."},
+    "turn": {**_COUNT, "description": "User turn it is due in, from 0."},
+    "group": {"type": ["integer", "null"], "description": "Calls of one group come in any order."},
+    "requestor": _TEXT_OR_NULL,
+}
+_UNREAD: dict[str, Any] = {
+    each: {"description": "Of a call that was made; nothing is expected of it."}
+    for each in (
+        *("id", "type", "index", "result", "error", "error_type", "step", "author", "server", "kind", "status"),
+        *("started", "seconds"),
+    )
+}
 _EXPECTED: dict[str, Any] = {
     "description": "An expected call, flat or in OpenAI's form; arguments are an object or JSON text.",
     "anyOf": [
@@ -78,18 +94,32 @@ _EXPECTED: dict[str, Any] = {
                     "description": "Tools of which any will do, in place of name.",
                 },
                 "arguments": {**_ARGUMENTS, "description": "null: in version 1 none, in version 2 not compared."},
-                "rules": {"type": ["object", "null"], "additionalProperties": {"$ref": "#/$defs/rule"}},
-                "optional": {"type": ["boolean", "null"], "description": "It may be left out without loss."},
-                "turn": {**_COUNT, "description": "User turn it is due in, from 0."},
-                "group": {"type": ["integer", "null"], "description": "Calls of one group come in any order."},
-                "requestor": _TEXT_OR_NULL,
+                "kwargs": {**_ARGUMENTS, "description": "Another word for arguments."},
+                "function": {"type": "null"},
+                **_SAID,
+                **_UNREAD,
             },
             "anyOf": [
                 {"required": ["name"]},
                 {"required": ["names"], "properties": {"names": {"type": "array", "minItems": 1}}},
             ],
+            "additionalProperties": False,
         },
-        _FUNCTION,
+        {
+            "type": "object",
+            "properties": {
+                "function": {
+                    "type": "object",
+                    "properties": {"name": {"type": "string"}, "arguments": _ARGUMENTS, "kwargs": _ARGUMENTS},
+                    "required": ["name"],
+                    "additionalProperties": False,
+                },
+                **_SAID,
+                **_UNREAD,
+            },
+            "required": ["function"],
+            "additionalProperties": False,
+        },
     ],
 }
 

@@ -50,6 +50,13 @@ _SNIFFED: Final = _TABLES | {""}
 _ROWS: Final = {"csv": tables.csv_table, "parquet": tables.parquet_table}
 _COLUMNS: Final = {"csv": tables.csv_columns, "parquet": tables.parquet_columns}
 
+_OPTIONS: Final = (
+    "--reader records --map id=COLUMN --map messages=COLUMN, "
+    "or in a suite reader: {kind: records, columns: {id: COLUMN, messages: COLUMN}}"
+)
+_ARGUMENT: Final = 'columns={"id": COLUMN, "messages": COLUMN}'
+"""How columns are mapped: of files, and of what is handed over in Python."""
+
 
 def _checked(_: Any, __: Any, columns: Mapping[str, str] | None) -> None:
     check_columns(columns or {})
@@ -88,7 +95,7 @@ class Records(RecordReader):
         if head.startswith(tables.PARQUET):
             names = _parquet_columns(path) or []
         elif path.suffix.lower() in _TABLES or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
-            names = _columns(head)
+            names = _columns(head, least=1 if path.suffix.lower() in _TABLES else 2)
         else:
             first = (element.value for element, _ in first_records(head, 1))
             names = list(next((each for each in first if isinstance(each, dict)), ()))
@@ -120,23 +127,27 @@ class Records(RecordReader):
             return
         yield from (found.value for found in read_records(given) if found.problem is None)
 
-    def _columns_of(self, names: list[str], first: list[Any] | None, where: str) -> dict[str, str]:
+    def _columns_of(self, names: list[str], first: list[Any] | None, where: str, how: str = _OPTIONS) -> dict[str, str]:
         """Return what is mapped.
 
         Args:
             names: The columns there are.
             first: The first records, of which one at least must have each place; None for a table, which has columns.
             where: What has them, for messages.
+            how: How they are mapped there.
 
         Raises:
             DataError: A column that is mapped does not exist, or no column is named like a field.
         """
         if first is not None and not first:
             return dict(self.columns or {})
+        if not names:
+            msg = f"{where}: there are no columns"
+            raise DataError(msg)
         if not self.columns:
             found = by_name(names)
             if not found:
-                msg = f"{where}: no column is named like a field of a sample; {_advice(names)}"
+                msg = f"{where}: no column is named like a field of a sample; {_advice(names, how)}"
                 raise DataError(msg)
             return found
         fields = mapped(self.columns)
@@ -180,11 +191,11 @@ class Records(RecordReader):
             first = list(islice(found, _FIRST))
             cells = [row.cells for row in first if row.cells is not None]
             names = list(dict.fromkeys(str(key) for each in cells for key in each))
-            columns = self._columns_of(names, cells, "the records")
+            columns = self._columns_of(names, cells, "the records", _ARGUMENT)
             yield from self._rows(first, columns, "memory", "memory", table=True)
             yield from self._rows(found, columns, "memory", "memory", table=True, begin=len(first))
             return
-        columns = self._columns_of(names, None, "the data frame")
+        columns = self._columns_of(names, None, "the data frame", _ARGUMENT)
         _check_paths(columns, tables.frame_table(frame), "the data frame")
         yield from self._rows(found, columns, "memory", "memory")
 
@@ -230,12 +241,9 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN) or "none"
 
 
-def _advice(names: list[str]) -> str:
+def _advice(names: list[str], how: str = _OPTIONS) -> str:
     """Return what columns there are and what to type."""
-    return (
-        f"there are: {_listed(names)}. Say which holds what: --reader records --map id=COLUMN --map messages=COLUMN, "
-        "or in a suite reader: {kind: records, columns: {id: COLUMN, messages: COLUMN}}"
-    )
+    return f"there are: {_listed(names)}. Say which holds what: {how}"
 
 
 def _header(head: bytes) -> list[str]:
@@ -245,10 +253,10 @@ def _header(head: bytes) -> list[str]:
     return []
 
 
-def _columns(head: bytes) -> list[str]:
-    """Return the columns of what is a table by its first line: several words; none of anything else."""
+def _columns(head: bytes, least: int) -> list[str]:
+    """Return the columns of what is a table by its first line, which has so many words; none of anything else."""
     names = _header(head)
-    return names if len(names) > 1 and all(name and len(name) < _LONGEST_NAME for name in names) else []
+    return names if len(names) >= least and all(name and len(name) < _LONGEST_NAME for name in names) else []
 
 
 def _parquet_columns(path: Path) -> list[str] | None:

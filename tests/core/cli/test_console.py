@@ -159,3 +159,18 @@ def test_progress_on_a_terminal(capsys, monkeypatch):
 def test_verdicts():
     """One mark and one word."""
     assert (console.verdict(passed=True), console.verdict(passed=False)) == ("✓ PASSED", "✗ FAILED")
+
+
+def test_what_holds_of_many_graders_is_one_line(tmp_path):
+    """With how many, the first three, and where the others are; up to five have a line each."""
+    few = [f"grader 'few{n}' graded no sample (2 skipped); the first: why" for n in range(5)]
+    many = [f"grader 'many{n}' graded no sample (2 skipped); the first: because" for n in range(6)]
+    others = ["ids made up", "grader 'many0': a figure is odd"]
+    warned = [line for line in shown(tmp_path, warnings=[others[0], *few, *many, others[1]]) if "Warning" in line]
+    one = "Warning: 6 graders ('many0', 'many1', 'many2', …) graded no sample (2 skipped); the first: because; all 6 "
+    assert warned == [
+        "Warning: ids made up",
+        *(f"Warning: {text}" for text in few),
+        f"{one}under warnings in summary.json",
+        "Warning: grader 'many0': a figure is odd",
+    ]

@@ -65,6 +65,15 @@ def test_paths_that_lead_nowhere(place, given, message):
     assert message in str(caught.value)
 
 
+def test_a_path_that_leads_nowhere_names_the_file_it_may_have_meant(tmp_path):
+    """One beside it whose name is nearly the same."""
+    (tmp_path / "openai.jsonl").write_text("{}")
+    for given, hint in [("openai.json", " (did you mean 'openai.jsonl'?)"), ("nai.jsonl", "")]:
+        with pytest.raises(DataError) as caught:
+            expand([given], tmp_path)
+        assert str(caught.value) == f"{tmp_path / given}: no such file or directory{hint}"
+
+
 def test_pipes_and_sockets_are_refused(place):
     """They cannot be read twice; a reader would wait for ever."""
     os.mkfifo(place / "pipe")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import gradestack
 from gradestack import BadRecord, DataError, Inputs, Sample, discover, testing
 from gradestack.suites.inputs import name_inputs, recognise
 from gradestack_plugins.letta.dataset import LettaDataset
@@ -293,3 +294,15 @@ def test_ids_may_stand_elsewhere(letta, tmp_path, name):
     assert found[2].remarks == {"id_not_found": 1}
     by_input = [sample.id for sample in letta.read(path, reader=LettaDataset(ids="input"))]
     assert by_input[0] == by_input[1] != by_input[2]
+
+
+def test_a_dataset_without_runs_is_refused_with_what_is_missing(tmp_path):
+    """Nothing an agent did can be graded in it; it can be joined to runs."""
+    path = tmp_path / "questions.csv"
+    path.write_text("input\nWhat is the capital?\n", encoding="utf-8")
+    with pytest.raises(gradestack.ConfigError) as caught:
+        gradestack.grade_files(path)
+    said = f"{path}: the format 'letta_dataset' holds what was asked or expected, and nothing of what an agent did"
+    assert f"{said}; grade the file of its runs, with this one as --dataset, or name another --reader" in str(
+        caught.value
+    )

@@ -152,9 +152,14 @@ ODD_WANTED = some(
         "group": st.integers(-1, 3) | ODD,
         "requestor": NAMES | ODD,
         "function": FUNCTIONS | ODD,
+        **dict.fromkeys(("id", "type", "index", "status", "kwargs", "args", "argument", "optinal", "junk"), ODD),
     },
 )
-WANTED_CALLS = st.one_of(WANTED, WANTED, ODD_WANTED, CALLS)
+ODD_AMONG = st.tuples(
+    WANTED, st.sampled_from(["optional", "turn", "group", "rules", "names", "requestor", "rule"]), ODD
+)
+ONE_ODD = ODD_AMONG.map(lambda drawn: {**drawn[0], drawn[1]: drawn[2]})
+WANTED_CALLS = st.one_of(WANTED, WANTED, ONE_ODD, ODD_WANTED, CALLS)
 WANTED_LISTED = st.lists(WANTED_CALLS, max_size=3)
 ANSWERS = st.text(max_size=3) | st.sampled_from([None, [], ["a", "b"], ["a", 1], 1, {}])
 SIDES = st.one_of(
@@ -227,7 +232,7 @@ KEYS = {
     "native": VALUES,
 }
 RIGHT = st.fixed_dictionaries(
-    {"id": st.sampled_from(["t", 1]), "expected": LISTED | st.lists(WANTED, max_size=2)},
+    {"id": st.sampled_from(["t", 1]), "expected": LISTED | st.lists(WANTED | ONE_ODD, max_size=2)},
     optional={
         "version": st.sampled_from([1, 2]),
         "predicted": LISTED | st.lists(TOLD, max_size=2),
@@ -334,6 +339,16 @@ CALL = {"name": "f", "arguments": {"x": 1}}
         b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"tolerance": 1, "any_of": [1.0, 1]}}}]}',
         b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"compare": "fuzzy"}}}]}',
         b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"\xff": 1}}}]}',
+        b'{"id": "a", "expected": [{"name": "f", "turn": -1}]}',
+        b'{"id": "a", "expected": {"calls": [{"name": "f", "turn": -1}]}}',
+        b'{"id": "a", "expected": [{"name": "f", "turn": -1.0, "turn": 0}]}',
+        b'{"id": "a", "expected": [{"name": "f", "group": -1}]}',
+        b'{"id": "a", "expected": [{"name": "f", "requestor": "\\ud800"}]}',
+        b'{"id": "a", "expected": [{"name": "f", "names": ["\\ud800"]}]}',
+        b'{"id": "a", "expected": [{"name": "f", "rules": {"\\ud800": {}}}]}',
+        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"tolerance": 1e999}}}]}',
+        b'{"id": "a", "expected": [{"name": "f", "optinal": true, "argments": {}}]}',
+        b'{"id": "a", "expected": [{"name": "f", "rules": {"x": {"any_of": ' + b"[" * 3000 + b"]" * 3000 + b"}}}]}",
         b'{"id": "a", "expected": {"calls": [], "alternatives": [[{"name": "f", "arguments": null}]]}, "version": 2}',
         b'{"id": "a", "expected": {"name": "f", "state": 1, "alternatives": 5}}',
         b'{"id": "a", "predicted": [{"name": "f", "function": null, "status": "ok"}]}',

@@ -153,27 +153,96 @@ def test_a_reference_may_have_alternatives_and_forbidden_tools_and_a_state(read)
     )
 
 
+def wanted(**more):
+    """Return a reference of one expected call."""
+    return [{"name": "f", **more}]
+
+
+def ruled(rule):
+    return wanted(rules={"x": rule})
+
+
+COMPARE = "expected[0].rules.x.compare: expected one of exact, text, number, set, schema, regex, got "
+NONSENSE = [
+    ([{"names": []}], "expected[0]: expected a call with a name, got "),
+    ([{"names": ["f", 1]}], "expected[0]: expected a call with a name, got "),
+    ([{"name": 5, "names": ["f"]}], "expected[0]: expected a call with a name, got "),
+    (wanted(names=5), "expected[0].names: expected a list of texts, got 5"),
+    (wanted(optional="yes"), 'expected[0].optional: expected true or false, got "yes"'),
+    (wanted(turn="1"), 'expected[0].turn: expected a whole number of at least 0, got "1"'),
+    (wanted(turn=-1), "expected[0].turn: expected a whole number of at least 0, got -1"),
+    (wanted(group=1.5), "expected[0].group: expected a whole number, got 1.5"),
+    (wanted(requestor=5), "expected[0].requestor: expected text, got 5"),
+    (wanted(rules="x"), 'expected[0].rules: expected an object: argument to rule, got "x"'),
+    (ruled(5), "expected[0].rules.x: expected a rule, which is an object with any of any_of, optional, "),
+    (ruled({"compare": "fuzzy", "any_of": [5]}), f'{COMPARE}"fuzzy"'),
+    (ruled({"compare": "txt"}), f"{COMPARE}\"txt\" (did you mean 'text'?)"),
+    (ruled({"compare": 5}), f"{COMPARE}5"),
+    (ruled({"any": [1]}), "expected[0].rules.x.any: unknown key (did you mean 'any_of'?)"),
+    (ruled({"zz": 1}), "expected[0].rules.x.zz: unknown key; known: any_of, optional, ignore, compare, tolerance"),
+    (ruled({"any_of": "x"}), 'expected[0].rules.x.any_of: expected a list of values, got "x"'),
+    (ruled({"ignore": 1}), "expected[0].rules.x.ignore: expected true or false, got 1"),
+    (ruled({"tolerance": "1"}), 'expected[0].rules.x.tolerance: expected a number, got "1"'),
+    (wanted(rules={"a b": 1}), 'expected[0].rules["a b"]: expected a rule'),
+    (wanted(argments={"x": 1}), "expected[0].argments: unknown key (did you mean 'arguments'?)"),
+    (wanted(optinal=True), "expected[0].optinal: unknown key (did you mean 'optional'?)"),
+    ([{"function": {"name": "f", "args": {}}}], "expected[0].function.args: unknown key (did you mean 'arguments'?)"),
+    ({"name": "f", "turn": []}, "expected.turn: expected a whole number of at least 0, got []"),
+    ({"names": []}, "expected: expected a call with a name, got "),
+    (
+        {"name": "f", "forbidden": 5},
+        "expected.forbidden: not beside the name of a call; give the call in a list ",
+    ),
+    ({"calls": [], "alternatives": {}}, "expected.alternatives: expected a list of lists of calls, got {}"),
+    ({"alternatives": [5]}, "expected.alternatives[0]: expected a list of calls, got 5"),
+    ({"alternatives": [[5]]}, "expected.alternatives[0][0]: expected a call with a name, got 5"),
+    ({"alternatives": [[], wanted(turn="1")]}, "expected.alternatives[1][0].turn: expected a whole number of at "),
+    ({"calls": wanted(group="a")}, 'expected.calls[0].group: expected a whole number, got "a"'),
+    ({"forbidden": "rm"}, 'expected.forbidden: expected a list of texts, got "rm"'),
+    ({"forbidden": 5}, "expected.forbidden: expected a list of texts, got 5"),
+    ({"forbiden": []}, "expected.forbiden: unknown key (did you mean 'forbidden'?)"),
+]
+"""References that are wrong in either version, and why."""
+
+
+@pytest.mark.parametrize(("expected", "reason"), NONSENSE)
+def test_references_that_do_not_follow_the_form_are_refused(read, expected, reason):
+    """In either version, with the place and what was expected there."""
+    for version in (1, 2):
+        found = read(version=version, id="a", expected=expected)
+        assert isinstance(found, BadRecord)
+        assert found.reason.startswith(reason)
+
+
 @pytest.mark.parametrize(
     ("expected", "reason"),
     [
-        ([{"names": []}], "expected[0]: expected a call with a name, got "),
-        ([{"names": ["f", 1]}], "expected[0]: expected a call with a name, got "),
-        ([{"name": 5, "names": ["f"]}], "expected[0]: expected a call with a name, got "),
-        ([{"name": "f", "optional": "yes"}], "expected[0].optional: expected `bool`"),
-        ([{"name": "f", "group": 1.5}], "expected[0].group: expected `int | null`"),
-        ([{"name": "f", "rules": {"x": {"compare": "fuzzy"}}}], "expected[0].rules[...].compare: invalid enum value"),
-        ([{"name": "f", "rules": {"x": {"any": [1]}}}], "expected[0].rules[...]: object contains unknown field `any`"),
-        ({"calls": [], "alternatives": {}}, "expected.alternatives: expected a list of lists of calls, got {}"),
-        ({"alternatives": [[5]]}, "expected.alternatives[0][0]: expected a call with a name, got 5"),
-        ({"forbidden": "rm"}, 'expected.forbidden: expected a list of texts, got "rm"'),
-        ({"forbiden": []}, "expected.forbiden: unknown key (did you mean 'forbidden'?)"),
+        (
+            wanted(comment="x"),
+            "expected[0].comment: unknown key; known: name, names, arguments, rules, optional, ",
+        ),
+        (wanted(arguments={}, args={}), "expected[0].args: unknown key (did you mean 'arguments'?)"),
+        (wanted(arguments=[1]), "expected[0].arguments: expected an object or JSON text, got [1]"),
+        (wanted(function="g"), 'expected[0].function: expected an object with name and arguments, got "g"'),
+        ([{"function": {"name": "f"}, "name": "g"}], "expected[0].name: unknown key"),
+        ([{"function": {"name": "f", "strict": True}}], "expected[0].function.strict: unknown key"),
     ],
 )
-def test_references_that_do_not_follow_the_form_are_refused(read, expected, reason):
-    """With the key, and what was expected there."""
+def test_what_nobody_looked_at_in_expected_calls_is_refused_in_the_second_version(read, expected, reason):
+    """Files of the first may hold it, and are read as before."""
     found = read(version=2, id="a", expected=expected)
     assert isinstance(found, BadRecord)
     assert found.reason.startswith(reason)
+    (call,) = read(id="a", expected=expected).expected.calls
+    assert call.name == "f"
+
+
+def test_a_call_that_was_made_may_be_given_as_a_reference(read):
+    """What it says of how it went is not expected of the next one."""
+    made = {"name": "f", "arguments": {"x": 1}, "id": "c", "type": "function", "index": 0, **DETAILS, "turn": 2}
+    wrapped = {"id": "c", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+    calls = read(version=2, id="a", expected=[made, wrapped]).expected.calls
+    assert calls == (ExpectedCall(name="f", arguments={"x": 1}, turn=2), ExpectedCall(name="g"))
 
 
 def test_a_sample_says_how_it_ended_and_where_it_belongs(read):

@@ -77,7 +77,13 @@ def test_mappings_are_read_by_their_columns():
     ("frame", "columns", "error", "message"),
     [
         (Frame(["a", "a"], []), None, DataError, "the data frame: the column 'a' stands twice"),
-        (Frame(["a"], [(1,)]), None, DataError, "no column is named like a field"),
+        (Frame([], []), None, DataError, "the data frame: there are no columns"),
+        (
+            Frame(["a"], [(1,)]),
+            None,
+            DataError,
+            'no column is named like a field .* holds what: columns={"id": COLUMN, ',
+        ),
         (Frame(["a"], [(1,)]), {"id": "b"}, DataError, "there is no column 'b', mapped to id"),
         ([{"a": 1}], {"id": "b"}, DataError, "the records: there is no column 'b', mapped to id"),
         ([{"a": 1}], {"idd": "a"}, ConfigError, "did you mean 'id'"),

@@ -49,6 +49,18 @@ def refusal(read, *given, **more):
     return str(caught.value)
 
 
+def test_references_in_cells_are_checked_like_those_of_the_form(read):
+    """A rule that is none, and a mistyped key, make bad records that name the place."""
+    rules = [{"name": "refund", "rules": {"ticket": {"compare": "fuzzy"}}}]
+    mistyped = [{"name": "refund", "args": {"ticket": "T-3"}}]
+    bad = read(f"id,expected\na,{quoted(rules)}\nb,{quoted(mistyped)}\nc,{quoted(CALL)}\n")
+    assert [getattr(each, "reason", None) for each in bad] == [
+        'expected[0].rules.ticket.compare: expected one of exact, text, number, set, schema, regex, got "fuzzy"',
+        "expected[0].args: unknown key (did you mean 'arguments'?)",
+        None,
+    ]
+
+
 @pytest.mark.parametrize("command", [False, True], ids=["suite", "options"])
 def test_the_published_table_gives_its_samples(command, tmp_path):
     """Every field of expected.json, by the suite's mapping and by the same one given beside the file."""
@@ -319,6 +331,9 @@ def test_only_tables_with_columns_of_runs_are_recognised(tmp_path):
     assert not certainties(table)
     registry = discover(limit="")
     with pytest.raises(DataError, match=r"there are: task, what. Say which holds what: --reader records --map id="):
+        recognise([table], registry, None)
+    table.write_text("task\na\n")
+    with pytest.raises(DataError, match=r"its columns can be mapped, there are: task. Say which holds what"):
         recognise([table], registry, None)
 
 

@@ -52,7 +52,7 @@ class GateCells(Aggregator[CellsState]):
         gate, score = self.gate, grade.score
         percent = gate.aggregation in PERCENT
         if score is not None:
-            value = int(gate.sample_passes(score)) if percent else score
+            value = int(gate.sample_passes(score)) if percent else float(score)
             cell: list[float] = [1, value, int(not 0 <= value <= 1)]
         elif over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING):
             cell = [1, int(gate.op in ("lt", "lte")), 0]

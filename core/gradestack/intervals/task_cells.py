@@ -43,7 +43,8 @@ class TaskCells(PerTask[list[float]]):
     ...         return cells.finish(state, lambda samples, passed: {"passed": passed / samples if samples else None})
 
     Args:
-        names: What the numbers of a cell are. The first is how many samples it is of; the others are whatever adds up.
+        names: What the numbers of a cell are. The first is how many samples it is of; the others are whatever adds up:
+            floats, and whole numbers that floats hold.
     """
 
     def __init__(self, *names: str) -> None:

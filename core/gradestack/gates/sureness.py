@@ -25,7 +25,7 @@ from gradestack.gates.rules import (
 )
 from gradestack.intervals.interval import Cell, Interval, again, interval, jackknife
 from gradestack.intervals.task_cells import CellsState, TaskCells
-from gradestack.intervals.tasks import mappings
+from gradestack.intervals.tasks import mappings, task_of
 from gradestack.model import JSON, Grade, Key, Outcome
 
 _CELLS = TaskCells("counted", "sum", "outside")
@@ -59,9 +59,7 @@ class GateCells(Aggregator[CellsState]):
         else:
             return state
         found = key.model if self.per == "model" else key.facets.get(self.per) if self.per else ""
-        _CELLS.add_to(
-            state, "none" if found is None else str(found), key.id if key.cluster is None else key.cluster, cell
-        )
+        _CELLS.add_to(state, "none" if found is None else str(found), task_of(key), cell)
         return state
 
     @override

@@ -63,7 +63,7 @@ class TaskCells(PerTask[list[float]]):
         return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
 
     def settled(self, state: CellsState) -> CellsState:
-        """Return the same cells, every task noted once."""
+        """Return the same cells, every task noted once but for those put away; for when several questions follow."""
         found: CellsState = {}
         for model, tasks in state.items():
             by_task = noted(tasks)

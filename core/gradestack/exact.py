@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from fractions import Fraction
 from typing import TypedDict
 
+_WHOLE = 1 << 53
+"""Every whole number up to this is a float."""
 Partials = list[float]
 """State of an exact sum: non-overlapping floats whose real sum is the sum of all values added."""
 
@@ -92,14 +94,18 @@ def merge_exact(left: Partials, right: Iterable[float]) -> Partials:
 def exact_parts(values: Sequence[float]) -> Partials:
     """Return the exact sum of values: of whole numbers as one, else as floats, each the sum of what is left, rounded.
 
-    The same for any order, and at least one number.
+    The same for any order, and at least one number. Whole numbers beyond 2**53, which floats may not hold, become
+    floats, so that what is returned can be summed with floats once more.
+
+    Args:
+        values: Finite floats, and whole numbers that floats hold.
 
     Raises:
         ValueError: A value is not finite.
         OverflowError: The sum is beyond the range of floats.
     """
     if isinstance(total := sum(values), int):
-        return [total]
+        return [total] if -_WHOLE <= total <= _WHOLE else _whole_parts(total)
     first = math.fsum(values)
     rest = [*values, -first]
     if not math.isfinite(first):
@@ -108,6 +114,14 @@ def exact_parts(values: Sequence[float]) -> Partials:
     while part := math.fsum(rest):
         parts.append(part)
         rest.append(-part)
+    return parts
+
+
+def _whole_parts(number: int) -> Partials:
+    parts = []
+    while number:
+        parts.append(float(number))
+        number -= int(parts[-1])
     return parts
 
 
@@ -158,7 +172,7 @@ def count_into(counts: MutableMapping[str, int], more: Mapping[str, int]) -> Non
         counts[name] = counts.get(name, 0) + number
 
 
-_SAFE_LOW, _SAFE_HIGH, _SAFE_TIMES = 1e-200, 1e200, 1 << 53
+_SAFE_LOW, _SAFE_HIGH, _SAFE_TIMES = 1e-200, 1e200, _WHOLE
 """Between these a product and its rounding error are floats."""
 _SPLIT = 134217729.0  # 2**27 + 1 halves a float's 53 bits
 

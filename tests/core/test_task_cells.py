@@ -5,10 +5,11 @@ import json
 import random
 import tracemalloc
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 
-from gradestack import Grade, Key, testing
+from gradestack import Grade, Key, TaskCells, testing
 from gradestack.intervals import tasks
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
@@ -119,6 +120,17 @@ def test_a_task_of_one_run_takes_less_than_a_hundred_bytes(aggregator, monkeypat
     assert figures.get("clusters", figures.get("tasks")) == 40_000
     assert kept < 60
     assert most < 100
+
+
+@pytest.mark.parametrize("notes", [1, 100])
+def test_large_whole_numbers_add_up_exactly_with_fractions(notes, monkeypatch):
+    """Whole numbers whose sum no float holds, and then a half: the same sum, whether they were added before or not."""
+    monkeypatch.setattr(tasks, "NOTES", notes)
+    cells, state = TaskCells("samples", "sum"), {}
+    for value in (2**53, 1, *[0] * 20, 0.5):
+        cells.merge(state, cells.add(cells.start(), Key(id="a"), [1, value]))
+    assert cells.rounded(state)[0] == {(23, 2**53 + 2): 1}
+    assert cells.totals(state)["sum"] == 2**53 + Fraction(3, 2)
 
 
 @pytest.mark.usefixtures("few_notes")

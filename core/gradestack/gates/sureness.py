@@ -25,7 +25,7 @@ from gradestack.gates.rules import (
 )
 from gradestack.intervals.interval import Cell, Interval, again, interval, jackknife
 from gradestack.intervals.task_cells import CellsState, TaskCells
-from gradestack.intervals.tasks import mappings
+from gradestack.intervals.tasks import mappings, task_of
 from gradestack.model import JSON, Grade, Key, Outcome
 
 _CELLS = TaskCells("counted", "sum", "outside")
@@ -52,16 +52,14 @@ class GateCells(Aggregator[CellsState]):
         gate, score = self.gate, grade.score
         percent = gate.aggregation in PERCENT
         if score is not None:
-            value = int(gate.sample_passes(score)) if percent else score
+            value = int(gate.sample_passes(score)) if percent else float(score)
             cell: list[float] = [1, value, int(not 0 <= value <= 1)]
         elif over_total(gate) and grade.outcome in (Outcome.FAILED, Outcome.MISSING):
             cell = [1, int(gate.op in ("lt", "lte")), 0]
         else:
             return state
         found = key.model if self.per == "model" else key.facets.get(self.per) if self.per else ""
-        _CELLS.add_to(
-            state, "none" if found is None else str(found), key.id if key.cluster is None else key.cluster, cell
-        )
+        _CELLS.add_to(state, "none" if found is None else str(found), task_of(key), cell)
         return state
 
     @override

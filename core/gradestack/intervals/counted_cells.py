@@ -26,7 +26,8 @@ class CountedCells:
 
     Args:
         names: What the numbers of a cell are.
-        every: Cells of a task, one after the other -> how many tasks have them; a task's are those of all models.
+        every: Cells of a task, one after the other -> how many tasks have them; a task's are those of all models. Not
+            read where there is one model.
         models: Model -> the same of its own tasks.
     """
 

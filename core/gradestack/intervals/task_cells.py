@@ -43,7 +43,8 @@ class TaskCells(PerTask[list[float]]):
     ...         return cells.finish(state, lambda samples, passed: {"passed": passed / samples if samples else None})
 
     Args:
-        names: What the numbers of a cell are. The first is how many samples it is of; the others are whatever adds up.
+        names: What the numbers of a cell are. The first is how many samples it is of; the others are whatever adds up:
+            floats, and whole numbers that floats hold.
     """
 
     def __init__(self, *names: str) -> None:
@@ -62,7 +63,7 @@ class TaskCells(PerTask[list[float]]):
         return [number for row in zip_longest(*sums, fillvalue=0) for number in row]
 
     def settled(self, state: CellsState) -> CellsState:
-        """Return the same cells, every task noted once."""
+        """Return the same cells, every task noted once but for those put away; for when several questions follow."""
         found: CellsState = {}
         for model, tasks in state.items():
             by_task = noted(tasks)

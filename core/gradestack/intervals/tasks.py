@@ -147,7 +147,7 @@ class PerTask(abc.ABC, Generic[NoteT]):
         return {}
 
     def add(self, state: dict[str, Tasks[NoteT]], key: Key, cell: NoteT) -> dict[str, Tasks[NoteT]]:
-        """Add what one sample brings, in place, and return the state."""
+        """Add what one sample brings, in place, and return the state; it is kept as it is, so nobody may change it."""
         self.add_to(state, key.model or "", task_of(key), cell)
         return state
 

@@ -94,11 +94,14 @@ class _Kept(_Compiled):
         path = _compiled_file(bucket)
         if path is None or sys.dont_write_bytecode:
             return
+        begun = path.with_name(f"{path.name}.{os.getpid()}")
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            begun = path.with_name(f"{path.name}.{os.getpid()}")
-            begun.write_bytes(_seal(bucket) + marshal.dumps(bucket.code))
-            begun.replace(path)
+            try:
+                begun.write_bytes(_seal(bucket) + marshal.dumps(bucket.code))
+                begun.replace(path)
+            finally:
+                begun.unlink(missing_ok=True)  # what a full disk left of it
 
 
 def _compiled_file(bucket: Bucket) -> Path | None:

@@ -70,11 +70,11 @@ def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
         "r": [runs[entry.run] for entry in entries],
         "v": "".join(str(place[verdict(entry)]) for entry in entries),
         "s": [None if entry.score is None else round(entry.score, 3) for entry in entries],
-        "k": [sets.setdefault(numbers, len(sets)) for numbers in index.given.given],
+        "k": [sets.setdefault(kinds, len(sets)) for kinds in index.given.given],
         "ids": ids,
         "models": [name_of(name) for name in models],
         "runs": [name_of(name) for name in runs],
-        "sets": [list(numbers) for numbers in sets],
+        "sets": list(map(list, sets)),
         "kinds": [[brief(part, _LONGEST) for part in kind] for kind in index.given.kinds],
         "words": [words[name] for name in VERDICTS],
     }

@@ -217,8 +217,9 @@ def _short(value: float | None) -> float:
     """Return a number as a whole one where it is; sums of those need no care."""
     if value is None:
         return 0
-    whole = int(value)
-    return whole if whole == value else float(value)
+    number = float(value)
+    whole = int(number)
+    return whole if whole == number else number
 
 
 def _counted_as(fate: str, pointer: str) -> str:

@@ -1,6 +1,7 @@
 """Templates compiled for good: kept beside ours as Python keeps its modules, and never trusted beyond their text."""
 
 import sys
+from pathlib import Path
 
 import jinja2
 import pytest
@@ -61,6 +62,20 @@ def test_what_python_may_not_write_is_not_kept(kept, monkeypatch):
     new, folder = kept
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     new()().get_template("_begin.html")
+    assert files(folder) == []
+
+
+def test_a_full_disk_leaves_nothing_behind(kept, monkeypatch):
+    """Where code cannot be written to its end the page is made all the same, and no part of it stays."""
+    new, folder = kept
+
+    def full(path, data):
+        path.write_text(repr(data[:10]))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert new()().get_template("_begin.html").render(policy="none") == PAGE
+    assert folder.is_dir()
     assert files(folder) == []
 
 

@@ -103,7 +103,7 @@ def fold(aggregator, records):
     ids=lambda each: type(each).__name__,
 )
 def test_a_task_of_one_run_takes_less_than_a_hundred_bytes(aggregator, monkeypatch):
-    """Its id included, and with the figures put together: of notes on every tenth, as of 640,000 tasks in a run."""
+    """Its id included, and with the figures put together; an eighth of the notes, as of 320,000 tasks in a run."""
     monkeypatch.setattr(tasks, "NOTES", 4096)
     fold(aggregator, 1000)
     gc.collect()

@@ -183,7 +183,7 @@ class Journal:
         content = {**to_json(result, self._staging.base), **more}
         line = _quick_line(content)
         if line is None and not shard.ordinal:
-            _leave_out(result)
+            _leave_out(result)  # of the content, too: it has the result's own states
         try:
             line = line or _line(content)
         except (TypeError, ValueError, RecursionError):

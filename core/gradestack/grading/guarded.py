@@ -40,10 +40,10 @@ def guarded_grades(
             finally:
                 if _forked:
                     os._exit(0)
-            if type(grade) is Grade and not grade.parts and grade.outcome is _GRADED:
+            if type(grade) is Grade and grade.parts == {} and grade.outcome is _GRADED:
                 score = grade.score
-                if type(score) is float and -LARGEST_SCORE <= score <= LARGEST_SCORE:  # all there is to check
-                    into.append(grade)
+                if type(score) is float and -LARGEST_SCORE <= score <= LARGEST_SCORE:
+                    into.append(grade)  # all there is to check; halves what a grader that does nothing costs
                     continue
             flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
         except (KeyboardInterrupt, TimedOut, DataError):  # DataError: its options say that the run ends on this record

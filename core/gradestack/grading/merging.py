@@ -105,12 +105,10 @@ class Merging:
 
         Those of the whole run are worked out once, however often they are asked for.
         """
-        whole = states is self.merged.states
-        if not whole or self._finished is None:
-            done = self._finish(states)
-            if not whole:
-                return done
-            self._finished = done
+        if states is not self.merged.states:
+            return self._finish(states)
+        if self._finished is None:
+            self._finished = self._finish(states)
         return {key: dict(metrics) for key, metrics in self._finished.items()}
 
     def _finish(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:

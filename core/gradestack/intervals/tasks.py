@@ -158,8 +158,7 @@ class PerTask(abc.ABC, Generic[NoteT]):
     def add_many(self, state: dict[str, Tasks[NoteT]], keys: Sequence[Key], cells: list[NoteT]) -> None:
         """Add what several samples bring, in place: those of one model, as a block's are for the most part, at once."""
         if len({key.model for key in keys}) == 1:
-            tasks = [key.id if key.cluster is None else key.cluster for key in keys]
-            self._note(state, keys[0].model or "", tasks, cells)
+            self._note(state, keys[0].model or "", list(map(task_of, keys)), cells)
             return
         for key, cell in zip(keys, cells, strict=True):
             self.add(state, key, cell)

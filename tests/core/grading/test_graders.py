@@ -17,6 +17,7 @@ from gradestack import (
     Source,
     Status,
 )
+from gradestack.grading.guarded import guarded_grades
 from gradestack.grading.turns import grade_sample
 from tests.core.workers import grader_stage
 
@@ -55,6 +56,14 @@ def test_a_grader_may_end_the_run(slot):
     """A data error is for the run, not for one grade; nothing else that a grader raises is."""
     with pytest.raises(DataError, match="ends the run"):
         grade_sample(slot, sample("end the run"))
+
+
+@pytest.mark.parametrize("parts", [None, (), 0, ""])
+def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
+    """Also where they are empty, and score and outcome are as they should be."""
+    found = []
+    guarded_grades(lambda _: Grade(score=1.0, parts=parts), slot, [sample()], found, strict=False)
+    assert found[0].outcome is Outcome.FAILED
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,12 @@ class CountedCells:
             several = [self.totals(each) for each in self._models]
             return {name: sum((sums[name] for sums in several), Fraction(0)) for name in self.names}
         if model not in self._totals:
-            rows: list[Cell] = []
-            counts: list[int] = []
+            counts: Counter[Cell] = Counter()
             for numbers, times in self._models[model].items():
-                rows += zip(*[iter(numbers)] * len(self.names), strict=True)
-                counts += [times] * (len(rows) - len(counts))
-            columns = zip(*rows, strict=True) if rows else [()] * len(self.names)
-            sums = [exact_parts(list(chain.from_iterable(map(repeat, column, counts)))) for column in columns]
+                for cell in zip(*[iter(numbers)] * len(self.names), strict=True):
+                    counts[cell] += times
+            columns = zip(*counts, strict=True) if counts else [()] * len(self.names)
+            sums = [exact_parts([*chain.from_iterable(map(repeat, each, counts.values()))]) for each in columns]
             self._totals[model] = {
                 name: sum(map(Fraction, parts), Fraction(0)) for name, parts in zip(self.names, sums, strict=True)
             }
@@ -182,7 +181,7 @@ def rounded(numbers: Several, width: int) -> Cell:
     """Return the sum of cells that stand one after the other, each number rounded once."""
     if len(numbers) == width:
         return numbers
-    return tuple([math.fsum(numbers[place::width]) for place in range(width)])
+    return tuple([math.fsum(column) for column in zip(*zip(*[iter(numbers)] * width, strict=True), strict=True)])
 
 
 def _sums(cells: Mapping[Several, int], width: int, sum_of: Callable[[Several, int], CellT]) -> Counter[CellT]:

@@ -142,14 +142,14 @@ class RecordReader(Reader):
         The surest record counts. One that cannot be decoded hides nothing behind it; where none of the others tells,
         its beginning does. Where the head ends within the first records, more of the file is read.
         """
-        found, broken = cls._judged(head)
+        found, broken = cls._recognised(head)
         if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
             with suppress(OSError), path.open("rb") as file:  # reading it will say so
-                found, broken = cls._judged(file.read(_FAR))
+                found, broken = cls._recognised(file.read(_FAR))
         return (cls.begins_like(broken) or None) if found is None and broken else found
 
     @classmethod
-    def _judged(cls, head: bytes) -> tuple[float | None, bytes]:
+    def _recognised(cls, head: bytes) -> tuple[float | None, bytes]:
         """Return what the first records say, and the last of them that cannot be decoded (b"" when all can)."""
         best, others, broken = 0.0, False, b""
         for element, text in first_records(head, cls.sniffed, cls.layout):

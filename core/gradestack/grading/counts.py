@@ -80,7 +80,7 @@ def merge_tallies(left: Tally, right: Tally) -> Tally:
 
 _MOST_DIFFERENT = 4096
 """Different scores counted before they are settled."""
-_Told = tuple[str, bool, Outcome, float | None]
+_Seen = tuple[str, bool, Outcome, float | None]
 """What the tally wants to know of a grade: model, whether the recorded run did not fail, outcome, score."""
 
 
@@ -107,7 +107,7 @@ class Counting:
         self._gate, self._metrics, self._broken = gate, metrics, broken
         self.states: list[Any] = [each.start() for *_, each in metrics]
         self._tally: Tally = {}
-        self._told: dict[str, Counter[_Told]] = {key: Counter() for key in keys}
+        self._seen: dict[str, Counter[_Seen]] = {key: Counter() for key in keys}
 
     def add(self, keys: list[Key], columns: dict[str, list[Grade]], ran: list[bool]) -> None:
         """Count a block of samples; ``ran`` says of each whether its recorded run did not fail."""
@@ -119,21 +119,21 @@ class Counting:
                 self._broken(name, error)
         models = [key.model or "" for key in keys]
         for name, grades in columns.items():
-            told = self._told[name]
-            told.update(
+            seen = self._seen[name]
+            seen.update(
                 zip(models, ran, [each.outcome for each in grades], [each.score for each in grades], strict=True)
             )
-            if len(told) > _MOST_DIFFERENT:
+            if len(seen) > _MOST_DIFFERENT:
                 self._settle()
 
     def _settle(self) -> None:
-        for name, told in self._told.items():
-            for (model, ran, outcome, score), times in told.items():
+        for name, seen in self._seen.items():
+            for (model, ran, outcome, score), times in seen.items():
                 counts = self._tally.get(model)
                 if counts is None:
-                    counts = self._tally[model] = {key: new_count() for key in self._told}
+                    counts = self._tally[model] = {key: new_count() for key in self._seen}
                 add_times(counts[name], outcome, score, times, self._gate, ran=ran)
-            told.clear()
+            seen.clear()
 
     def tally(self) -> Tally:
         """Return the tally of everything added."""

@@ -54,7 +54,7 @@ class Graders:
             judged: list[str | None] = []
             UNDER_WAY[get_ident()] = column
             try:
-                self._judge(stage, samples, column, judged, usual=usual)
+                self._fill(stage, samples, column, judged, usual=usual)
             except KeyboardInterrupt:
                 if self.interrupted:
                     raise
@@ -70,7 +70,7 @@ class Graders:
             columns = {key: column[: len(samples)] for key, column in columns.items()}
         return columns, texts
 
-    def _judge(
+    def _fill(
         self, stage: Stage, samples: list[Sample], column: Column, judged: list[str | None], *, usual: bool
     ) -> None:
         """Add the grades of samples to a column; one that took too long fails, and the others have their turn."""

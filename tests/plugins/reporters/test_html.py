@@ -87,7 +87,7 @@ def test_a_long_series_is_labelled_now_and_then(fake, html, points):
     plot = next(each for each in page.html.split('<div class="series">') if ">0.500<" in each)
     labels = [int(each) for each in re.findall(r'dy="18" text-anchor="middle">(\d+)<', plot)]
     assert labels == list(range(1, points + 1, -(-points // 12)))
-    assert plot.split("</table>")[0].count('<th scope="col">') == points
+    assert plot.split("</table>")[0].count('<th scope="row">') == points
 
 
 def test_a_page_that_cannot_be_written_leaves_no_file(fake, tmp_path, monkeypatch):

@@ -138,8 +138,7 @@ def _successes(report: Report) -> Callable[[Mapping[str, Any]], str]:
     counts = {each["model_name"]: each for each in outcome["per_model"] or ()}
 
     def successes(row: Mapping[str, Any]) -> str:
-        count = counts[row["model_name"]]
-        return f"  {outcome['words']['passed']} {share(count['passed'], count['passed'] + count['failed'])}"
+        return f"  {outcome['words']['passed']} {share(counts[row['model_name']])}"
 
     return successes
 

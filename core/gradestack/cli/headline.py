@@ -59,13 +59,24 @@ def _outcome(outcome: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield how many samples are a success, of how many, and by which rule."""
     if outcome is None:
         return
-    word, passed = outcome["words"]["passed"], outcome["passed"]
-    yield f"  {word[:1].upper()}{word[1:]}: {share(passed, passed + outcome['failed'])}; rule: {outcome['rule']}"
+    word = outcome["words"]["passed"]
+    yield f"  {word[:1].upper()}{word[1:]}: {share(outcome)}; rule: {outcome['rule']}"
 
 
-def share(passed: int, of: int) -> str:
-    """Return ``31 of 52 (59.6%)``; without a percentage of nothing."""
-    return f"{passed} of {of}{f' ({100 * passed / of:.1f}%)' if of else ''}"
+def share(counts: Mapping[str, Any]) -> str:
+    """Return ``31 of 52 (59.6%; 95% interval 44.7 to 73.0%)``; without a percentage of nothing.
+
+    Args:
+        counts: How many ``passed`` and ``failed``, and, except in earlier versions, the ``share_interval``.
+    """
+    passed = counts["passed"]
+    of, interval = passed + counts["failed"], counts.get("share_interval") or {}
+    if interval.get("low") is not None:
+        ends = f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}%"
+        sure = f"; {100 * interval['confidence']:.6g}% interval {ends}"
+    else:
+        sure = f"; no interval: {interval['reason']}" if interval.get("reason") else ""
+    return f"{passed} of {of}{f' ({100 * passed / of:.1f}%{sure})' if of else ''}"
 
 
 def _figures(figures: list[Mapping[str, Any]]) -> Iterator[str]:

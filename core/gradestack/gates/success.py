@@ -1,34 +1,48 @@
-"""Successes, counted while grading: how many samples pass by the run's outcome grader."""
+"""Successes, counted while grading: how many samples pass by the run's outcome grader, and how sure their share is."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, TypedDict
 
 import attrs
 from typing_extensions import override
 
-from gradestack.api import Aggregator
+from gradestack.api import Aggregator, Memory
 from gradestack.gates.rules import OPERATORS, GateSpec, SimpleGate
 from gradestack.grading.counts import SampleRule
+from gradestack.intervals.task_cells import CellsState, TaskCells
+from gradestack.jsonio.lenient import as_map
 from gradestack.model import JSON, Grade, Key
 from gradestack.rows.success import Success
 
 SUCCESSES = "(successes)"
 """Key of the count among a suite's metrics: not one a suite would give its own."""
-_State = dict[str, list[int]]
-"""Model ("" without a name) -> samples that pass, samples that do not, verdicts the grader gave itself."""
+_CELLS = TaskCells("samples", "passed")
+_PASSED: list[float] = [1, 1]
+_FAILED: list[float] = [1, 0]
+
+
+class _State(TypedDict):
+    """JSON state: verdicts the grader gave itself, and per model and task the samples graded and those that pass."""
+
+    own: int
+    cells: CellsState
 
 
 @attrs.frozen(kw_only=True)
 class SuccessCount(Aggregator[_State]):
-    """Counts the samples the outcome grader graded by their verdict, per model."""
+    """Counts the samples the outcome grader graded by their verdict, per model, with the interval of their share."""
+
+    version: ClassVar[str] = "2"
+    memory: ClassVar[Memory] = "per_key"
 
     success: Success
 
     @override
     def start(self) -> _State:
-        return {}
+        return {"own": 0, "cells": _CELLS.start()}
 
     @override
     def add(self, state: _State, key: Key, grade: Grade) -> _State:
@@ -36,28 +50,41 @@ class SuccessCount(Aggregator[_State]):
 
     @override
     def add_many(self, state: _State, keys: Sequence[Key], grades: Sequence[Grade]) -> _State:
-        models = [key.model or "" for key in keys]
-        scores, own = [each.score for each in grades], [each.passed for each in grades]
-        for (model, score, verdict), times in Counter(zip(models, scores, own, strict=True)).items():
-            counts = state.setdefault(model, [0, 0, 0])
-            if score is not None:
-                counts[0 if self.success.verdict(score, verdict) else 1] += times
-                counts[2] += 0 if verdict is None else times
+        graded = [
+            (key, each.score, each.passed) for key, each in zip(keys, grades, strict=True) if each.score is not None
+        ]
+        state["own"] += sum([own is not None for _, _, own in graded])
+        verdict = self.success.verdict
+        cells = [_PASSED if verdict(score, own) else _FAILED for _, score, own in graded]
+        _CELLS.add_many(state["cells"], [key for key, _, _ in graded], cells)
         return state
 
     @override
     def merge(self, left: _State, right: _State) -> _State:
-        for model, more in right.items():
-            counts = left.setdefault(model, [0, 0, 0])
-            for place, number in enumerate(more):
-                counts[place] += number
+        left["own"] += right["own"]
+        _CELLS.merge(left["cells"], right["cells"])
         return left
 
     @override
     def finish(self, state: _State) -> Mapping[str, JSON]:
-        passed, failed, own = (sum(counts[place] for counts in state.values()) for place in range(3))
-        models = {model: {"passed": counts[0], "failed": counts[1]} for model, counts in state.items()}
-        return {"passed": passed, "failed": failed, "own_verdicts": own, "models": models}
+        cells = _CELLS.together(state["cells"])
+        figures = cells.figures(_share)
+        models = as_map(figures.get("models")) or dict.fromkeys(state["cells"], figures)
+        return {
+            **_counts(cells.totals(), figures),
+            "own_verdicts": state["own"],
+            "models": {name: _counts(cells.totals(name), each) for name, each in models.items()},
+        }
+
+
+def _share(samples: float, passed: float) -> dict[str, float | None]:
+    return {"share": passed / samples if samples else None}
+
+
+def _counts(totals: Mapping[str, Fraction], figures: Mapping[str, Any]) -> dict[str, JSON]:
+    passed = int(totals["passed"])
+    failed = int(totals["samples"]) - passed
+    return {"passed": passed, "failed": failed, **{name: figures[name] for name in ("share", "share_interval")}}
 
 
 def rule_text(grader: str, rule: SampleRule | None) -> str:

@@ -22,7 +22,9 @@ def finished(suite: Suite, merging: Merging, states: dict[str, Any]) -> tuple[Ag
 
 
 def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]) -> dict[str, JSON] | None:
-    """Return how many samples are a success, by whose verdict, in the words of the run; None without an outcome.
+    """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words.
+
+    None without an outcome.
 
     Args:
         suite: What was run.
@@ -31,14 +33,13 @@ def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]
     """
     if suite.success is None or successes is None:
         return None
-    passed, failed, words = successes["passed"], successes["failed"], suite.headline
-    nothing = {"passed": 0, "failed": 0}
+    words, nothing = suite.headline, {"passed": 0, "failed": 0, "share": None, "share_interval": None}
+    counts = {name: successes[name] for name in nothing}
     return {
         "grader": suite.success.grader,
-        "rule": verdict_text(suite.success, passed + failed, successes["own_verdicts"]),
+        "rule": verdict_text(suite.success, counts["passed"] + counts["failed"], successes["own_verdicts"]),
         "words": {"passed": words.passed, "failed": words.failed},
-        "passed": passed,
-        "failed": failed,
+        **counts,
         "per_model": [{"model_name": name or None, **successes["models"].get(name, nothing)} for name in models]
         or None,
     }

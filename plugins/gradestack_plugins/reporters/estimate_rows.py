@@ -10,14 +10,12 @@ import attrs
 
 from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.estimates import interval
-from gradestack_plugins.reporters.headline import Success
+from gradestack_plugins.reporters.headline import Success, success_of
 from gradestack_plugins.reporters.reliability import Reliability
 from gradestack_plugins.reporters.text import UNDEFINED, brief, capital, number
 
 _NUMBERED = re.compile(r"(.*[\^@])k", re.IGNORECASE)
 _EQUAL = 1e-9
-_RATES = ("mean", "accuracy", "success_rate")
-"""Figures that may be the share of successes, before other rates: they are where they have its value."""
 _MOST_ROWS, _MOST_ENTRIES, _LONGEST_PATH = 16, 6, 20
 
 
@@ -58,7 +56,7 @@ def rows_of(
     rows = list(_figures(summary, success, words, reliable))
     share = success.passed / success.of if success is not None and success.of else None
     if success is not None and not success.many and not any(row.title == capital(words["passed"]) for row in rows):
-        known = _known(summary, share)
+        known = as_map(summary.get("outcome")).get("share_interval")
         rows.insert(0, _row(capital(words["passed"]), {"value": share, "interval": known}, _of(success, reliable), "%"))
     return tuple(rows[:_MOST_ROWS])
 
@@ -70,7 +68,10 @@ def scale_of(value: float | None) -> float | None:
 
 def confidence_of(summary: Mapping[str, Any]) -> str:
     """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
+    success = success_of(summary)
     found = [held for entry in _entries(summary) for held in _intervals(entry)]
+    if success is not None and not any(_is_share(each, each.get("value"), success) for each in _entries(summary)):
+        found += _intervals({"interval": as_map(summary.get("outcome")).get("share_interval")})
     sure = {level for held in found if (level := as_number(held.get("confidence"))) is not None}
     if len(sure) != 1:
         return ""
@@ -141,20 +142,6 @@ def _is_share(entry: Mapping[str, Any], value: Any, success: Success) -> bool:
     held = as_number(value)
     own = as_text(entry.get("figure")).startswith(f"{success.grader}.")
     return own and held is not None and success.of > 0 and abs(held - success.passed / success.of) < _EQUAL
-
-
-def _known(summary: Mapping[str, Any], share: float | None) -> Any:
-    """Return the interval the outcome grader's own figures give its share of successes, None where there is none."""
-    if share is None:
-        return None
-    grader = as_text(as_map(summary.get("outcome")).get("grader"))
-    held = as_map(as_map(as_map(summary.get("metrics")).get("aggregates")).get(grader))
-    for metrics in map(as_map, held.values()):
-        for name in [*_RATES, *sorted(key for key in metrics if key.endswith("_rate") and key not in _RATES)]:
-            value = as_number(metrics.get(name))
-            if value is not None and abs(value - share) < _EQUAL and f"{name}_interval" in metrics:
-                return metrics[f"{name}_interval"]
-    return None
 
 
 def _of(success: Success, reliable: Reliability) -> str:

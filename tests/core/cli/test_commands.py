@@ -89,7 +89,7 @@ def test_a_run_prints_the_results_block(command, here):
         "━" * 40 + " 2/2 100%",
         "",
         "Results:",
-        "  Passed: 1 of 2 (50.0%); rule: quality score >= 1",
+        "  Passed: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%); rule: quality score >= 1",
         "  Avg score: 0.750",
         "",
         "By grader:",

@@ -6,6 +6,7 @@ import pytest
 
 from gradestack import Report
 from gradestack.cli import console
+from gradestack.cli.headline import share
 
 METRICS = {
     "total": 4,
@@ -168,3 +169,13 @@ def test_debug_adds_the_traceback(command, here, write_lines, record):
     said = command("grade", "odd.jsonl", "--grader", "toy", "-o", "out", "--debug")
     assert "the first error of grader 'toy'" in said.err
     assert "Traceback" in said.err
+
+
+def test_a_share_of_successes_says_how_sure_it_is():
+    """By its interval, or why there is none; summaries of earlier versions say neither, and nothing has no share."""
+    counts = {"passed": 1, "failed": 3}
+    held = {"low": 0.1, "high": 0.45, "confidence": 0.95}
+    assert share(counts | {"share_interval": held}) == "1 of 4 (25.0%; 95% interval 10.0 to 45.0%)"
+    assert share(counts | {"share_interval": {"reason": "one task"}}) == "1 of 4 (25.0%; no interval: one task)"
+    assert share(counts) == "1 of 4 (25.0%)"
+    assert share({"passed": 0, "failed": 0, "share_interval": {"reason": "nothing graded"}}) == "0 of 0"

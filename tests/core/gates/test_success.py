@@ -6,6 +6,7 @@ from gradestack import Grade, Key, skipped, testing
 from gradestack.gates.rules import GateSpec, SimpleGate, WeightedGate
 from gradestack.gates.success import SuccessCount, rule_text, verdict_text
 from gradestack.rows.success import Success
+from gradestack_plugins.statistics.mean import Mean
 
 GATE = GateSpec(op="gt", value=0.5)
 
@@ -31,10 +32,34 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
         aggregator = SuccessCount(success=success)
         return aggregator.finish(testing.fold(aggregator, keyed))
 
-    models = {"": {"passed": 2, "failed": 0}, "m": {"passed": 0, "failed": 2}}
-    assert counted(Success("q")) == {"passed": 2, "failed": 2, "own_verdicts": 2, "models": models}
+    own = counted(Success("q"))
+    assert (own["passed"], own["failed"], own["own_verdicts"]) == (2, 2, 2)
+    assert {name: (each["passed"], each["failed"]) for name, each in own["models"].items()} == {"": (2, 0), "m": (0, 2)}
     by_rule = counted(Success("q", GATE))
     assert (by_rule["passed"], by_rule["failed"]) == (3, 1)
+
+
+def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
+    """Clustered by task; of every model its own, of one model the same."""
+    verdicts = {"a": (1, 1, 0), "b": (0, 0, 1), "c": (1, 1, 1), "d": (0, 0, 0)}
+    rows = [
+        (Key(id=task, run=run), Grade(score=0.5, passed=bool(each)))
+        for task, runs in verdicts.items()
+        for run, each in enumerate(runs)
+    ]
+    found = SuccessCount(success=Success("q")).finish(testing.fold(SuccessCount(success=Success("q")), rows))
+    mean = Mean().finish(testing.fold(Mean(), [(key, Grade(score=float(grade.passed))) for key, grade in rows]))
+    assert (found["share"], found["share_interval"]) == (0.5, mean["mean_interval"])
+    assert found["models"] == {"": {name: found[name] for name in ("passed", "failed", "share", "share_interval")}}
+
+
+def test_nothing_graded_has_no_share():
+    """Not a share of 0, and the interval says why there is none."""
+    aggregator = SuccessCount(success=Success("q"))
+    found = aggregator.finish(testing.fold(aggregator, [(Key(id="a"), skipped("x", ""))]))
+    assert (found["passed"], found["failed"], found["share"]) == (0, 0, None)
+    assert "low" not in found["share_interval"]
+    assert found["share_interval"]["reason"]
 
 
 @pytest.mark.parametrize(

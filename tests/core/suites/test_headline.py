@@ -139,12 +139,16 @@ def test_success_is_counted_and_written_into_rows(run_lines, record):
     report = run_lines(records, graders={"toy": "toy"}, gate={"op": "gte", "value": 0.5})
     assert [row["passed"] for row in report.rows()] == [True, False, False, None]
     summary = read(report)
+    interval = summary["outcome"].pop("share_interval")
+    assert (interval["clusters"], interval["n"], interval["method"]) == (3, 3, "logit_t")
+    assert interval["low"] < 1 / 3 < interval["high"]
     assert summary["outcome"] == {
         "grader": "toy",
         "rule": "toy score >= 1",
         "words": {"passed": "passed", "failed": "not passed"},
         "passed": 1,
         "failed": 2,
+        "share": 1 / 3,
         "per_model": None,
     }
     assert (summary["metrics"]["passed_attempts"], summary["pass_rule"]) == (3, "toy score >= 0.5")

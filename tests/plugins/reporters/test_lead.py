@@ -135,15 +135,15 @@ def test_successes_stand_first_even_if_no_figure_is_their_share():
     assert (only.title, only.value, only.unit, only.note) == ("Solved", "25.0", "%", "1 of 4 samples")
 
 
-@pytest.mark.parametrize("name", ["mean", "accuracy", "success_rate", "verdict_rate", "solve_rate"])
-def test_the_share_of_successes_has_the_interval_of_the_rate_it_is(name):
-    """Whichever figure of the outcome grader is that share; another rate of another value says nothing of it."""
-    held = {"low": 0.2, "high": 0.4, "confidence": 0.95}
-    other = {"mean": 0.7, "mean_interval": {"low": 0.6, "high": 0.8}, "a_rate": 0.1, "a_rate_interval": {"low": 0.0}}
-    aggregates = {"reward": {"first": other, "second": {name: 0.25, f"{name}_interval": held}}}
-    summary = {"outcome": SOLVED, "metrics": {"aggregates": aggregates}}
-    row = rows_of(summary, success(5, 20), WORDS, Reliability(0, None, {}))[0]
+def test_the_share_of_successes_has_its_own_interval():
+    """Where no figure of the headline is that share; its confidence is one of those that must agree."""
+    held = {"low": 0.2, "high": 0.4, "confidence": 0.95, "clusters": 4}
+    figures = [{"label": "Partial", "figure": "partial.mean", "value": 0.7, "interval": interval(0, 1, confidence=0.9)}]
+    summary = {"outcome": {**SOLVED, "passed": 5, "failed": 15, "share_interval": held}}
+    row = rows_of(summary, success_of(summary), WORDS, Reliability(0, None, {}))[0]
     assert (row.title, row.value, row.interval, row.low, row.high) == ("Solved", "25.0", "20.0 – 40.0%", 20.0, 40.0)
+    assert confidence_of(summary) == "Intervals are 95%, clustered by task."
+    assert confidence_of(summary | {"headline": {"figures": figures}}) == ""
 
 
 def test_models_have_a_row_each():

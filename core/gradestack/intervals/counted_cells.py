@@ -181,7 +181,8 @@ def rounded(numbers: Several, width: int) -> Cell:
     """Return the sum of cells that stand one after the other, each number rounded once."""
     if len(numbers) == width:
         return numbers
-    return tuple([math.fsum(column) for column in zip(*zip(*[iter(numbers)] * width, strict=True), strict=True)])
+    cells = zip(*[iter(numbers)] * width, strict=True)
+    return tuple(map(math.fsum, zip(*cells, strict=True)))
 
 
 def _sums(cells: Mapping[Several, int], width: int, sum_of: Callable[[Several, int], CellT]) -> Counter[CellT]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain, repeat, starmap
+from operator import sub
 from statistics import NormalDist
 from typing import TypedDict
 
@@ -82,22 +83,21 @@ def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width:
         width: How many numbers a cell has.
     """
     clusters = sum(cells.values())
-    totals = [_total((cell[place], times) for cell, times in cells.items()) for place in range(width)]
+    times = list(cells.values())
+    totals = [_total([cell[place] for cell in cells], times) for place in range(width)]
     whole = figures(*totals)
     if clusters < 2:
         return {name: Estimate(value, None, clusters) for name, value in whole.items()}
-    left = [
-        (figures(*(total - part for total, part in zip(totals, cell, strict=True))), times)
-        for cell, times in cells.items()
-    ]
+    left = [figures(*starmap(sub, zip(totals, cell, strict=True))) for cell in cells]
     return {
-        name: estimate(value, [(each[name], times) for each, times in left], clusters) for name, value in whole.items()
+        name: estimate(value, list(zip([each[name] for each in left], times, strict=True)), clusters)
+        for name, value in whole.items()
     }
 
 
-def _total(values: Iterable[tuple[float, int]]) -> float:
+def _total(values: Iterable[float], times: Iterable[int]) -> float:
     """Return the sum of values, each as often as it says; rounded once, so that order and grouping do not show."""
-    return math.fsum(chain.from_iterable(repeat(value, times) for value, times in values))
+    return math.fsum(chain.from_iterable(map(repeat, values, times)))
 
 
 def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> Estimate:
@@ -112,14 +112,14 @@ def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clus
 
 
 def _stderr(value: float, left: Sequence[tuple[float | None, int]], clusters: int) -> float | None:
-    pseudo = []
-    for without, times in left:
-        if without is None:
-            return None
-        pseudo.append((clusters * value - (clusters - 1) * without, times))
+    whole, others = clusters * value, clusters - 1
+    pseudo = [whole - others * without for without, _ in left if without is not None]
+    if len(pseudo) < len(left):
+        return None
+    times = [times for _, times in left]
     try:
-        mean = _total(pseudo) / clusters
-        spread = math.sqrt(_total(((each - mean) ** 2, times) for each, times in pseudo) / (clusters - 1))
+        mean = _total(pseudo, times) / clusters
+        spread = math.sqrt(_total([(each - mean) ** 2 for each in pseudo], times) / others)
     except OverflowError:  # squares beyond the range of floats
         return None
     if spread <= _ROUNDING * clusters * max(1.0, abs(value)):

@@ -15,9 +15,10 @@ from gradestack_plugins.tool_calls.comparison import Differences, Share, pointer
 Figure = Literal["f1", "precision", "recall"]
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
-_COUNTED = tuple((fate, f"arguments_{fate}") for fate in ARGUMENTS)
+_COUNTED = {fate: f"arguments_{fate}" for fate in ARGUMENTS}
 UNDECODABLE = "undecodable_arguments"
-_NONE: list[str] = []
+ByFate = dict[str, list[str]]
+"""Pointers of arguments by how they fare; where none fares so, it is left out."""
 _MATCHED = {"expected": 1, "made": 1, "matched": 1}
 _EXACT = {**_MATCHED, "exact": 1}
 _MISSING = {"expected": 1, "missing": 1}
@@ -33,7 +34,7 @@ COUNTS = (
     "hallucinated_tool",
     "required",
     "weighed",
-    *(counted for _, counted in _COUNTED),
+    *_COUNTED.values(),
 )
 
 
@@ -47,6 +48,28 @@ class Weighing:
     verdict_only: bool
     """Whether the score is the verdict, 1 or 0."""
     figure: Figure
+
+
+def right_call(index: int, name: str, at: int, label: str, places: list[str]) -> Item:
+    """Return the item of an expected call that was made, with nothing wrong in it.
+
+    Args:
+        index: Of the expected call.
+        name: Its tool.
+        at: Index of the call that was made.
+        label: Its tool.
+        places: Pointers of its arguments.
+    """
+    if not places:
+        return Item(id=str(index), score=1.0, gold=name, label=label, counts=_EXACT, metadata={"call": at, "arguments": {}})
+    return Item(
+        id=str(index),
+        score=1.0,
+        gold=name,
+        label=label,
+        counts={"expected": 1, "made": 1, "matched": 1, "exact": 1, "arguments_right": len(places)},
+        metadata={"call": at, "arguments": {"right": places}},
+    )
 
 
 class Account:
@@ -64,7 +87,7 @@ class Account:
         self._weighing, self._tools = weighing, tools
         self._message = "" if turn is None else f"turn {turn}"
         self._about: dict[str, Any] = {} if turn is None else {"turn": turn}
-        self.arguments = dict.fromkeys(ARGUMENTS, 0)
+        self.arguments = dict.fromkeys(_COUNTED.values(), 0)
         self.items: list[Item] = []
         self.reasons: list[Reason] = []
 
@@ -80,8 +103,10 @@ class Account:
             found: How each argument fares.
         """
         agree, of = right
-        reasons = [] if agree == of else reasons_of(found, label, self._message)
-        self._tell(index, name, (at, label), 1.0 if agree == of else agree / of, reasons, _by_fate(found))
+        if agree == of:
+            self._tell(index, name, (at, label), 1.0, [], _by_fate(found))
+        else:
+            self._tell(index, name, (at, label), agree / of, reasons_of(found, label, self._message), _by_fate(found))
 
     def mistaken(self, index: int, name: str, at: int, label: str, found: Differences) -> None:
         """Tell of a call that was made, of which nothing is right."""
@@ -92,13 +117,12 @@ class Account:
         self, index: int, name: str, at: int, label: str, *, code: str, arguments: Arguments, **values: Any
     ) -> None:
         """Tell of a call that was made at the wrong place, or with arguments that are none."""
-        by_fate: list[list[str]] = [[], [], pointers(arguments), []]
-        self._tell(index, name, (at, label), 0.0, [self._reason(code, label, **values)], by_fate)
+        self._tell(index, name, (at, label), 0.0, [self._reason(code, label, **values)], _missing(arguments))
 
     def missing(self, index: int, name: str, arguments: Arguments) -> None:
         """Tell of an expected call that was not made."""
         reasons = [self._reason("missing_call", name, expected=arguments)]
-        self._tell(index, name, None, 0.0, reasons, [[], [], pointers(arguments), []])
+        self._tell(index, name, None, 0.0, reasons, _missing(arguments))
 
     def unknown(self, label: str) -> list[Reason]:
         """Return the reason, if any, that there is no tool of that name."""
@@ -114,7 +138,7 @@ class Account:
                 reasons.append(self._reason(UNDECODABLE, label, actual=raw))
             reasons.append(self._reason(code, label, actual=arguments))
         unknown = pointers(arguments)
-        self.arguments["unknown"] += len(unknown)
+        self.arguments["arguments_unknown"] += len(unknown)
         self.reasons += reasons
         self.items.append(
             Item(
@@ -134,7 +158,7 @@ class Account:
         made: tuple[int, str] | None,
         score: float,
         reasons: list[Reason],
-        by_fate: Sequence[list[str]],
+        arguments: ByFate,
     ) -> None:
         if score:
             counts = dict(_EXACT if score == 1 else _MATCHED)
@@ -142,13 +166,10 @@ class Account:
             counts = dict(_MISTAKEN)
         else:
             counts = dict(_MISSING)
-        arguments = {}
-        for place, found in enumerate(by_fate):
-            if found:
-                fate, counted = _COUNTED[place]
-                arguments[fate] = found
-                counts[counted] = number = len(found)
-                self.arguments[fate] += number
+        for fate, places in arguments.items():
+            counted = _COUNTED[fate]
+            counts[counted] = number = len(places)
+            self.arguments[counted] += number
         if reasons:
             self.reasons += reasons
         at, label = (None, None) if made is None else made
@@ -168,12 +189,17 @@ class Account:
         return Reason(code=code, subject=subject, message=self._message, **values)
 
 
-def _by_fate(found: Differences) -> Sequence[list[str]]:
+def _by_fate(found: Differences) -> ByFate:
     """Return pointers of arguments that are right, wrong, missing and unknown."""
-    right, wrong, missing, unknown = found
-    return (
-        right,
-        [each[0] for each in wrong] if wrong else _NONE,
-        [each[0] for each in missing] if missing else _NONE,
-        [each[0] for each in unknown] if unknown else _NONE,
-    )
+    right, *others = found
+    by_fate = {"right": right} if right else {}
+    for fate, differing in zip(ARGUMENTS[1:], others, strict=True):
+        if differing:
+            by_fate[fate] = [each[0] for each in differing]
+    return by_fate
+
+
+def _missing(arguments: Arguments) -> ByFate:
+    """Return pointers of arguments that are missing, all of them."""
+    places = pointers(arguments)
+    return {"missing": places} if places else {}

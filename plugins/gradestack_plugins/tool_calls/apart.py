@@ -1,4 +1,4 @@
-"""The short way to the figures of calls of which no two compete: each tool is expected once, and was called once."""
+"""The short way to the figures of calls that do not compete: each tool is expected once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gradestack import ExpectedCall, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
-from gradestack_plugins.tool_calls.calls import arguments_of, raw_of
-from gradestack_plugins.tool_calls.comparison import Share, compared, share_of
+from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, raw_of
+from gradestack_plugins.tool_calls.comparison import NO_DIFFERENCES, NOTHING, Differences, Share, compared, share_of
 from gradestack_plugins.tool_calls.matching import Manner
 from gradestack_plugins.tool_calls.scoring import Scored, longest_rise, summed, total
 
@@ -36,31 +36,30 @@ def apart(
     places = _places(made)
     if places is None or not _are_plain(expected):
         return None
+    if len(places) < len(made) and (manner.first_fit or len(made) > manner.max_pairs):
+        return None
     names = None if tools is None else {tool.name for tool in tools}
     account = Account(weighing, names)
     shares: list[Share] = []
     matched: list[int] = []
-    shown: set[int] = set()
+    shown: list[int] = []
     for index, call in enumerate(expected):
-        name, arguments = call.name, arguments_of(call.arguments)
-        at = places.get(name)
-        if at is None:
+        name, arguments = call.name, call.arguments or {}
+        if name not in places:
             account.missing(index, name, arguments)
             continue
-        raw = raw_of(made[at])
-        if raw is not None:
-            account.misplaced(index, name, at, name, code=UNDECODABLE, arguments=arguments, actual=raw)
-            shown.add(at)
-            continue
-        found = compared(arguments, arguments_of(made[at].arguments), manner.terms)
-        right = share_of(found)
-        if right[0] and (manner.partial or right[0] == right[1]):
+        at, right, found = _closest(arguments, made, places[name], manner)
+        if right[0]:
             account.pair(index, name, at, name, right, found)
             shares.append(right)
             matched.append(at)
-        else:
+            continue
+        shown.append(at)
+        raw = raw_of(made[at])
+        if raw is None:
             account.mistaken(index, name, at, name, found)
-            shown.add(at)
+        else:
+            account.misplaced(index, name, at, name, code=UNDECODABLE, arguments=arguments, actual=raw)
     if len(matched) < len(made):
         for at, each in enumerate(made):
             if at in shown:
@@ -75,7 +74,7 @@ def apart(
         "missing": len(expected) - len(matched),
         "extra": len(made) - len(matched),
         "out_of_order": len(matched) - longest_rise(matched),
-        "hallucinated_tool": 0 if names is None else sum([name not in names for name in places]),
+        "hallucinated_tool": 0 if names is None else sum([each.name not in names for each in made]),
         "required": len(expected),
         "weighed": len(matched) if weighing.extra == "allow" else len(made),
     }
@@ -83,14 +82,34 @@ def apart(
     return summed(account, counts, credit, credit, weighing)
 
 
-def _places(made: Sequence[ToolCall]) -> dict[str, int] | None:
-    """Return the place of each tool's call; None where a tool was called twice, or with something odd."""
-    places: dict[str, int] = {}
+def _closest(
+    arguments: Arguments, made: Sequence[ToolCall], places: Sequence[int], manner: Manner
+) -> tuple[int, Share, Differences]:
+    """Return the place of the call that is closest to an expected one, the first of several; its share; how it differs.
+
+    If nothing is right in any, that is the first.
+    """
+    closest, share, differences = places[0], NOTHING, NO_DIFFERENCES
+    for at in places:
+        if raw_of(made[at]) is not None:
+            continue
+        found = compared(arguments, arguments_of(made[at].arguments), manner.terms)
+        agree, of = share_of(found)
+        if not manner.partial and agree < of:
+            agree = 0
+        if at == closest or agree * share[1] > share[0] * of:
+            closest, share, differences = at, (agree, of), found
+    return closest, share, differences
+
+
+def _places(made: Sequence[ToolCall]) -> dict[str, list[int]] | None:
+    """Return the places of each tool's calls; None where there is something odd."""
+    places: dict[str, list[int]] = {}
     for at, call in enumerate(made):
         name = call.name
-        if type(name) is not str or type(call.arguments) not in _DECODED or name in places:
+        if type(name) is not str or type(call.arguments) not in _DECODED:
             return None
-        places[name] = at
+        places.setdefault(name, []).append(at)
     return places
 
 

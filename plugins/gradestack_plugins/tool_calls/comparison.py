@@ -161,6 +161,7 @@ def value_of(call: Wanted | Given, terms: Terms) -> object:
 
 Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]], list[tuple[str, Any]]]
 """Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
+NO_DIFFERENCES: Differences = ([], [], [], [])
 
 
 def share_of(found: Differences) -> Share:
@@ -214,8 +215,7 @@ def _flat_differences(left: Arguments, right: Arguments, terms: Terms) -> Differ
     fine: list[str] = []
     wrong: list[tuple[str, Any, Any]] = []
     missing: list[tuple[str, Any]] = []
-    for key, value in left.items():
-        pointer = pointer_to(key)
+    for pointer, (key, value) in zip(flat_pointers(tuple(left)), left.items(), strict=True):
         if key not in right:
             missing.append((pointer, value))
         elif value == (other := right[key]) and not (json and isinstance(value, bool) is not isinstance(other, bool)):
@@ -290,6 +290,8 @@ def pointers(arguments: Arguments) -> list[str]:
             found.append(pointer)
         elif kind is list and SCALARS.issuperset(map(type, value)):
             found += [f"{pointer}/{index}" for index in range(len(value))]
+        elif kind is dict and _are_scalars(value):
+            found += [pointer + inner for inner in map(pointer_to, value)]
         else:
             found += [each for each, _, _ in walk({key: value})]
     return found

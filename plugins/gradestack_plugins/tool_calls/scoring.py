@@ -122,8 +122,7 @@ def summed(account: Account, counts: dict[str, int], credit: Ratio, recalled: Ra
         score = ZERO
     else:
         score = f1 if weighing.figure == "f1" else precision if weighing.figure == "precision" else recall
-    for fate, number in account.arguments.items():
-        counts[f"arguments_{fate}"] = number
+    counts |= account.arguments
     return Scored(
         score, passed, precision, recall, f1, credit, recalled, counts, tuple(account.items), tuple(account.reasons)
     )

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -150,6 +151,14 @@ def test_keys_are_sorted_and_text_is_kept():
     """Our files have one form: sorted keys, compact or indented, non-ASCII as it is."""
     assert dumps({"b": "é", "a": [1, 2.0, None, True]}) == '{"a":[1,2.0,null,true],"b":"é"}'
     assert dumps({"b": 1, "a": {}}, indent=2) == '{\n  "a": {},\n  "b": 1\n}'
+
+
+@given(value=JSON_VALUES)
+def test_indented_json_is_laid_out_as_the_standard_library_does_it(value):
+    """The lines of any value are those of json.dumps with an indent of two and sorted keys."""
+    value = json.loads(dumps(value))  # without NaN
+    kept, escaped = (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=each) for each in (False, True))
+    assert dumps(value, indent=2) == (escaped if re.search("[\ud800-\udfff]", kept) else kept)
 
 
 def test_non_finite_numbers_become_texts():

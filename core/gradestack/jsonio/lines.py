@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 import attrs
 
@@ -50,12 +52,32 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
                 left -= got
                 lines += held.count(b"\n", 0, got)
                 whole = held[got - 1] == _NEWLINE
-            rest = b"" if whole else file.readline()
-            end = start + size - left + len(rest)
+            if not whole:
+                lines += _skip(file)
+            end = file.tell()
             if end == start:
                 return
             yield start, end, line
-            start, line = end, line + lines + rest.endswith(b"\n")
+            start, line = end, line + lines
+
+
+def _skip(file: BinaryIO) -> bool:
+    """Go behind the line at hand, and return whether it ends as lines do: the last one may not."""
+    piece = b""
+    while piece[-1:] != b"\n" and (piece := file.readline(_LONG)):
+        pass
+    return piece != b""
+
+
+def _whole(file: BinaryIO, start: int) -> bytes:
+    """Return a long line, of which a beginning was read.
+
+    Pieces put together would take its size twice, and leave holes that what is made of it may or may not fit into.
+    """
+    _skip(file)
+    end = file.tell()
+    file.seek(start)
+    return file.read(end - start)
 
 
 def numbered_lines(
@@ -77,9 +99,11 @@ def numbered_lines(
             file.seek(start)
         else:
             require_text(path, file)
-        for data in file:
+        for data in iter(partial(file.readline, _LONG), b""):
             if position >= last:
                 return
+            if len(data) == _LONG and data[-1] != _NEWLINE:
+                data = _whole(file, position)  # noqa: PLW2901
             position += len(data)
             if number == 1 and data.startswith(_MARK):
                 data = data.removeprefix(_MARK)  # noqa: PLW2901

@@ -3,12 +3,14 @@
 import json
 import math
 import re
+import tracemalloc
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads
+from gradestack.jsonio import JsonProblem, compact, dumps, iter_lines, line_ranges, loads, numbered_lines
 from tests.conftest import examples
 
 ODD = '[NaN, -Infinity, Infinity, 1e16, 1e400, 12345678901234567890123, "\\ud800", "\\ud83d\\ude00", -0.0, 1E+2, "é"]'
@@ -224,14 +226,33 @@ def test_ranges_hold_whole_lines(tmp_path):
     st.lists(st.sampled_from([b"a", b"", b"bb\r", b"  ", b"\xc3\xa9" * 5]), max_size=8),
     st.integers(1, 30),
     st.booleans(),
+    st.integers(1, 12),
 )
-def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended):
-    """Whatever the size of the ranges, the lines and their numbers are those of the whole file."""
+def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended, long):
+    """Whatever the size of the ranges and what counts as a long line, the lines are those of the whole file."""
     path = tmp_path_factory.mktemp("cut") / "x"
     path.write_bytes(b"\n".join(parts) + (b"\n" if ended else b""))
-    pieces = [
-        line
-        for start, end, first in line_ranges(path, size)
-        for line in lines(path, start=start, end=end, first_line=first)
-    ]
-    assert pieces == lines(path)
+    whole = lines(path)
+    with patch("gradestack.jsonio.lines._LONG", long):
+        assert lines(path) == whole
+        pieces = [
+            line
+            for start, end, first in line_ranges(path, size)
+            for line in lines(path, start=start, end=end, first_line=first)
+        ]
+    assert pieces == whole
+
+
+def test_a_long_line_takes_its_size_once(tmp_path):
+    """It is read in one piece, and only looked at for its end where files are cut into ranges."""
+    path, size = tmp_path / "x", 8_000_000
+    path.write_bytes(b"a\n" + b"x" * size + b"\nb\n")
+    tracemalloc.start()
+    try:
+        assert list(line_ranges(path, 10)) == [(0, size + 3, 1), (size + 3, size + 5, 3)]
+        _, cutting = tracemalloc.get_traced_memory()
+        assert [len(data) for _, data in numbered_lines(path)] == [2, size + 1, 2]
+        _, reading = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (cutting < 0.5 * size, reading < 1.5 * size) == (True, True)

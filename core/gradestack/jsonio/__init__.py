@@ -1,5 +1,6 @@
 """JSON files of others: values as the standard library reads them, lines, lists and records without loading files."""
 
+from gradestack.jsonio.depth import check_depth, decoded_at, standard_loads
 from gradestack.jsonio.documents import SPREAD, Documents
 from gradestack.jsonio.lenient import as_count, as_list, as_map, as_number, as_text, is_number, same
 from gradestack.jsonio.lines import SHARD_BYTES, Line, iter_lines, line_ranges, numbered_lines
@@ -26,8 +27,10 @@ __all__ = [
     "as_map",
     "as_number",
     "as_text",
+    "check_depth",
     "check_utf8",
     "compact",
+    "decoded_at",
     "dumps",
     "first_records",
     "is_number",
@@ -44,4 +47,5 @@ __all__ = [
     "path_value",
     "record_ranges",
     "same",
+    "standard_loads",
 ]

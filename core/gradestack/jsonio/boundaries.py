@@ -13,12 +13,11 @@ from typing import BinaryIO
 
 import msgspec
 
+from gradestack.jsonio.depth import MARKS
+
 WHITE = b" \t\n\r"
 OPENING = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\n\r]*\[[ \t\n\r]*")
 """The beginning of a file that holds a list."""
-MARKS = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]'
-"""A whole string, or a bracket; a lone quote opens a string that has not ended yet."""
-
 _PIECE = 1024 * 1024
 _LONGEST_ELEMENT = 64 * 1024 * 1024
 """No cut is looked for behind an element longer than this."""

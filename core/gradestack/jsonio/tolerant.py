@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import attrs
 
 from gradestack.errors import DataError
-from gradestack.jsonio.boundaries import MARKS
+from gradestack.jsonio.depth import MARKS, decoded_at
 
 _WINDOW = 1024 * 1024
 _SPACE = re.compile(r"[ \t\n\r]*")
@@ -23,7 +23,6 @@ _STRUCTURE = re.compile(MARKS, re.DOTALL)
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 _LONGEST_TOKEN = 16
 """No literal, escape or delimiter error caused by a cut is further than this from the cut."""
-_decoder = json.JSONDecoder()
 _NOT_UTF8 = "holds bytes that are not UTF-8"
 
 
@@ -82,7 +81,7 @@ def _decode(window: Window) -> tuple[Any, str | None]:
     """Decode the value at the window's place and move past it; (value, None) or (None, problem) without moving."""
     while True:
         try:
-            value, end = _decoder.raw_decode(window.text, window.at)
+            value, end = decoded_at(window.text, window.at)
         except json.JSONDecodeError as error:
             # A value cut by the window's edge fails at the edge, or in a string that never ends.
             cut = error.pos >= len(window.text.rstrip()) - _LONGEST_TOKEN or error.msg.startswith("Unterminated string")

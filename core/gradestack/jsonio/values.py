@@ -13,6 +13,8 @@ from typing import Any
 import attrs
 import msgspec
 
+from gradestack.jsonio.depth import check_depth, standard_loads
+
 
 class JsonProblem(ValueError):
     """Text that is not JSON, or too deeply nested to be read. The message says where and what."""
@@ -32,9 +34,11 @@ def loads(text: str | bytes) -> Any:
         JsonProblem: Not JSON, not UTF-8, or nested too deeply for the interpreter.
     """
     try:
-        return _decode(text)
+        value = _decode(text)
+        check_depth(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         return _loads_slowly(text)
+    return value
 
 
 def check_utf8(data: bytes) -> None:
@@ -55,7 +59,7 @@ def check_utf8(data: bytes) -> None:
 
 def _loads_slowly(text: str | bytes) -> Any:
     try:
-        return json.loads(text)
+        return standard_loads(text)
     except json.JSONDecodeError as error:
         msg = f"not JSON: {error.msg} at character {error.pos}"
         raise JsonProblem(msg) from error
@@ -111,9 +115,15 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
     if kind in _AS_IS:
         return value
     if isinstance(value, Mapping):
-        return {str(key): json_data(item, other) for key, item in value.items()}
+        data = {}
+        for key, item in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+            data[str(key)] = json_data(item, other)
+        return data
     if isinstance(value, list | tuple):
-        return [json_data(item, other) for item in value]
+        items = []
+        for item in value:
+            items.append(json_data(item, other))  # noqa: PERF401 - likewise
+        return items
     if isinstance(value, enum.Enum):
         return json_data(value.value, other)
     if isinstance(value, msgspec.Struct):
@@ -158,10 +168,17 @@ def _short(value: Any) -> str:
 
 
 def compact(value: Any) -> str:
-    """Return one-line JSON in the value's own key order, for messages."""
+    """Return one-line JSON in the value's own key order, for messages.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
     try:
         if type(value) is dict and set(map(type, value)) == {str}:  # the encoder takes three times as long
-            return f"{{{', '.join([f'{_quoted(key)}: {_short(item)}' for key, item in value.items()])}}}"
-        return _short(value)
+            text = f"{{{', '.join([f'{_quoted(key)}: {_short(item)}' for key, item in value.items()])}}}"
+        else:
+            text = _short(value)
     except (TypeError, ValueError, RecursionError):
         return repr(value)
+    check_depth(text)
+    return text

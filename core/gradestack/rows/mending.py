@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradestack.errors import PluginError
 from gradestack.model import Fault, Grade, Sample, Status, failed, replace
@@ -14,6 +14,8 @@ from gradestack.rows.success import Success
 from gradestack.rows.write import Pieces, check_grade, grade_to_json, graded_bytes, pieces_of_line
 
 _TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
+_DEEPER = 16
+"""Levels and calls by which a grade lies deeper in a row than alone, or more."""
 _UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)  # a text among reasons has no code
 
 
@@ -92,7 +94,10 @@ def _mended(grade: Grade, sample: Sample, key: str, signature: str, *, strict: b
     try:
         with suppress(TypeError, ValueError):
             check_grade(grade)
-        encode(grade_to_json(grade))
+        alone: Any = grade_to_json(grade)
+        for _ in range(_DEEPER):
+            alone = [alone]
+        encode(alone)
     except RecursionError:
         return failed(_TOO_DEEP)
     except (AttributeError, TypeError, ValueError) as error:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple, NoReturn
 
 from gradestack import JSON, ToolCall
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, compact, decoded_at, loads, standard_loads
 from gradestack_plugins.deepfabric.schemas import SchemaProblem
 from gradestack_plugins.deepfabric.versions import NEWEST, OLD, Rules
 
@@ -40,7 +40,6 @@ _TYPES: Final = _OLD_TYPES | {"cot"}
 _STYLES: Final = frozenset({"freetext", "agent", "structured", "hybrid"})
 _MODES: Final = frozenset({"single_turn", "multi_turn"})
 _NEW_MODES: Final = frozenset({"single_turn"})
-_decoder: Final = json.JSONDecoder()
 NO_QUERY: Final = "No user query found in conversation"
 
 
@@ -203,7 +202,7 @@ def json_text(where: str, text: JSON) -> JSON:
     if not isinstance(text, str):
         refuse(where, "must be JSON text", text)
     try:
-        value, end = _decoder.raw_decode(text)
+        value, end = decoded_at(text)
     except (ValueError, RecursionError):
         end = -1
     if end == len(text):
@@ -286,7 +285,7 @@ def looks_like_call(content: str) -> bool:
         return True
     if "{" in content and "tool_calls" in content:
         try:
-            data = json.loads(content)
+            data = standard_loads(content)
         except json.JSONDecodeError:
             pass
         except (RecursionError, ValueError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -10,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from gradestack.jsonio import as_list, as_map, as_number, compact, dumps
+from gradestack.jsonio import as_list, as_map, as_number, compact, dumps, standard_loads
 from gradestack_plugins.end_states.predicates import Row, Unusable
 
 _FAR: Final = 1e9
@@ -91,7 +90,7 @@ def _traces(value: Any) -> Sequence[Any]:
     for each in value if isinstance(value, list) else [value]:
         trace = each
         with suppress(ValueError):
-            trace = json.loads(each) if isinstance(each, str) else each
+            trace = standard_loads(each) if isinstance(each, str) else each
         found += list(as_list(trace)) or [trace]
     return found
 

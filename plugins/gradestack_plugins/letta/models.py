@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from gradestack import ConfigError, Input, read_records
-from gradestack.jsonio import loads
+from gradestack.jsonio import check_depth, loads
 from gradestack_plugins.letta import own_rows
 from gradestack_plugins.letta.layout import SUITE, ResultFile, place_of, result_files, unwrapped
 from gradestack_plugins.letta.records import Context, identity, model_of
@@ -56,9 +56,11 @@ class Models:
 
 def _brief(line: bytes) -> Any:
     try:
-        return _line(line)
+        found = _line(line)
+        check_depth(line)
     except (ValueError, RecursionError):  # of another type than usual, or no JSON
         return loads(line)
+    return found
 
 
 def _model(record: Any) -> str | None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from gradestack import Expectation, ExpectedCall, Message, Sample, Source, ToolCall, ToolSpec, Usage, replace
-from gradestack.jsonio import JsonProblem, check_utf8, compact, loads
+from gradestack.jsonio import JsonProblem, check_depth, check_utf8, compact, loads
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_schema import VERSIONS
 
@@ -113,6 +113,7 @@ def _calls(entries: list[_Call]) -> tuple[ToolCall, ...]:
             text = arguments
             try:
                 arguments = _decode_any(text)
+                check_depth(text)
             except (ValueError, RecursionError):
                 arguments = _slowly(text)
             if type(arguments) is not dict:
@@ -216,6 +217,7 @@ def sample_of(data: bytes, source: Source) -> Sample:
     """
     check_utf8(data)  # what is kept raw, or overridden by a later key, would not be looked at
     line = _decode(data)
+    check_depth(data)
     if line.version not in VERSIONS or line.error is not None:
         raise Unusual
     turns: tuple[tuple[Message, ...], ...] = ()

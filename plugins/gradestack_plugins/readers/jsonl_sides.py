@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gradestack import ToolCall, replace, suggest
+from gradestack.jsonio import check_depth
 from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.jsonl_fast import CallDetails
 
@@ -20,8 +21,13 @@ class Wrong(ValueError):
 
 
 def wrong(key: str, wanted: str, value: Any) -> Wrong:
-    """Return that a key holds something else than what was expected."""
+    """Return that a key holds something else than what was expected.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
     shown = json.dumps(value, default=str)
+    check_depth(shown)
     return Wrong(f"{key}: expected {wanted}, got {shown if len(shown) <= 60 else shown[:57] + '...'}")
 
 

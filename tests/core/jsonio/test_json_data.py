@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from gradestack import ABSENT, Outcome, Reason
+from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.jsonio import dumps
 from gradestack.jsonio.values import json_data
 from gradestack.suites.published import jsonable
@@ -134,6 +135,15 @@ def test_too_deep_is_a_recursion_error():
         value = (value,)
     with pytest.raises(RecursionError):
         json_data(value)
+
+
+def test_a_level_takes_one_call():
+    """What is read can be written on every Python: a value takes no more room here than it has levels."""
+    value = []
+    for _ in range(ROOM // 2 - 20):
+        value = {"a": [value]}
+    with for_a_shard():
+        assert json_data(value) == value
 
 
 def test_not_a_number_stays_a_number_until_it_is_written():

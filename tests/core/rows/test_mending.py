@@ -1,11 +1,25 @@
 """Lines of samples and grades that cannot be written as JSON."""
 
 import json
+import math
 
 import pytest
 
-from gradestack import Expectation, Fault, Grade, Message, PluginError, Sample, Source, ToolCall, failed, replace
+from gradestack import (
+    Expectation,
+    Fault,
+    Grade,
+    Message,
+    PluginError,
+    Reason,
+    Sample,
+    Source,
+    ToolCall,
+    failed,
+    replace,
+)
 from gradestack.gates.rules import GateSpec
+from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.rows.mending import recorded_part, row_line
 from gradestack.rows.success import Success
 from gradestack.rows.write import row_bytes
@@ -95,6 +109,37 @@ def test_a_grade_that_cannot_be_written_fails_alone(odd, fault):
     assert (row["state"], row["grade"]["fault"]["code"], row["status"]) == ("failed", fault.code, "ok")
     assert (row["submission"], row["predicted"]["calls"]) == ("said", [{"name": "f", "arguments": {"x": 1}}])
     assert row["grades"]["other"]["score"] == 1.0
+
+
+@pytest.mark.parametrize("leaf", [1, math.nan])
+@pytest.mark.parametrize(
+    "grade", [lambda value: {"metadata": {"x": value}}, lambda value: {"reasons": (Reason(code="x", actual=value),)}]
+)
+def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
+    """Level by level up to what no shard has room for: what fits alone, and not in its row, fails as what is deeper."""
+    found = []
+    value = leaf
+    for _ in range(ROOM):
+        value = [value]
+    for _ in range(60):
+        value = value[0]
+        with for_a_shard():
+            data, kept = row_line(
+                recorded_part(SAMPLE),
+                {**GRADES, "other": Grade(score=1.0, **grade(value))},
+                {},
+                main="quality",
+                success=None,
+                signatures=SIGNATURES,
+                strict=False,
+            )
+        assert kept["quality"] is GRADES["quality"]
+        assert kept["other"].fault in {None, TOO_DEEP}
+        found.append(kept["other"].fault is None)
+        assert b'"fault"' in b"".join(data) or found[-1]
+    assert not found[0]
+    assert found == sorted(found)
+    assert found[-1]
 
 
 def test_a_strict_run_ends_at_a_grade_that_is_not_json():

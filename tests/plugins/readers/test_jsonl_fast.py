@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import BadRecord, Input, Sample, Shard, Source, Status, Usage, discover, replace
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads, standard_loads
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.readers import jsonl_fast
 from gradestack_plugins.readers.jsonl import JsonLines
@@ -34,7 +34,7 @@ def thorough(line, number):
     """Return what the standard library and the thorough way make of a line."""
     source = Source(file="runs.jsonl", ordinal=number - 1, line=number)
     try:
-        record = json.loads(line)
+        record = standard_loads(line)
     except (ValueError, RecursionError):
         with pytest.raises(JsonProblem) as caught:
             loads(line)

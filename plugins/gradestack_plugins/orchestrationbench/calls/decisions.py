@@ -22,7 +22,7 @@ from typing import Any
 import attrs
 
 from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, ToolCall
-from gradestack.jsonio import compact
+from gradestack.jsonio import compact, standard_loads
 from gradestack_plugins.orchestrationbench.recorded.trial import (
     AWAITING,
     CALL,
@@ -202,7 +202,7 @@ def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
                 msg = f"arguments must be text or an object, not {type(raw).__name__}"
                 raise TypeError(msg)
             try:
-                values = json.loads(raw)
+                values = standard_loads(raw)
             except json.JSONDecodeError:
                 arguments["error"] = UNDECODABLE + raw
                 continue

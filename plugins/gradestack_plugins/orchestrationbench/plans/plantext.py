@@ -26,6 +26,7 @@ import attrs
 import yaml
 
 from gradestack import Profile, yaml_data
+from gradestack.jsonio import standard_loads
 
 Workflows = dict[Any, Any]
 
@@ -111,7 +112,7 @@ def _fenced_json(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
     start = _JSON_FENCE.search(text)
     end = _JSON_FENCE_END.search(text, start.end()) if start else None
     if start and end:
-        yield text[start.end() - 1 : end.start() + 1], json.loads
+        yield text[start.end() - 1 : end.start() + 1], standard_loads
 
 
 def _flat_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
@@ -123,7 +124,7 @@ def _flat_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
         if '"workflow_' in text[begin:end]:
             # Further such objects after a comma belong to the match, which then is no single JSON value.
             if not _flat_follows(text, end + 1):
-                yield text[begin : end + 1], json.loads
+                yield text[begin : end + 1], standard_loads
             return
         begin = text.find("{", end)
 
@@ -145,12 +146,12 @@ def _balanced_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
     for brace in _BRACE.finditer(text, begin):
         depth += 1 if brace.group() == "{" else -1
         if depth == 0:
-            yield text[begin : brace.end()], json.loads
+            yield text[begin : brace.end()], standard_loads
             return
 
 
 def _whole_json(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
-    yield text, json.loads
+    yield text, standard_loads
 
 
 def _fenced_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from gradestack import JSON
+from gradestack.jsonio import standard_loads
 
 Turn = dict[str, JSON]
 
@@ -38,7 +38,7 @@ def history_before(label: Any, step: Any) -> list[Turn]:
 
 
 def _queries(calls: Any) -> list[str]:
-    decoded = [json.loads(call["function"]["arguments"]) for call in calls]
+    decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
     return [arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments]
 
 

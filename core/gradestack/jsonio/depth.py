@@ -1,0 +1,103 @@
+"""How deeply JSON may be nested: as deeply as Python 3.11 reads it, whatever Python this is.
+
+Python 3.11 counts each level of a list or an object that is read as it counts a function that is called, and has one
+limit for both. Later ones count functions alone and read thousands of levels, how many depends on the version and from
+3.14 on on the size of the stack. What was read here would then be refused there, so the levels are counted again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from types import FrameType
+from typing import Any
+
+MARKS = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]'
+"""A whole string, or a bracket; a lone quote opens a string that has not ended yet."""
+_COUNTED = sys.version_info < (3, 12)
+"""Whether the interpreter counts levels itself."""
+_ALWAYS = 500
+"""Levels that fit wherever records are read."""
+_raw_decode = json.JSONDecoder().raw_decode
+_marks = re.compile(MARKS, re.DOTALL)
+_marks_in_bytes = re.compile(MARKS.encode(), re.DOTALL)
+
+
+def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> None:
+    """Check that JSON is not nested more deeply than there is room for; what follows a broken string is not looked at.
+
+    Args:
+        text: Holds the JSON.
+        start: Where it begins.
+        end: Where it ends.
+
+    Raises:
+        RecursionError: It is.
+    """
+    if _COUNTED:
+        return
+    end = len(text) if end is None else end
+    if isinstance(text, str):
+        opening = text.count("[", start, end) + text.count("{", start, end)
+    else:
+        opening = text.count(b"[", start, end) + text.count(b"{", start, end)
+    if opening > _ALWAYS and opening > (room := _room()):
+        _count(text, start, end, room)
+
+
+def _room() -> int:
+    """Return how many functions could still be called where the check was."""
+    used = -2  # this function and the check
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - the one way to know
+    while frame is not None:
+        used, frame = used + 1, frame.f_back
+    return sys.getrecursionlimit() - used
+
+
+def _count(text: str | bytes, start: int, end: int, room: int) -> None:
+    marks: Any = _marks if isinstance(text, str) else _marks_in_bytes
+    depth = 0
+    for match in marks.finditer(text, start, end):
+        mark = match[0]
+        if mark in {"[", "{", b"[", b"{"}:
+            depth += 1
+            if depth > room:
+                raise RecursionError("nested too deeply")
+        elif mark in {"]", "}", b"]", b"}"}:
+            depth -= 1
+        elif len(mark) == 1:  # brackets behind it are text
+            return
+
+
+def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
+    """Return the value that begins at a place of a text, and where it ends.
+
+    Raises:
+        JSONDecodeError: There is none.
+        RecursionError: It is nested too deeply, in front of what is no JSON if there is any.
+        ValueError: A whole number has more digits than the interpreter reads.
+    """
+    try:
+        value, end = _raw_decode(text, at)
+    except json.JSONDecodeError as error:
+        check_depth(text, at, error.pos)
+        raise
+    check_depth(text, at, end)
+    return value, end
+
+
+def standard_loads(text: str | bytes) -> Any:
+    """Return what :func:`json.loads` returns.
+
+    Raises:
+        RecursionError: It is nested too deeply, in front of what is no JSON if there is any.
+        ValueError: As that function.
+    """
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        check_depth(error.doc, 0, error.pos)
+        raise
+    check_depth(text)
+    return value

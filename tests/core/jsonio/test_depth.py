@@ -1,0 +1,88 @@
+"""JSON is read to one depth on every Python, by the interpreter's count of levels or by our own."""
+
+import json
+
+import pytest
+
+from gradestack.interpreter import ROOM, for_a_shard
+from gradestack.jsonio import JsonProblem, check_depth, compact, decoded_at, depth, iter_list, loads, standard_loads
+
+USED = 20
+"""Levels that the functions between the shard and the decoder take, and more."""
+
+
+@pytest.fixture(params=["as it is", "counted here"], autouse=True)
+def count(request, monkeypatch):
+    """Have levels counted as on this Python, and as on those that count functions alone."""
+    if request.param == "counted here":
+        monkeypatch.setattr(depth, "_COUNTED", False)
+
+
+def nested(levels, inner=""):
+    return "[" * levels + inner + "]" * levels
+
+
+def below(calls, read):
+    """Call something from far down."""
+    return below(calls - 1, read) if calls else read()
+
+
+def listed(text, place):
+    """Return what is wrong with the only element of a list in a file, raised as other readers do."""
+    path = place / "list.json"
+    path.write_text(f"[{text}]")
+    (element,) = iter_list(path)
+    if element.problem:
+        raise JsonProblem(element.problem)
+
+
+READERS = {
+    "text": lambda text, _: loads(text),
+    "bytes": lambda text, _: loads(text.encode()),
+    "what msgspec refuses": lambda text, _: loads(text.replace("[]", "[NaN]")),
+    "the standard library": lambda text, _: standard_loads(text),
+    "at a place": lambda text, _: decoded_at(f"  {text} x", 2),
+    "an element of a list": listed,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("calls", [0, 300])
+def test_levels_and_calls_share_one_limit(reader, calls, tmp_path):
+    """What a shard's work may nest is the room for its calls and for the levels of what it reads, together."""
+    read = READERS[reader]
+    with for_a_shard():
+        below(calls, lambda: read(nested(ROOM - calls - USED), tmp_path))
+        with pytest.raises((JsonProblem, RecursionError)) as caught:
+            below(calls, lambda: read(nested(ROOM - calls + 5), tmp_path))
+    assert "nested too deeply" in str(caught.value) or isinstance(caught.value, RecursionError)
+
+
+@pytest.mark.parametrize("form", ["[", '{"a": '])
+def test_what_is_broken_behind_its_depth_is_too_deep(form, tmp_path):
+    """And what is broken in front of it is no JSON: the first mistake is the one that is reported."""
+    for read in (loads, lambda text: loads(text.encode()), lambda text: listed(text, tmp_path)):
+        with pytest.raises(JsonProblem, match="nested too deeply"):
+            read(form * 3000)
+        with pytest.raises(JsonProblem, match="not JSON"):
+            read('{"a" 1, "b": ' + nested(3000) + "}")
+
+
+def test_only_levels_count():
+    """Lists side by side are no deeper than one, brackets inside texts are none, and neither are those outside."""
+    wide = json.dumps([[[number]] for number in range(5000)])
+    assert len(loads(wide)) == len(loads(wide.encode())) == 5000
+    texts = json.dumps(["[" * 3000, '\\"[{' * 1000, {'"': "{[" * 3000}])
+    assert loads(texts) == loads(texts.encode()) == json.loads(texts)
+    check_depth("[" * 5000 + "[1]", 5000)
+    check_depth("[1]" + "[" * 5000, 0, 3)
+
+
+def test_what_is_too_deep_is_not_shown():
+    """A message does not hold what no reader would read."""
+    value = []
+    for _ in range(3000):
+        value = [value]
+    for deep in (value, {"a": value}):
+        with pytest.raises(RecursionError):
+            compact(deep)

@@ -180,9 +180,8 @@ class HtmlReporter(Reporter):
         failures, failures_left_out = failures_of(index)
         return {
             "view": view,
-            "presets": page.presets,
             "agreement": page.agreement,
-            "folded": page.presets.others if page.presets else frozenset(),
+            "folded": page.folded,
             "failures": failures,
             "failures_left_out": failures_left_out,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),

@@ -139,14 +139,32 @@
   }
   /* What is in a chunk: a drill-down rendered by the page's own templates, or a row. */
   function loaded(row) {
-    var drills = data.chunks.drilled, first = data.chunks.first, number = first.length;
+    var drills = data.chunks.drilled, first = data.chunks.first;
     for (var each = 0; each < drills.length; each++) {
       var place = drills[each].indexOf(row);
-      if (place >= 0) { return chunk(first.length + each + 1).then(function (lines) { return rendered(JSON.parse(lines[place])); }); }
+      var number = first.length + data.chunks.panels.length + each + 1;
+      if (place >= 0) { return chunk(number).then(function (lines) { return rendered(JSON.parse(lines[place])); }); }
     }
-    while (number && first[number - 1] > row) { number--; }
-    if (!number) { return Promise.reject(new Error("Its calls and conversation are not here")); }
-    return chunk(number).then(function (lines) { return gradestackSample(lines[row - first[number - 1]], row + 1, data.longest); });
+    var own = first.length;
+    while (own && first[own - 1] > row) { own--; }
+    if (!own) { return Promise.reject(new Error("Its calls and conversation are not here")); }
+    return Promise.all([chunk(own), panelsOf(row)]).then(function (found) {
+      return gradestackSample(found[0][row - first[own - 1]], row + 1, data.longest, found[1], lacking());
+    });
+  }
+  /* What plugins show of a sample, rendered with the page. */
+  function panelsOf(row) {
+    var each = data.chunks.panels.findIndex(function (rows) { return rows.indexOf(row) >= 0; });
+    if (each < 0) { return Promise.resolve([]); }
+    return chunk(data.chunks.first.length + each + 1).then(function (lines) {
+      var texts = JSON.parse(lines[data.chunks.panels[each].indexOf(row)]);
+      return texts.map(function (html) { return document.importNode(new DOMParser().parseFromString(html, "text/html").querySelector(".panel"), true); });
+    });
+  }
+  function lacking() {
+    var titles = data.chunks.without;
+    if (!titles.length) { return null; }
+    return make("p", "note", titles.join(", ") + ": in a run of this size drawn for the worst samples only; “gradestack view RUN_DIR” draws it for each.");
   }
 
   function show(row) {

@@ -47,6 +47,9 @@ _IN_MEMORY = 8_000_000
 _STATIC, _MANY = 50, 20
 """Drill-downs that stay in a page whose samples are beside it. In a run with so many times more samples than it may
 have drill-downs no others are rendered: they would be a small part of it, and the page's script draws them as well."""
+_PROBED, _MOST_WITH_PANELS = 20, 10_000
+"""Samples without a drill-down that panels are asked about before they are about all, since most have nothing to show;
+samples of a run up to which they are."""
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
 _ELEMENTS = 1800
@@ -175,7 +178,8 @@ class HtmlReporter(Reporter):
         by = verdicts_by(index, view.success.grader if view.success else "")
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         switches = report.has_rows and (len(models) > 1 or bool(by))
-        assets = ("sample.js", "page.js", *(("tasks.js",) if switches else ()), "report.js")
+        drawn = ("values.js", "sample.js") if chunks.first else ()
+        assets = (*drawn, "page.js", *(("tasks.js",) if switches else ()), "report.js")
         script = Markup().join(asset(env, name) for name in assets)
         failures, failures_left_out = failures_of(index)
         return {
@@ -293,10 +297,24 @@ class _Drilldowns:
         found = self.chunks = Chunks(folder, self._options.max_bytes - self._file.tell())
         if len(self.shown) < len(index.entries):
             found.add_rows(report, index)
+            found.add_panels(self._panels(report, index))
         if found.beside:
             kept, rest = self._kept()
             found.add_drilldowns((position, self._text(position)) for position in rest)
             self.shown = kept
+
+    def _panels(self, report: Report, index: RowIndex) -> Iterator[tuple[int, list[str]]]:
+        """Yield what panels show of the samples without a drill-down; of very many only their titles are kept."""
+        samples = len(index.entries)
+        rest = sorted(set(range(samples)) - set(self.shown)) if samples <= _MOST_WITH_PANELS else []
+        probed = rest or range(samples)
+        if not self._sheets.shows(report.rows_at(probed[:: max(1, len(probed) // _PROBED)])):
+            return
+        for position, row in zip(rest, report.rows_at(rest), strict=True):
+            if panels := list(map(str, self._sheets.of_sample(row))):
+                yield position, panels
+        if not rest:
+            self.chunks.without = list(self._sheets.titles)
 
     def _kept(self) -> tuple[list[int], list[int]]:
         """Return the drill-downs that stay in the page, the worst and as many of these as fit it, and the others."""

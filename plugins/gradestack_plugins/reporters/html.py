@@ -33,11 +33,12 @@ from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.grouped import facets_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.listing import VERDICTS, listing, verdicts_by
+from gradestack_plugins.reporters.listing import VERDICTS, island, listing, verdicts_by
 from gradestack_plugins.reporters.page import Page, page_of
 from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
+from gradestack_plugins.reporters.table_files import run_tables
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
 from gradestack_plugins.reporters.theme import theme_css
@@ -179,7 +180,7 @@ class HtmlReporter(Reporter):
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         switches = report.has_rows and (len(models) > 1 or bool(by))
         drawn = ("values.js", "sample.js") if chunks.first else ()
-        assets = (*drawn, "page.js", *(("tasks.js",) if switches else ()), "report.js")
+        assets = (*drawn, "page.js", "save.js", *(("tasks.js",) if switches else ()), "report.js")
         script = Markup().join(asset(env, name) for name in assets)
         failures, failures_left_out = failures_of(index)
         return {
@@ -201,6 +202,7 @@ class HtmlReporter(Reporter):
             "switches": switches,
             "kinds": [(each.number, each.text, each.samples) for each in failures],
             "by": [name for name, _ in by],
+            "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
             "listing": self._listing(index, view.words, chunks, by),
             "chunks": [Markup(text) for text in chunks.texts],  # noqa: S704 - base64
             "beside": FOLDER if chunks.beside else "",

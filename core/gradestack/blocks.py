@@ -168,13 +168,14 @@ class Table:
 
     Attributes:
         columns: Headings of the columns behind the names.
-        rows: Name of a row -> its values, as many as there are columns.
+        rows: Name of a row -> its cells, as many as there are columns: values, links, or figures, which are drawn
+            with their intervals on an axis from 0 to 1.
         title: Heading.
         corner: Heading of the names.
     """
 
     columns: Sequence[str]
-    rows: Mapping[str, Sequence[Value]]
+    rows: Mapping[str, Sequence[Cell]]
     title: str = ""
     corner: str = ""
 
@@ -198,6 +199,7 @@ class Link:
         sample: The sample to open, as addresses name it: ``task.trial``, or ``task`` where it was run once.
         reason: Only samples with this reason: grader key, code, subject and argument, the last two "" where it has
             none, as ``report.index.given.kinds`` has them.
+        position: The sample to open, by its ``position`` in ``report.index``; it goes before the others.
     """
 
     text: str
@@ -205,14 +207,23 @@ class Link:
     model: str = ""
     sample: str = ""
     reason: tuple[str, str, str, str] | None = None
+    position: int | None = None
 
 
 @attrs.frozen
 class Section:
-    """Blocks under a common heading."""
+    """Blocks under a common heading.
+
+    Attributes:
+        title: The heading.
+        blocks: The blocks.
+        folded: Whether only the heading is shown until it is opened.
+    """
 
     title: str
     blocks: Sequence[Block]
+    folded: bool = False
 
 
+Cell = Value | Figure | Link
 Block = Figures | Interval | Matrix | Graph | Distribution | Counts | Series | Table | Words | Link | Section

@@ -17,16 +17,6 @@
   var room = byId("room"), one = byId("one"), form = byId("filter"), find = byId("find");
   var model = byId("model"), reason = byId("reason"), sort = byId("sort");
 
-  function bytesOf(text) {
-    if (Uint8Array.fromBase64) { return Uint8Array.fromBase64(text); }
-    var letters = atob(text), bytes = new Uint8Array(letters.length);
-    for (var place = 0; place < letters.length; place++) { bytes[place] = letters.charCodeAt(place); }
-    return bytes;
-  }
-  function unpack(bytes) {
-    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
-  }
-
   /* Chunks stand in the page or in files beside it. A file assigns its text to one name; one is read at a time. */
   var beside = island.dataset.beside, reading = Promise.resolve(), kept = new Map(), KEPT = 4;
   function read(name) {
@@ -37,7 +27,7 @@
           var text = globalThis.gradestackChunk;
           delete globalThis.gradestackChunk;
           script.remove();
-          if (typeof text === "string") { done(bytesOf(text)); } else { failed(new Error(beside + "/" + name + ".js is not beside this page")); }
+          if (typeof text === "string") { done(gradestackBytes(text)); } else { failed(new Error(beside + "/" + name + ".js is not beside this page")); }
         };
         script.src = beside + "/" + name + ".js";
         document.head.append(script);
@@ -58,9 +48,9 @@
     var found = kept.get(number), held = byId("chunk" + number);
     kept.delete(number);
     if (!found) {
-      found = held ? Promise.resolve(bytesOf(held.textContent))
+      found = held ? Promise.resolve(gradestackBytes(held.textContent))
         : read("chunk-" + number).then(function (bytes) { return checked(number, bytes); });
-      found = found.then(unpack).then(function (answer) { return answer.text(); }).then(function (text) { return text.split("\n"); });
+      found = found.then(gradestackUnpacked).then(function (answer) { return answer.text(); }).then(function (text) { return text.split("\n"); });
     }
     kept.set(number, found);
     if (kept.size > KEPT) { kept.delete(kept.keys().next().value); }
@@ -139,14 +129,32 @@
   }
   /* What is in a chunk: a drill-down rendered by the page's own templates, or a row. */
   function loaded(row) {
-    var drills = data.chunks.drilled, first = data.chunks.first, number = first.length;
+    var drills = data.chunks.drilled, first = data.chunks.first;
     for (var each = 0; each < drills.length; each++) {
       var place = drills[each].indexOf(row);
-      if (place >= 0) { return chunk(first.length + each + 1).then(function (lines) { return rendered(JSON.parse(lines[place])); }); }
+      var number = first.length + data.chunks.panels.length + each + 1;
+      if (place >= 0) { return chunk(number).then(function (lines) { return rendered(JSON.parse(lines[place])); }); }
     }
-    while (number && first[number - 1] > row) { number--; }
-    if (!number) { return Promise.reject(new Error("Its calls and conversation are not here")); }
-    return chunk(number).then(function (lines) { return gradestackSample(lines[row - first[number - 1]], row + 1, data.longest); });
+    var own = first.length;
+    while (own && first[own - 1] > row) { own--; }
+    if (!own) { return Promise.reject(new Error("Its calls and conversation are not here")); }
+    return Promise.all([chunk(own), panelsOf(row)]).then(function (found) {
+      return gradestackSample(found[0][row - first[own - 1]], row + 1, data.longest, found[1], lacking());
+    });
+  }
+  /* What plugins show of a sample, rendered with the page. */
+  function panelsOf(row) {
+    var each = data.chunks.panels.findIndex(function (rows) { return rows.indexOf(row) >= 0; });
+    if (each < 0) { return Promise.resolve([]); }
+    return chunk(data.chunks.first.length + each + 1).then(function (lines) {
+      var texts = JSON.parse(lines[data.chunks.panels[each].indexOf(row)]);
+      return texts.map(function (html) { return document.importNode(new DOMParser().parseFromString(html, "text/html").querySelector(".panel"), true); });
+    });
+  }
+  function lacking() {
+    var titles = data.chunks.without;
+    if (!titles.length) { return null; }
+    return make("p", "note", titles.join(", ") + ": in a run of this size drawn for the worst samples only; “gradestack view RUN_DIR” draws it for each.");
   }
 
   function show(row) {
@@ -371,7 +379,7 @@
     root.classList.add("ready");
   }
 
-  Promise.resolve(island.textContent).then(function (text) { return text ? bytesOf(text) : read("index"); }).then(unpack).then(function (answer) {
+  Promise.resolve(island.textContent).then(function (text) { return text ? gradestackBytes(text) : read("index"); }).then(gradestackUnpacked).then(function (answer) {
     return answer.json();
   }).then(function (found) {
     data = found;
@@ -379,6 +387,7 @@
     var longest = data.ids.reduce(function (most, id) { return Math.max(most, id.length); }, 0);
     tasks = byId("task-view") && gradestackTasks(data, remember);
     list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
+    gradestackSave(data, function () { return shown; });
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");

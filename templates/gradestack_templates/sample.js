@@ -1,254 +1,350 @@
-/* A sample as its row of results.jsonl has it, built as text: nothing of a row is ever parsed as HTML. */
+/* A sample as its row of results.jsonl has it, as _sample.html draws one; nothing of a row is ever parsed as HTML. */
 var gradestackSample = (function () {
   "use strict";
-  var MOST = 60, MOST_MESSAGES = 200, LONG = 900, SHORT = 72, limit = 10000, line = 0;
-  var HIDDEN = new RegExp("[\\0-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e" +
-    "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\\ufffe\\uffff\\ud800-\\udfff\\u{e0000}-\\u{e007f}]", "gu");
+  var MOST = 60, MOST_REASONS = 100, MOST_MESSAGES = 200, MOST_ITEMS = 200, LONG = 900, LINES = 12, limit = 10000, line = 0;
   var STYLES = { user: "user", human: "user", assistant: "assistant", tool: "tool", function: "tool", system: "system", developer: "system" };
+  var FIRST = ["value", "mean", "average", "avg", "score", "accuracy", "rate", "total", "n", "count", "min", "max"];
+  var UNITS = { cost_usd: "US dollars", first_token_seconds: "Seconds to the first token" };
+  var of = gradestackValues, make = of.make, map = of.map, list = of.list, text = of.text, has = of.has, brief = of.brief, number = of.number;
+  var natural = new Intl.Collator("en", { numeric: true }).compare;
 
-  /* Characters that hide or reorder text are made visible, as everywhere on the page. */
-  function visible(text) {
-    return text.replace(/\r\n/g, "\n").replace(HIDDEN, function (found) {
-      var code = found.codePointAt(0), hex = code.toString(16).toUpperCase();
-      return code < 32 ? String.fromCharCode(0x2400 + code) : code === 127 ? "\u2421" : "\u27e8U+" + hex.padStart(4, "0") + "\u27e9";
-    });
-  }
-  function make(tag, css) {
-    var element = document.createElement(tag);
-    if (css) { element.className = css; }
-    for (var place = 2; place < arguments.length; place++) {
-      var part = arguments[place];
-      if (part !== null && part !== "") { element.append(typeof part === "string" ? visible(part) : part); }
-    }
-    return element;
-  }
-  function map(value) { return value && typeof value === "object" && !Array.isArray(value) && !raw(value) ? value : {}; }
-  function list(value) { return Array.isArray(value) ? value : []; }
-  function raw(value) { return !!JSON.isRawJSON && JSON.isRawJSON(value); }
-  function text(value) { return typeof value === "string" ? value : ""; }
-  function has(value, key) { return Object.prototype.hasOwnProperty.call(value, key); }
-  function compact(value) { var found = JSON.stringify(value); return found === undefined ? "" : found; }
-  function spread(value) { var found = compact(value); return found.length > SHORT ? JSON.stringify(value, null, 2) : found; }
-  function brief(value, most) {
-    var found = (typeof value === "string" ? value : compact(value)).slice(0, 4 * most).replace(/\s+/g, " ").trim();
-    return found.length > most ? found.slice(0, most - 1) + "…" : found;
-  }
-  /* A number that reads otherwise than it was written keeps its digits. */
-  function parse(json) {
-    return JSON.parse(json, function (key, value, context) {
-      var kept = typeof value === "number" && JSON.rawJSON && context && String(value) !== context.source;
-      return kept ? JSON.rawJSON(context.source) : value;
-    });
-  }
-  function plain(value) { return raw(value) ? Number(value.rawJSON) : value; }
-  function number(value) { var found = plain(value); return typeof found === "number" ? found : null; }
-  function same(one, other) {
-    one = plain(one);
-    other = plain(other);
-    if (one === other) { return true; }
-    if (!one || !other || typeof one !== "object" || typeof other !== "object" || Array.isArray(one) !== Array.isArray(other)) { return false; }
-    var keys = Object.keys(one);
-    return keys.length === Object.keys(other).length && keys.every(function (key) { return has(other, key) && same(one[key], other[key]); });
-  }
+  function given(value) { return value !== null && value !== undefined; }
   function addCut(to, value, css) {
-    var shown = make("div", css || "text", value.slice(0, limit));
-    shown.dir = "auto";
-    if (value) { to.append(shown); }
-    if (value.length > limit) {
-      to.append(make("p", "note", (value.length - limit).toLocaleString("en") + " more characters in results.jsonl, line " + line + "."));
-    }
-  }
-  function code(value) {
-    var found = spread(value);
-    return make("code", "json", found.length > limit ? found.slice(0, limit) + "…" : found);
-  }
-  function shade(score) { return "q" + Math.max(0, Math.min(10, Math.floor(10 * score))); }
-  function cell(score) { return make("span", "cell " + shade(score), score.toFixed(3)); }
-
-  function reasonText(reason, unnamed) {
-    var where = ((unnamed ? "" : text(reason.subject) + " ") + text(reason.pointer)).trim(), values = [];
-    if (has(reason, "expected")) { values.push("expected " + brief(reason.expected, 100)); }
-    if (has(reason, "actual")) { values.push("got " + brief(reason.actual, 100)); }
-    var head = [text(reason.code), brief(where, 120)].filter(Boolean).join(" ");
-    return [[head, values.join(", ")].filter(Boolean).join(": "), brief(text(reason.message), 240)].filter(Boolean).join(" – ");
-  }
-  function reasons(to, found, unnamed) {
-    var texts = Array.from(new Set(found.map(function (each) { return reasonText(map(each), unnamed); }).filter(Boolean)));
-    if (!texts.length) { return; }
-    var held = make("ul", "reasons");
-    texts.slice(0, MOST).forEach(function (each) { held.append(make("li", "", make("bdi", "", each))); });
-    to.append(held);
-  }
-  function faultText(fault) {
-    var head = [text(fault.category), text(fault.code), text(fault.type)].filter(Boolean).join(" ");
-    return [head, brief(text(fault.message), 600)].filter(Boolean).join(": ");
-  }
-
-  /* Which call answers which expected one: by the grader that says so, else calls of one name in their order. */
-  function answered(row, expected, made) {
-    var grades = [map(row.grade)].concat(Object.keys(map(row.grades)).map(function (key) { return map(row.grades[key]); }));
-    for (var place = 0; place < grades.length; place++) {
-      var items = list(grades[place].items).map(map);
-      if (items.length && items.length === expected.length && items.every(function (item) { return has(map(item.metadata), "call"); })) {
-        return items.map(function (item) { return { call: made[map(item.metadata).call] ? map(item.metadata).call : -1, item: item }; });
-      }
-    }
-    var free = made.map(function (_, index) { return index; });
-    return expected.map(function (call) {
-      var alike = free.filter(function (index) { return made[index].name === call.name; });
-      var best = alike.find(function (index) { return same(made[index].arguments, call.arguments); });
-      var found = best === undefined ? alike[0] : best;
-      free = free.filter(function (index) { return index !== found; });
-      return { call: found === undefined ? -1 : found, item: null };
-    });
-  }
-  function addPair(to, call, answer, item) {
-    var wanted = map(call.arguments), given = answer ? map(answer.call.arguments) : {}, score = item && number(item.score);
-    var keys = Object.keys(wanted).concat(Object.keys(given).filter(function (key) { return !has(wanted, key); })), wrong = 0;
-    var marks = item && list(item.reasons).map(function (each) { return text(map(each).pointer).split("/")[1]; });
-    var body = make("tbody", "");
-    keys.slice(0, MOST).forEach(function (key) {
-      var name = key.replace(/~/g, "~0").replace(/\//g, "~1");
-      var status = !has(wanted, key) ? "extra" : !answer || !has(given, key) ? "missing"
-        : (marks ? marks.indexOf(name) >= 0 : !same(wanted[key], given[key])) ? "differs" : "same";
-      wrong += status === "same" ? 0 : 1;
-      var head = make("th", "", make("code", "", key), status !== "same" && answer ? make("small", "", " " + status) : null);
-      head.scope = "row";
-      body.append(make("tr", status, head,
-        make("td", "", has(wanted, key) ? code(wanted[key]) : make("span", "soft", "not expected")),
-        make("td", "", has(given, key) ? code(given[key]) : answer ? make("span", "soft", "not given") : null)));
-    });
-    var good = answer && (score === null ? !wrong && answer.call.name === call.name : score >= 1);
-    var how = !answer ? "not called" : (good ? "matched" : "answered") + " by call " + (answer.number + 1) +
-      (answer.call.name === call.name ? "" : " " + brief(answer.call.name, 120));
-    var pair = make("div", "pair " + (good ? "matched" : answer ? "differs" : "absent"),
-      make("p", "pair-head", make("span", "sign", good ? "✓" : answer ? "≠" : "✗"), " ", make("code", "tool", brief(call.name, 120)),
-        " ", make("span", "how", how), " ", score === null ? null : cell(score)));
-    if (answer && answer.call.arguments === null) {
-      pair.append(make("p", "alert", make("b", "", "Arguments are no object"), " ", make("code", "", brief(answer.call.raw_arguments || "null", 300))));
-    }
-    if (keys.length) {
-      var heads = ["Argument", "Expected"].concat(answer ? ["Called with"] : []).map(function (each) { var th = make("th", "", each); th.scope = "col"; return th; });
-      if (!answer) { heads.push(make("td", "")); }
-      pair.append(make("table", "arguments", make("thead", "", make.apply(null, ["tr", ""].concat(heads))), body));
-    }
-    reasons(pair, item ? list(item.reasons) : [], true);
-    to.append(pair);
-  }
-  function addCalls(to, row) {
-    var wanted = map(row.expected).calls, called = map(row.predicted).calls;
-    var expected = list(wanted).map(map), made = list(called).map(map);
-    if (!expected.length && !made.length && !(Array.isArray(wanted) && Array.isArray(called))) { return; }
-    var counts = (Array.isArray(wanted) ? expected.length + " expected, " : "") + (Array.isArray(called) ? made.length + " made" : "none recorded");
-    to.append(make("h4", "", "Calls ", make("small", "", counts)));
-    if (Array.isArray(wanted) && !expected.length) { to.append(make("p", "", "No call was expected" + (made.length ? "." : ", and none was made."))); }
-    var pairs = answered(row, expected, made), used = new Set(pairs.map(function (each) { return each.call; }));
-    expected.slice(0, MOST).forEach(function (call, place) {
-      var number = pairs[place].call;
-      addPair(to, call, number >= 0 ? { call: made[number], number: number } : null, pairs[place].item);
-    });
-    var others = made.map(function (call, place) { return { call: call, place: place }; }).filter(function (each) { return !used.has(each.place); });
-    if (others.length) {
-      var held = make("ol", "");
-      others.slice(0, MOST).forEach(function (each) {
-        var item = make("li", "", make("code", "tool", brief(each.call.name, 120)), " ",
-          make("code", "soft", brief(each.call.arguments === null ? text(each.call.raw_arguments) : each.call.arguments, 400)));
-        item.value = each.place + 1;
-        held.append(item);
-      });
-      to.append(fold("others", expected.length ? "Other calls made" : "Calls made", String(others.length), others.length < 4, held));
-    }
-    if (expected.length > MOST || others.length > MOST) { to.append(make("p", "note", "More calls in results.jsonl, line " + line + ".")); }
+    if (value) { to.append(make("div", css || "text", value.slice(0, limit))); to.lastChild.dir = "auto"; }
+    if (value.length > limit) { to.append(make("p", "note", of.count(value.length - limit) + " more characters in results.jsonl, line " + line + ".")); }
   }
   function fold(css, title, small, open, content) {
-    var held = make("details", css, make("summary", "", title + " ", make("small", "", small)), content);
+    var held = make("details", css, make("summary", "", title, small && " ", small && make("small", "", small)), content);
     held.open = open;
     return held;
   }
+  function heads(names) {
+    return names.reduce(function (row, name) {
+      row.append(name === null ? make("td", "") : make("th", "", name));
+      if (name !== null) { row.lastChild.scope = "col"; }
+      return row;
+    }, make("tr", ""));
+  }
+  function scoped(cell) { cell.scope = "row"; return cell; }
+  function shade(score) {
+    for (var step = 10; step > 0 && score < step / 10; step--) { /* the tenth it is in */ }
+    return "q" + step;
+  }
+  function stateOf(grade) { return text(grade.state) || (of.amount(grade.score) === null ? "skipped" : "graded"); }
+  function scoreOf(grade) { return stateOf(grade) === "graded" ? of.amount(grade.score) : null; }
 
-  function addGrades(to, row) {
-    var grades = map(row.grades), keys = Object.keys(grades).sort(), main = compact(row.grade);
-    if (!keys.length && row.grade) { grades = { grade: row.grade }; keys = ["grade"]; }
-    keys.sort(function (one, other) { return (compact(grades[other]) === main) - (compact(grades[one]) === main); });
-    if (keys.length) { to.append(make("h4", "", "Grades")); }
-    keys.forEach(function (key) {
-      var grade = map(grades[key]), score = grade.state === "graded" ? number(grade.score) : null;
-      var head = make("p", "grade-head", make("code", "", brief(key, 80)), " ", score === null ? make("span", "cell none", text(grade.state)) : cell(score));
-      if (typeof grade.passed === "boolean") { head.append(" ", make("span", "tag", grade.passed ? "success" : "no success")); }
-      if (grade.label !== undefined && grade.label !== null) {
-        var gold = grade.gold === undefined || grade.gold === null ? "" : ", expected " + brief(grade.gold, 80);
-        head.append(" ", make("span", "soft", "label ", make("bdi", "", brief(grade.label, 80) + gold)));
-      }
-      Object.keys(map(grade.parts)).sort().slice(0, MOST).forEach(function (name) {
-        var value = number(grade.parts[name]);
-        head.append(" ", make("span", "part", brief(name, 60).replace(/_/g, " ") + " ", make("b", "", value === null ? "n/a" : value.toFixed(3))));
+  function reasonText(reason, unnamed, known) {
+    var where = ((unnamed ? "" : text(reason.subject)) + " " + text(reason.pointer)).trim();
+    var head = [text(reason.code), brief(where, 120)].filter(Boolean).join(" ");
+    var values = [["expected", "expected"], ["got", "actual"]].filter(function (pair) { return has(reason, pair[1]); })
+      .map(function (pair) { return pair[0] + " " + brief(of.compact(reason[pair[1]]), 100); }).join(", ");
+    var found = [head, values].filter(Boolean).join(": "), message = brief(text(reason.message), 240);
+    return message && found && message !== brief(known || "", 240) ? found + " – " + message : found || message;
+  }
+  function reasonList(texts) {
+    return texts.reduce(function (held, each) { held.append(make("li", "", make("bdi", "", each))); return held; }, make("ul", "reasons"));
+  }
+  function faultText(fault) {
+    if (!Object.keys(fault).length) { return ""; }
+    var kind = text(fault.type), message = brief(text(fault.message), 600);
+    var head = [text(fault.category), text(fault.code)].filter(Boolean).map(function (part) { return brief(part, 80); }).join(" ");
+    var found = kind ? head + " (" + brief(kind, 80) + ")" : head;
+    return [found, message].filter(Boolean).join(": ") || brief(fault, 300);
+  }
+
+  /* Which call answers which expected one: by the grader that says so, else equal ones first, then those of one name. */
+  function itemsOf(row, size) {
+    var grades = map(row.grades), all = [row.grade].concat(Object.keys(grades).sort().map(function (key) { return grades[key]; }));
+    return all.map(function (grade) { return list(map(grade).items).map(map); }).find(function (items) {
+      return size && items.length === size && items.every(function (item) { return has(map(item.metadata), "call"); });
+    }) || null;
+  }
+  function paired(expected, made) {
+    var free = made.map(function (_, index) { return index; }), answers = expected.map(function () { return -1; });
+    [true, false].forEach(function (exact) {
+      expected.forEach(function (call, place) {
+        if (answers[place] >= 0) { return; }
+        var found = free.find(function (index) {
+          return of.same(made[index].name, call.name) && (!exact || of.same(made[index].arguments, call.arguments));
+        });
+        if (found !== undefined) { answers[place] = found; free = free.filter(function (index) { return index !== found; }); }
       });
-      var held = make("div", "grade", head), fault = faultText(map(grade.fault));
-      if (fault) { held.append(make("p", "alert", fault)); }
-      addCut(held, text(grade.rationale), "text rationale");
-      reasons(held, list(grade.reasons).concat(...list(grade.items).map(function (item) { return list(map(item).reasons); })));
-      to.append(held);
     });
+    var alone = answers.indexOf(-1);
+    if (free.length === 1 && alone >= 0 && answers.indexOf(-1, alone + 1) < 0) { answers[alone] = free[0]; }
+    return answers;
+  }
+  function nameOf(call) { return given(call.name) && call.name !== "" ? brief(call.name, 120) : "(no name)"; }
+  function went(call) {
+    var status = text(call.status).replace(/_/g, " "), took = of.amount(call.seconds);
+    var error = ["error_type", "error"].map(function (key) { return brief(text(call[key]), 300); }).filter(Boolean).join(": ");
+    var known = ["", "ok", "error"].indexOf(status) >= 0;
+    return [
+      text(call.author) && "by " + brief(call.author, 60),
+      text(call.server) && "on " + brief(call.server, 60),
+      error ? (known ? "failed" : brief(status, 20)) + ": " + error : status === "ok" ? "" : brief(status, 20),
+      took === null ? "" : number(call.seconds) + " s"
+    ].filter(Boolean).join(", ");
+  }
+  function argumentsOf(wanted, own, marks) {
+    var names = Object.keys(wanted).slice(0, MOST), more = Object.keys(own || {}).filter(function (key) { return !has(wanted, key); });
+    return names.map(function (key) {
+      if (!own || !has(own, key)) { return { key: key, status: "missing", left: of.code(wanted[key], own ? [[]] : [], limit), right: null }; }
+      var found = of.differences(wanted[key], own[key]);
+      if (marks) {
+        var left = marks.filter(function (mark) { return mark[0] === key; }).map(function (mark) { return mark.slice(1); });
+        found = [left, left.length ? found[1] : []];
+      }
+      return { key: key, status: found[0].length ? "differs" : "same", left: of.code(wanted[key], found[0], limit), right: of.code(own[key], found[1], limit) };
+    }).concat(more.slice(0, MOST).map(function (key) {
+      var blamed = marks && marks.some(function (mark) { return mark.length === 1 && mark[0] === key; });
+      return { key: key, status: "extra", left: null, right: of.code(own[key], blamed ? [[]] : [], limit) };
+    }));
+  }
+  function pathOf(pointer) {
+    if (pointer[0] !== "/") { return []; }
+    return pointer.slice(1).split("/").map(function (part) { return part.replace(/~1/g, "/").replace(/~0/g, "~"); });
+  }
+  function pairOf(call, place, made, item) {
+    var answer = place >= 0 ? made[place] : null, said = item ? list(item.reasons).map(map) : [];
+    var score = item && (item.outcome === undefined || item.outcome === "graded") ? of.amount(item.score) : null;
+    var own = answer && of.isMap(answer.arguments) ? answer.arguments : null, unreadable = answer && !own;
+    var found = argumentsOf(map(call.arguments), own, score === null ? null : said.map(function (each) { return pathOf(text(each.pointer)); }));
+    var equal = answer && !unreadable && of.same(call.name, answer.name) && found.every(function (each) { return each.status === "same"; });
+    var status = !answer ? "absent" : (score === null ? equal : score >= 1) ? "matched" : "differs", alike = answer && nameOf(answer) === nameOf(call);
+    var how = make("span", "how", status === "absent" ? "not called" : (status === "matched" ? "matched" : alike ? "best answered" : "answered") + " by call " + (place + 1));
+    if (status === "differs" && !alike) { how.append(" ", make("code", "", nameOf(answer))); }
+    var held = make("div", "pair " + status, make("p", "pair-head", make("span", "sign", { matched: "✓", differs: "≠", absent: "✗" }[status]), " ",
+      make("code", "tool", nameOf(call)), " ", how, score === null ? null : " ", score === null ? null : make("span", "cell " + shade(score), number(item.score))));
+    held.querySelector(".sign").ariaHidden = "true";
+    if (answer && went(answer)) { held.append(make("p", "note", make("bdi", "", went(answer)))); }
+    if (unreadable) {
+      held.append(make("p", "alert", make("b", "", "Arguments are no object"), " ", make("code", "", brief(answer.raw_arguments || "null", 300))));
+    }
+    if (found.length) {
+      var body = make("tbody", "");
+      found.forEach(function (each) {
+        body.append(make("tr", each.status, scoped(make("th", "", make("code", "", each.key), each.status !== "same" && answer ? " " : null,
+          each.status !== "same" && answer ? make("small", "", each.status) : null)),
+        make("td", "", each.left || make("span", "soft", "not expected")),
+        make("td", "", each.right || (answer ? make("span", "soft", "not given") : null))));
+      });
+      held.append(make("table", "arguments", make("thead", "", heads(["Argument", "Expected", answer ? "Called with" : null])), body));
+    }
+    var told = said.filter(function (each) { return answer || each.message; }).map(function (each) { return reasonText(each, true); });
+    if (told.length) { held.append(reasonList(told)); }
+    return held;
+  }
+  function addCalls(to, row, items) {
+    var wanted = map(row.expected).calls, called = map(row.predicted).calls, known = given(wanted), recorded = given(called);
+    var expected = list(wanted).map(map), made = list(called).map(map);
+    if (!expected.length && !made.length && !(known && recorded)) { return; }
+    to.append(make("h4", "", "Calls ", make("small", "", (known ? expected.length + " expected, " : "") +
+      (recorded ? made.length + " made" : "none recorded") + (expected.length && !items ? "; paired by name and arguments" : ""))));
+    if (known && !expected.length) { to.append(make("p", "", "No call was expected" + (made.length ? "." : ", and none was made."))); }
+    var answers = !items ? paired(expected, made) : items.map(function (item) {
+      var place = map(item.metadata).call;
+      return Number.isInteger(place) && place >= 0 && place < made.length ? place : -1;
+    });
+    expected.slice(0, MOST).forEach(function (call, place) { to.append(pairOf(call, answers[place], made, items && items[place])); });
+    var used = new Set(answers), rest = made.map(function (_, place) { return place; }).filter(function (place) { return !used.has(place); });
+    if (rest.length) {
+      var held = make("ol", ""), shown = rest.slice(0, MOST), room = Math.min(limit, 400);
+      shown.forEach(function (place) {
+        var call = made[place], own = of.isMap(call.arguments) ? of.compact(call.arguments) : text(call.raw_arguments), how = went(call);
+        var item = make("li", "", make("code", "tool", nameOf(call)), " ", make("code", "soft", own.slice(0, room) + (own.length > room ? "…" : "")));
+        if (how) { item.append(" ", make("small", "", make("bdi", "", how))); }
+        item.value = place + 1;
+        held.append(item);
+      });
+      to.append(fold("others", expected.length ? "Other calls made" : "Calls made", String(shown.length), !expected.length || shown.length < 4, held));
+    }
+    var left = Math.max(0, expected.length - MOST) + Math.max(0, rest.length - MOST);
+    if (left) { to.append(make("p", "note", left + " more calls in results.jsonl, line " + line + ".")); }
+  }
+
+  function label(value) { return given(value) ? brief(value, 80) : ""; }
+  function addLabels(to, name, gold) {
+    to.append(make("bdi", "", name || "–"));
+    if (gold) { to.append(", expected ", make("bdi", "", gold)); }
+  }
+  function addItems(to, items) {
+    var body = make("tbody", "");
+    items.slice(0, MOST_ITEMS).forEach(function (item) {
+      var state = stateOf({ state: item.outcome, score: item.score }), score = state === "graded" ? of.amount(item.score) : null;
+      var parts = Object.assign({}, map(item.parts), map(item.counts)), details = make("td", "words");
+      if (label(item.label) || label(item.gold)) { addLabels(details, label(item.label), label(item.gold)); details.append(" "); }
+      details.append(Object.keys(parts).sort().slice(0, 20).map(function (key) { return brief(of.title(key), 140) + " " + number(parts[key]); }).join(", "));
+      var told = list(item.reasons).slice(0, MOST_REASONS).map(function (each) { return reasonText(map(each)); });
+      told.concat(faultText(map(item.fault)) || []).forEach(function (each) { details.append(make("br", ""), make("bdi", "", each)); });
+      body.append(make("tr", "", scoped(make("th", "", make("bdi", "", brief(item.id === undefined ? null : item.id, 120)))), make("td", "", score === null ? state : number(item.score)), details));
+    });
+    var held = make("div", "scroll", make("table", "plain", make("thead", "", heads(["Item", "Score", "Details"])), body));
+    held.tabIndex = 0;
+    held.setAttribute("role", "group");
+    held.setAttribute("aria-label", "Table");
+    var found = fold("items", "Items", of.count(items.length), false, held);
+    if (items.length > MOST_ITEMS) { found.append(make("p", "note", of.count(items.length - MOST_ITEMS) + " more in results.jsonl.")); }
+    to.append(found);
+  }
+  function addGrade(to, key, grade, first) {
+    var score = scoreOf(grade), state = stateOf(grade), items = list(grade.items).map(map), metadata = map(grade.metadata), reasons = list(grade.reasons).map(map);
+    var inside = [].concat(...items.map(function (item) { return list(item.reasons).map(map); })), rationale = text(grade.rationale);
+    var css = score !== null ? shade(score) : state === "failed" ? "error" : state.replace(/[^\w.-]+/g, "_");
+    var head = make("p", "grade-head", make("code", "", brief(key, 80)), " ", make("span", "cell " + css, score === null ? state : number(grade.score)));
+    if (typeof grade.passed === "boolean") { head.append(" ", make("span", "tag", grade.passed ? "success" : "no success")); }
+    if (label(grade.label)) {
+      head.append(" ", make("span", "soft", "label "));
+      addLabels(head.lastChild, label(grade.label), label(grade.gold));
+    }
+    var counts = Object.entries(map(grade.counts)).filter(function (pair) { return of.plain(pair[1]); });
+    var parts = Object.assign({}, map(grade.parts), Object.fromEntries(counts));
+    Object.keys(parts).sort().forEach(function (name) {
+      head.append(" ", make("span", "part", of.title(name) + " ", make("b", "", number(parts[name]))));
+    });
+    var held = make("div", "grade", head), fault = faultText(map(grade.fault));
+    if (fault) { held.append(make("p", "alert", fault)); }
+    var codes = reasons.concat(inside).map(function (each) { return text(each.code); });
+    if (!first) { addCut(held, codes.indexOf(rationale) >= 0 ? "" : rationale, "text rationale"); }
+    var known = new Set(inside.map(function (each) { return reasonText(each); }));
+    var own = reasons.filter(function (each) { return !known.has(reasonText(each)); }).map(function (each) { return reasonText(each, false, rationale); });
+    own = Array.from(new Set(own)).filter(Boolean);
+    if (own.length) { held.append(reasonList(own.slice(0, MOST_REASONS))); }
+    if (own.length > MOST_REASONS) { held.append(make("p", "note", of.count(own.length - MOST_REASONS) + " more reasons in results.jsonl.")); }
+    if (items.length && !first) { addItems(held, items); }
+    if (Object.keys(metadata).length) { held.append(fold("items", "Metadata", "", false, of.code(metadata, [], Math.min(limit, 2000)))); }
+    to.append(held);
+  }
+  function addGrades(to, row, items) {
+    var grades = map(row.grades), keys = Object.keys(grades).sort(), main = of.compact(row.grade);
+    if (!keys.length && of.isMap(row.grade)) { grades = { grade: row.grade }; keys = ["grade"]; }
+    keys.sort(function (one, other) { return (of.compact(grades[other]) === main) - (of.compact(grades[one]) === main); });
+    if (keys.length) { to.append(make("h4", "", "Grades")); }
+    keys.forEach(function (key, place) { addGrade(to, key, map(grades[key]), items && !place); });
+  }
+  function sorted(held) {
+    function rank(key) { var place = FIRST.indexOf(key); return place < 0 ? FIRST.length : place; }
+    return Object.keys(held).sort(function (one, other) { return rank(one) - rank(other) || natural(one, other); });
+  }
+  function short(value) { return of.amount(value) !== null || typeof value === "boolean" ? number(value) : brief(value, 300); }
+  function addFacts(to, row) {
+    var recorded = map(row.recorded), facets = map(row.facets), usage = map(row.usage), tools = list(row.tools).map(function (tool) { return brief(tool, 60); });
+    var facts = sorted(recorded).map(function (key) { return [of.title(key) + " (recorded)", short(recorded[key])]; });
+    facts = facts.concat(sorted(facets).map(function (key) { return [of.title(key), short(facets[key])]; }));
+    if (given(row.agent_id)) { facts.push(["Agent", short(row.agent_id)]); }
+    if (given(row.ended)) { facts.push(["Ended", short(row.ended)]); }
+    if (Object.keys(usage).length) {
+      facts.push(["Took", sorted(usage).map(function (key) { return (UNITS[key] || of.title(key)) + " " + short(usage[key]); }).join(", ")]);
+    }
+    if (given(row.agent_usage)) { facts.push(["Usage", short(row.agent_usage)]); }
+    if (tools.length) { facts.push(["Tools (" + tools.length + ")", tools.slice(0, 30).join(", ") + (tools.length > 30 ? " and " + (tools.length - 30) + " more" : "")]); }
+    if (!facts.length) { return; }
+    var held = make("dl", "facts");
+    facts.forEach(function (fact) { held.append(make("dt", "", fact[0]), make("dd", "", make("bdi", "", fact[1]))); });
+    to.append(fold("items", "Facts of the record", String(facts.length), false, held));
   }
 
   function content(value) {
-    if (Array.isArray(value)) {
-      return value.map(function (part) { return typeof part === "string" ? part : typeof map(part).text === "string" ? part.text : compact(part); }).join("\n");
-    }
-    return value === null || value === undefined ? "" : typeof value === "string" ? value : spread(value);
+    if (!Array.isArray(value)) { return !given(value) ? "" : typeof value === "string" ? value : of.compact(value); }
+    return value.map(function (part) { return has(map(part), "text") ? part.text : part; })
+      .map(function (part) { return typeof part === "string" ? part : of.compact(part); }).join("\n");
   }
-  function addMessage(to, message) {
-    var style = has(STYLES, text(message.role).toLowerCase()) ? STYLES[message.role.toLowerCase()] : "other", body = make("div", ""), said = content(message.content);
-    if (said.length > LONG) {
-      var inside = make("div", "");
-      addCut(inside, said);
-      body.append(fold("fold", brief(said, 160), said.length.toLocaleString("en") + " characters", false, inside));
-    } else { addCut(body, said); }
-    list(message.tool_calls).slice(0, MOST).forEach(function (call) {
-      var named = map(map(call).function), given = (has(named, "name") ? named : map(call)), own = given.arguments;
-      var held = make("div", "call", make("code", "tool", brief(given.name || "(no name)", 120)));
-      addCut(held, typeof own === "string" ? own : own === null || own === undefined ? "" : spread(own), "text code");
+  function addBody(to, said, style) {
+    var laid = said.length <= limit ? of.laidOut(said) : null, shown = laid === null ? said : laid, css = laid === null ? "text" : "text code", inside = to;
+    if (Math.min(shown.length, limit) > LONG || (style === "tool" && shown.slice(0, limit).split("\n").length > LINES + 1)) {
+      inside = fold("fold", make("bdi", "", brief(said, 160)), of.count(said.length) + " characters", false, null);
+      to.append(inside);
+    }
+    addCut(inside, shown, css);
+  }
+  function messageOf(message) {
+    var role = brief(text(message.role), 40) || "unknown role", low = role.toLowerCase(), style = has(STYLES, low) ? STYLES[low] : "other";
+    var body = make("div", ""), thought = content(message.reasoning), name = brief(text(message.name), 80), head = make("b", "role", role);
+    if (name) { head.append(" ", make("code", "", name)); }
+    if (thought) {
+      var thoughts = fold("fold", "Reasoning", of.count(thought.length) + " characters", false, null);
+      addCut(thoughts, thought);
+      body.append(thoughts);
+    }
+    addBody(body, content(message.content), style);
+    list(message.tool_calls).slice(0, MOST_MESSAGES).forEach(function (call) {
+      var named = map(map(call).function), known = Object.keys(named).length ? named : map(call), own = known.arguments;
+      var written = typeof own === "string" ? own : given(own) ? of.compact(own) : "", laid = written.length <= limit ? of.laidOut(written) : null;
+      var held = make("div", "call", make("code", "tool", nameOf(known)));
+      addCut(held, laid || written, "text code");
       body.append(held);
     });
-    to.append(make("div", "m from-" + style, make("b", "role", brief(message.role || "unknown role", 40)), body));
+    return make("div", "m from-" + style, head, body);
   }
   function addTalk(to, row) {
-    var turns = list(row.trajectory).map(function (turn) { return Array.isArray(turn) ? turn : [turn]; });
-    var messages = [].concat(...turns).map(map);
-    if (!has(row, "trajectory")) {
+    if (!has(row, "trajectory") && Object.keys(map(row.source)).length) {
       to.append(make("h4", "", "Conversation"), make("p", "note", "It was left in the input of this run: " + place(row) + "."));
     }
-    if (!messages.length) { return; }
-    var held = make("div", "");
-    messages.slice(0, MOST_MESSAGES).forEach(function (message) { addMessage(held, message); });
-    if (messages.length > MOST_MESSAGES) { held.append(make("p", "note", "More messages in results.jsonl, line " + line + ".")); }
-    to.append(fold("talk", "Conversation", messages.length + " message" + (messages.length === 1 ? "" : "s"), true, held));
+    var loose = list(row.trajectory).filter(of.isMap), turns = list(row.trajectory).filter(function (turn) { return !of.isMap(turn); });
+    turns = turns.concat(loose.length ? [loose] : []).map(function (turn) { return list(turn).map(map); });
+    var size = turns.reduce(function (sum, turn) { return sum + turn.length; }, 0), room = MOST_MESSAGES;
+    if (!size) { return; }
+    var summary = make("summary", "", make("h4", "", "Conversation"), " ", make("small", "", of.count(size) + " message" + (size === 1 ? "" : "s")));
+    var held = make("details", "talk", summary);
+    held.open = true;
+    turns.forEach(function (turn, number) {
+      var shown = turn.slice(0, room);
+      room -= shown.length;
+      if (shown.length && turns.length > 1) { held.append(make("h5", "", "Turn " + (number + 1))); }
+      shown.forEach(function (message) { held.append(messageOf(message)); });
+    });
+    if (size > MOST_MESSAGES) { held.append(make("p", "note", of.count(size - MOST_MESSAGES) + " more messages in results.jsonl, line " + line + ".")); }
+    to.append(held);
   }
   function place(row) {
-    var source = map(row.source), number = plain(source.line);
-    return brief(text(source.file), 200) + (typeof number === "number" ? ", line " + number : "");
+    var source = map(row.source), number = of.plain(source.line);
+    return brief(text(source.file), 200) + (typeof number === "number" ? ", line " + number : ", record " + ((of.amount(source.ordinal) || 0) + 1));
+  }
+  function textOf(value) {
+    var joined = Array.isArray(value) && value.every(function (part) { return typeof part === "string"; });
+    return joined ? value.join("\n") : typeof value === "string" ? value : given(value) ? of.compact(value) : "";
   }
   function addTexts(to, title, values) {
-    var texts = values.filter(function (value) { return value !== null && value !== undefined && value !== ""; }).map(content);
-    if (texts.length) { to.append(make("h4", "", title)); }
-    texts.slice(0, MOST).forEach(function (each) { addCut(to, each, "text quote"); });
+    if (values.length) { to.append(make("h4", "", title)); }
+    values.forEach(function (each) { addCut(to, textOf(each), "text quote"); });
   }
+  function addOwnLabels(to, found) {
+    if (!found.length) { return; }
+    var held = make("dl", "figures small");
+    found.forEach(function (pair) { held.append(make("div", "figure", make("dt", "", pair[0]), make("dd", "", make("bdi", "word", brief(pair[1], 80))))); });
+    to.append(make("h4", "", "Label"), held);
+  }
+  function addPlans(to, plans, panels) {
+    if (!plans.length) { return; }
+    var sides = make("div", "sides");
+    plans.forEach(function (pair) { sides.append(make("div", "", make("h4", "", pair[0]), of.code(pair[1], [], limit))); });
+    to.append(panels.length ? fold("items", "Plans as text", "", false, sides) : sides);
+  }
+  function present(pairs) { return pairs.filter(function (pair) { return given(pair[1]); }); }
 
-  return function (json, number, longest) {
-    var row = map(parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
+  /* json: the row; number: its line; longest: of one text; panels: what plugins show of it, drawn already; lacking: what says which are not, or null. */
+  return function (json, number, longest, panels, lacking) {
+    var row = map(of.parse(json)), held = make("div", "inside"), expected = map(row.expected), predicted = map(row.predicted), task = map(row.sample);
+    var asked = Array.isArray(task.input) ? task.input : given(task.input) && task.input !== "" ? [task.input] : [];
+    var truth = expected.text || task.ground_truth, items = itemsOf(row, list(expected.calls).length), link = make("a", "", "Link to this sample");
     line = number;
     limit = longest;
-    if (row.error) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
-    addTexts(held, "Task", Array.isArray(task.input) ? task.input : [task.input]);
-    addTexts(held, "Expected answer", [expected.text || task.ground_truth]);
-    if (!Array.isArray(predicted.calls)) { addTexts(held, "Answer", [row.submission]); }
-    [["Expected label", expected.label], ["Predicted label", predicted.label], ["Expected plan", expected.plan], ["Predicted plan", predicted.plan]].forEach(function (pair) {
-      if (pair[1] !== null && pair[1] !== undefined) { held.append(make("h4", "", pair[0]), code(pair[1])); }
-    });
-    addCalls(held, row);
-    addGrades(held, row);
+    if (faultText(map(row.error))) { held.append(make("p", "alert", make("b", "", "Recorded run failed"), " ", faultText(map(row.error)))); }
+    addTexts(held, "Task", asked);
+    addTexts(held, "Expected answer", textOf(truth) && !of.same(truth, expected.label) ? [truth] : []);
+    addTexts(held, "Answer", textOf(row.submission) && !given(predicted.calls) ? [row.submission] : []);
+    addOwnLabels(held, present([["Expected", expected.label], ["Predicted", predicted.label]]));
+    panels.concat(lacking || []).forEach(function (panel) { held.append(panel); });
+    addPlans(held, present([["Expected plan", expected.plan], ["Predicted plan", predicted.plan]]), panels);
+    addCalls(held, row, items);
+    addGrades(held, row, items);
+    addFacts(held, row);
     addTalk(held, row);
-    held.append(make("p", "note where", "Read from " + place(row) + ". Row " + number.toLocaleString("en") + " of results.jsonl."));
+    link.href = "#s" + number;
+    var note = make("p", "note where");
+    if (Object.keys(map(row.source)).length) { note.append("Read from ", make("bdi", "", place(row)), ". "); }
+    note.append("Row " + of.count(number) + " of results.jsonl. ", link);
+    held.append(note);
     return held;
   };
 })();

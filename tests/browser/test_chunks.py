@@ -1,11 +1,16 @@
 """A page whose samples stand beside it, in a real browser, from a file."""
 
 import importlib.util
+import io
 import sys
+import types
 from pathlib import Path
 
+import attrs
 import pytest
 
+from gradestack import Panel, blocks
+from gradestack.jsonio import dumps
 from gradestack_plugins.reporters.html import HtmlReporter
 from gradestack_plugins.reporters.text import clean
 
@@ -31,8 +36,10 @@ def fake():
 def opened(tab, fake, tmp_path):
     """Return a function that writes a run's page, opens it and returns the browser and the page's address."""
 
-    def write(rows=None, **options):
+    def write(rows=None, more=(), panels=(), **options):
         report = fake.make_report(rows or fake.realistic_rows(tasks=6, trials=2))
+        held = io.BytesIO(report.held.getvalue() + "".join(f"{dumps(row)}\n" for row in more).encode())
+        report = attrs.evolve(report, held=held, panels=tuple(panels))
         (path,) = HtmlReporter(**{"max_bytes": 0, "max_samples": 0, **options}).write(report, tmp_path)
         tab.emulate(width=1440)
         tab.open("about:blank")
@@ -75,6 +82,116 @@ def test_both_drawings_of_a_sample_agree(opened, fake):
         seen.append(found)
     assert seen[0] == seen[1]
     assert {pair[0] for sample in seen[0] for pair in sample} >= {"pair matched", "pair differs"}
+
+
+def rich_rows(fake):
+    """Return rows with everything a drill-down shows, and with what it should hold but does not."""
+    rows = [fake.graded_row(task, run, "m") for task in range(8) for run in range(2)]
+    rows += [fake.ungraded_row(9, run, "m", state) for run, state in enumerate(("failed", "skipped", "missing"))]
+    spoken = fake.graded_row(3, 5, "m")
+    spoken["trajectory"] *= 2
+    spoken["trajectory"][0][1] |= {"reasoning": "First I look. " * 9, "name": "ann", "content": ["a", {"text": "b"}, 3]}
+    spoken["trajectory"][0][2]["tool_calls"] = [
+        {"function": {"name": "", "arguments": '{"a": [1, {"b": [2.50, "c,d"]}]}'}}
+    ]
+    call = {
+        "status": "error",
+        "error": "no such\ntrain",
+        "error_type": "Lost",
+        "seconds": 0.25,
+        "server": "rail",
+        "author": "b",
+    }
+    spoken["predicted"]["calls"] = [each | call for each in spoken["predicted"]["calls"]]
+    spoken |= {
+        "ended": "limit",
+        "usage": {"requests": 12, "cost_usd": 0.00012, "seconds": 1234.5, "input_tokens": 12345678},
+    }
+    spoken["recorded"] |= {"mean": 1.0, "b_10": 1e22, "b_9": -1.5, "word": "x" * 400}
+    bare = fake.graded_row(2, 6, "m")
+    bare["grades"] = {
+        "partial": bare["grade"] | {"items": [], "label": "l" * 99, "gold": 3, "counts": {"n": 0, "f1_a": 2}}
+    }
+    bare["grade"] = bare["grades"]["partial"]
+    bare["predicted"] = {"calls": None, "label": "yes", "plan": {"b": {"steps": [1, 2]}, "a": [{}, []]}}
+    bare["expected"] |= {"label": "no", "text": "It is so.", "plan": ["deep", {"er": [[[[[[[[[1]]]]]]]]]}]}
+    bare["sample"]["input"] = ["one", ["two", "three"], {"four": 4}]
+    odd = fake.graded_row(3, 7, "m")
+    odd["grades"]["reward"]["items"] = [
+        {"outcome": "graded", "score": 0.57, "parts": {"a_b": 1, "c": None}, "label": "x"}
+    ]
+    odd["grades"]["partial"] = odd["grade"] = odd["grade"] | {"items": []}
+    odd["predicted"]["calls"] = [{"name": "other", "arguments": None, "raw_arguments": "{no"}]
+    odd["expected"]["calls"] = odd["expected"]["calls"][:1]
+    plain = [
+        {"sample": {"id": 1}},
+        {"sample": {"id": "é"}, "grade": {"score": 0.29, "rationale": "why"}, "trajectory": [[], []]},
+    ]
+    return rows, [spoken, bare, odd, *plain]
+
+
+DRAWN = """(() => { const seen = [], inside = document.querySelector('#one .inside').cloneNode(true);
+  inside.querySelectorAll('.from-system').forEach(one => one.remove());
+  const own = one => [...one.childNodes].filter(each => each.nodeType === 3).map(each => each.data).join('');
+  inside.querySelectorAll('*').forEach(one => {
+    seen.push([one.tagName, one.className, own(one).split(/\\s+/).join(' ').trim()].join(' '));
+  });
+  return seen.concat([...inside.querySelectorAll('details')].map(one => one.open ? 'open' : 'shut')); })()"""
+
+
+def test_a_sample_looks_the_same_however_it_is_drawn(opened, fake):
+    """Every element with its text, in one order, whether made by a template or by the page's script from the row."""
+    seen, (rows, more) = [], rich_rows(fake)
+    for options in ({"max_samples": 500}, {}):
+        tab, _ = opened(rows, more, **options)
+        found = []
+        for row in range(len(rows) + len(more)):
+            show(tab, row)
+            tab.wait(f"document.querySelector('#one').textContent.includes('Row {row + 1} of')")
+            found.append(tab.run(DRAWN))
+        seen.append(found)
+    for one, other in zip(*seen, strict=True):
+        assert one == other
+
+
+def of_sample(row):
+    """Return a block with markup in it for every second trial."""
+    return [blocks.Words(f"<b>of</b> {row['sample']['id']}")] if row["run"] % 2 else None
+
+
+@pytest.fixture
+def panel(monkeypatch):
+    """Return a panel of samples."""
+    module = types.ModuleType("gradestack_test_chunk_panels")
+    module.of_sample, module.__file__ = of_sample, __file__
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    return Panel(name="own", place="sample", title="<i>Own", target=f"{module.__name__}:of_sample", plugin="mine")
+
+
+OWN = "[...document.querySelectorAll('#one .panel')].map(one => one.textContent.split(/\\s+/).join(' ').trim())"
+
+
+@pytest.mark.parametrize("options", [{"max_samples": 3, "max_bytes": 10**7}, {"max_samples": 3}, {}])
+def test_panels_stand_in_samples_without_a_drill_down(opened, panel, options):
+    """Rendered with the page, in it or beside it, they are at their place in each sample they show anything of."""
+    tab, _ = opened(panels=[panel], **options)
+    for row in range(24):
+        show(tab, row)
+        tab.wait(f"document.querySelector('#one').textContent.includes('Row {row + 1} of')")
+        task, trial = tab.run("document.querySelector('#one h3').textContent").removeprefix("Task ").split(", trial ")
+        assert tab.run(OWN) == ([f"<i>Own <b>of</b> {task}"] if trial == "1" else [])
+        if trial == "1":
+            assert tab.run("document.querySelector('#one .panel').nextElementSibling.textContent").startswith("Calls")
+    assert tab.messages() == []
+
+
+def test_of_very_many_samples_a_sentence_says_which_panels_are_missing(opened, panel, monkeypatch):
+    """They are drawn in the drill-downs alone; the sentence says what shows them for every sample."""
+    monkeypatch.setattr("gradestack_plugins.reporters.html._MOST_WITH_PANELS", 23)
+    tab, _ = opened(panels=[panel], max_samples=2, max_bytes=10**7)
+    show(tab, 23)
+    assert tab.run(OWN) == []
+    assert "<i>Own: in a run of this size drawn for the worst samples only" in tab.run("document.body.textContent")
 
 
 def test_numbers_keep_their_digits(opened, fake):

@@ -74,7 +74,11 @@ def test_presets_side_by_side_fit_any_width(tab, tmp_path, width):
     tab.open((report.path / "report.html").as_uri())
     tab.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     assert tab.run("document.documentElement.scrollWidth") <= width
-    assert tab.run("document.querySelectorAll('#presets .rules tbody tr').length") == 57
+    rules = "document.querySelectorAll('#panel-tool_calls-other_tools .measure').length"
+    assert tab.run(rules) == 57
+    tab.wait(READY)
+    tab.run("document.querySelector('#panel-tool_calls-other_tools a').click()")
+    assert tab.run("document.querySelector('#one h3').textContent") == "Task one"
     assert tab.messages() == []
 
 

@@ -18,14 +18,31 @@ SHOWN = {
     "quickstart": {"tau_bench.reliability"},
     "stability": {"stability.stability"},
     "when2call": {"when2call.classes"},
+    "presets": {"tool_calls.other_tools"},
 }
+PRESETS = """
+name: presets
+target: {paths: [runs.jsonl]}
+graders:
+  own: {kind: tool_calls, preset: documented}
+  strict: {kind: tool_calls, preset: adk/exact}
+  loose: {kind: tool_calls, preset: adk/any_order/names}
+outcome: own
+"""
+CALLS = """
+{"id": "a", "expected": [{"name": "f", "arguments": {"x": 1}}], "predicted": [{"name": "f", "arguments": {"x": 2}}]}
+{"id": "b", "expected": [{"name": "f", "arguments": {}}], "predicted": [{"name": "f", "arguments": {}}]}
+"""
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Return the runs of the examples, by name."""
-    out = tmp_path_factory.mktemp("runs")
-    return {name: gradestack.run(EXAMPLES / name / "suite.yaml", output=out / name) for name in SHOWN}
+    out, own = tmp_path_factory.mktemp("runs"), tmp_path_factory.mktemp("presets")
+    (own / "suite.yaml").write_text(PRESETS, encoding="utf-8")
+    (own / "runs.jsonl").write_text(CALLS.lstrip(), encoding="utf-8")
+    places = {name: own if name == "presets" else EXAMPLES / name for name in SHOWN}
+    return {name: gradestack.run(place / "suite.yaml", output=out / name) for name, place in places.items()}
 
 
 def test_every_panel_has_an_example():

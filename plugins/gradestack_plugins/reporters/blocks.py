@@ -89,11 +89,25 @@ class Series:
 
 
 @attrs.frozen
+class Dot:
+    """A figure and its interval in percent of an axis from 0 to 1; None off the axis."""
+
+    at: float | None
+    low: float | None
+    high: float | None
+
+
+@attrs.frozen
 class Cell:
     """One cell of a matrix or table."""
 
     text: str
     shade: str = ""
+    interval: str = ""
+    dot: Dot | None = None
+    """Where a figure with an interval stands on its axis."""
+    address: str = ""
+    """``#…``: the samples it links to."""
 
 
 @attrs.frozen
@@ -112,10 +126,16 @@ class Table:
     """Whether the rows are score bands, which interpret scores and compute nothing."""
 
     @property
+    def wide(self) -> bool:
+        """Whether it holds links, or figures on an axis, and takes the whole width."""
+        return any(cell.dot or cell.address for _, cells in self.rows for cell in cells)
+
+    @property
     def wordy(self) -> tuple[bool, ...]:
-        """Per column whether it holds words, which stand on the left, rather than numbers."""
+        """Per column whether it holds words or figures on an axis, which stand on the left, rather than numbers."""
         return tuple(
-            any(_WORD.search(cells[place].text) for _, cells in self.rows) for place in range(len(self.columns))
+            any(cells[place].dot or _WORD.search(cells[place].text) for _, cells in self.rows)
+            for place in range(len(self.columns))
         )
 
 
@@ -133,6 +153,7 @@ class Section:
     """Blocks under a common heading."""
 
     kind: ClassVar[str] = "section"
+    folded: ClassVar[bool] = False
     title: str
     blocks: tuple[Block, ...]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsonio import as_list, as_map, as_number, as_text, compact, same
+from gradestack.jsonio import as_list, as_map, as_number, as_text, compact
 from gradestack_plugins.reporters.conversation import call_name
-from gradestack_plugins.reporters.jsonview import Line, Path, differences, lines, pointer_path
+from gradestack_plugins.reporters.jsonview import Line, Path, differences, lines, pointer_path, same
 from gradestack_plugins.reporters.text import Cut, brief, cut, number
 
 _MOST_CALLS = 60

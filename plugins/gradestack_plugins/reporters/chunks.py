@@ -46,7 +46,9 @@ class Chunks:
         beside: Whether they are files.
         sums: SHA-256 of each chunk before it was made base64.
         first: Position of the first row of each chunk of rows.
-        drilled: Positions of the drill-downs of each chunk that has such; these come after those of rows.
+        panelled: Positions of the samples of each chunk of panels; these come after those of rows.
+        drilled: Positions of the drill-downs of each chunk that has such; these come last.
+        without: Titles of panels that are drawn in drill-downs alone.
     """
 
     def __init__(self, folder: Path, room: int) -> None:
@@ -55,7 +57,9 @@ class Chunks:
         self.beside = room < 0
         self.sums: list[str] = []
         self.first: list[int] = []
+        self.panelled: list[list[int]] = []
         self.drilled: list[list[int]] = []
+        self.without: list[str] = []
 
     def add_rows(self, report: Report, index: RowIndex) -> None:
         """Add all rows of a report, as they stand in results.jsonl."""
@@ -68,6 +72,12 @@ class Chunks:
             self.first.append(start)
             self._add(report.lines(start, stop))
             start = stop
+
+    def add_panels(self, panels: Iterable[tuple[int, list[str]]]) -> None:
+        """Add rendered panels of samples that have no drill-down, those of each as a line of JSON."""
+        for positions, lines in _batches(panels):
+            self.panelled.append(positions)
+            self._add("\n".join(lines).encode())
 
     def add_drilldowns(self, drilldowns: Iterable[tuple[int, str]]) -> None:
         """Add rendered drill-downs, each a line of JSON."""
@@ -103,12 +113,14 @@ class Chunks:
 
     def listed(self) -> dict[str, Any]:
         """Return what the list of samples says of the chunks."""
-        return {"first": self.first, "drilled": self.drilled, "sums": self.sums if self.beside else []}
+        sums = self.sums if self.beside else []
+        found: dict[str, Any] = {"first": self.first, "drilled": self.drilled, "sums": sums}
+        return found | {"panels": self.panelled, "without": self.without}
 
 
-def _batches(drilldowns: Iterable[tuple[int, str]]) -> Iterator[tuple[list[int], list[str]]]:
+def _batches(texts: Iterable[tuple[int, str | list[str]]]) -> Iterator[tuple[list[int], list[str]]]:
     positions, lines, size = list[int](), list[str](), 0
-    for position, text in drilldowns:
+    for position, text in texts:
         positions.append(position)
         lines.append(json.dumps(text))
         size += len(lines[-1])

@@ -14,11 +14,12 @@ import attrs
 from gradestack import blocks as given
 from gradestack.jsonio import as_number
 from gradestack_plugins.reporters import blocks, charts
+from gradestack_plugins.reporters.estimate_rows import scale_of
 from gradestack_plugins.reporters.findings import Bar, Opposed
 from gradestack_plugins.reporters.graphs import GraphPair, Nodes, pair_of, single_of
 from gradestack_plugins.reporters.text import brief, number
 
-_MOST_ROWS, _MOST_COLUMNS, _MOST_BARS, _LONGEST = 200, 40, 60, 1000
+_MOST_ROWS, _MOST_COLUMNS, _MOST_BARS, _LONGEST = 200, 60, 60, 4000
 _NAME = 120
 
 
@@ -93,6 +94,7 @@ class Parts:
     kind: ClassVar[str] = "section"
     title: str
     blocks: tuple[Drawn, ...]
+    folded: bool
 
 
 Drawn = blocks.Block | Estimates | Graphs | Opposite | Samples | Parts
@@ -131,7 +133,8 @@ def drawn(block: object) -> Iterable[Drawn]:
         case given.Link():
             yield Samples(brief(block.text, _LONGEST), _address(block))
         case given.Section():
-            yield Parts(_title(block), tuple(each for inner in block.blocks for each in drawn(inner)))
+            inside = tuple(each for inner in block.blocks for each in drawn(inner))
+            yield Parts(_title(block), inside, bool(block.folded))
         case _:
             msg = f"{type(block).__name__} is no block; see gradestack.blocks"
             raise TypeError(msg)
@@ -212,12 +215,28 @@ def _shaded(value: given.Value, top: float) -> blocks.Cell:
     return blocks.Cell(_shown(value), shade)
 
 
-def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[given.Value]]) -> blocks.Table:
+def _table(title: str, corner: str, columns: Sequence[str], rows: Mapping[str, Sequence[given.Cell]]) -> blocks.Table:
     if any(len(row) != len(columns) for row in rows.values()):
         msg = "a row of a table must have as many values as there are columns"
         raise ValueError(msg)
-    cells = [(brief(name, _NAME), tuple(blocks.Cell(_shown(each)) for each in row)) for name, row in rows.items()]
+    cells = [(brief(name, _NAME), tuple(map(_cell, row))) for name, row in rows.items()]
     return _cut(title, brief(corner, _NAME), columns, cells)
+
+
+def _cell(value: given.Cell) -> blocks.Cell:
+    """Return a cell of a table; of a figure it is the value alone that words stand for."""
+    match value:
+        case given.Figure():
+            at, low, high = map(scale_of, (as_number(value.value), *(_ends(value) or (None, None))))
+            on_axis = at is not None or value.value is None
+            dot = blocks.Dot(at, low, high) if on_axis else None
+            return blocks.Cell(_shown(value.value), interval=_interval(value), dot=dot)
+        case given.Link():
+            return blocks.Cell(brief(value.text, _NAME), address=_address(value))
+        case str():
+            return blocks.Cell(brief(value, _LONGEST))
+        case _:
+            return blocks.Cell(_shown(value))
 
 
 def _cut(
@@ -283,5 +302,7 @@ def _nodes(nodes: Sequence[given.Node]) -> Nodes:
 
 
 def _address(link: given.Link) -> str:
+    if link.position is not None:
+        return f"#s{link.position + 1}"
     held = {"sample": link.sample, "q": link.search, "model": link.model, "reason": "|".join(link.reason or ())}
     return f"#{urlencode({key: value for key, value in held.items() if value})}" if any(held.values()) else ""

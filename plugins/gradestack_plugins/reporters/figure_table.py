@@ -23,8 +23,13 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 _BESIDE = ("_interval", "_reason")
 
 
-def figure_lines(report: Report) -> Iterator[tuple[str, Line]]:
-    """Yield the lines of these tables, each with its table; without rows there are no tasks and failures."""
+def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, Line]]:
+    """Yield the lines of these tables, each with its table; without rows there are no tasks and failures.
+
+    Args:
+        report: The run.
+        tasks: Whether those of tasks are wanted.
+    """
     summary = as_map(report.summary)
     for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
         yield from (("headline", line) for line in _headline(entry))
@@ -37,7 +42,7 @@ def figure_lines(report: Report) -> Iterator[tuple[str, Line]]:
         names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
         yield "gates", (*map(_plain, map(gate.get, names)), *_interval(gate.get("interval"), gate.get("reason")))
     if report.has_rows:
-        yield from _tasks(report.index)
+        yield from _tasks(report.index) if tasks else ()
         for kind, samples in zip(report.index.given.kinds, report.index.given.samples, strict=True):
             yield "failures", (*(part or None for part in kind), samples)
 

@@ -51,7 +51,8 @@ class Fold:
         body = self.intro + "".join(self.close + piece for piece in kept)
         left_out = len(self.pieces) - len(kept)
         if left_out:
-            body += f"\n\n{number(left_out)} more {self.noun} {'is' if left_out == 1 else 'are'} in {self.place}."
+            told = f"{self.noun.removesuffix('s')} is" if left_out == 1 else f"{self.noun} are"
+            body += f"\n\n{number(left_out)} more {told} in {self.place}."
         return _TAGS.format(self.title, body.strip())
 
 

@@ -33,11 +33,12 @@ from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.grouped import facets_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.listing import VERDICTS, listing, verdicts_by
+from gradestack_plugins.reporters.listing import VERDICTS, island, listing, verdicts_by
 from gradestack_plugins.reporters.page import Page, page_of
 from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
+from gradestack_plugins.reporters.table_files import run_tables
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
 from gradestack_plugins.reporters.theme import theme_css
@@ -47,6 +48,9 @@ _IN_MEMORY = 8_000_000
 _STATIC, _MANY = 50, 20
 """Drill-downs that stay in a page whose samples are beside it. In a run with so many times more samples than it may
 have drill-downs no others are rendered: they would be a small part of it, and the page's script draws them as well."""
+_PROBED, _MOST_WITH_PANELS = 20, 10_000
+"""Samples without a drill-down that panels are asked about before they are about all, since most have nothing to show;
+samples of a run up to which they are."""
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
 _ELEMENTS = 1800
@@ -175,14 +179,14 @@ class HtmlReporter(Reporter):
         by = verdicts_by(index, view.success.grader if view.success else "")
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         switches = report.has_rows and (len(models) > 1 or bool(by))
-        assets = ("sample.js", "page.js", *(("tasks.js",) if switches else ()), "report.js")
+        drawn = ("values.js", "sample.js") if chunks.first else ()
+        assets = (*drawn, "page.js", "save.js", *(("tasks.js",) if switches else ()), "report.js")
         script = Markup().join(asset(env, name) for name in assets)
         failures, failures_left_out = failures_of(index)
         return {
             "view": view,
-            "presets": page.presets,
             "agreement": page.agreement,
-            "folded": page.presets.others if page.presets else frozenset(),
+            "folded": page.folded,
             "failures": failures,
             "failures_left_out": failures_left_out,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
@@ -198,6 +202,7 @@ class HtmlReporter(Reporter):
             "switches": switches,
             "kinds": [(each.number, each.text, each.samples) for each in failures],
             "by": [name for name, _ in by],
+            "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
             "listing": self._listing(index, view.words, chunks, by),
             "chunks": [Markup(text) for text in chunks.texts],  # noqa: S704 - base64
             "beside": FOLDER if chunks.beside else "",
@@ -294,10 +299,24 @@ class _Drilldowns:
         found = self.chunks = Chunks(folder, self._options.max_bytes - self._file.tell())
         if len(self.shown) < len(index.entries):
             found.add_rows(report, index)
+            found.add_panels(self._panels(report, index))
         if found.beside:
             kept, rest = self._kept()
             found.add_drilldowns((position, self._text(position)) for position in rest)
             self.shown = kept
+
+    def _panels(self, report: Report, index: RowIndex) -> Iterator[tuple[int, list[str]]]:
+        """Yield what panels show of the samples without a drill-down; of very many only their titles are kept."""
+        samples = len(index.entries)
+        rest = sorted(set(range(samples)) - set(self.shown)) if samples <= _MOST_WITH_PANELS else []
+        probed = rest or range(samples)
+        if not self._sheets.shows(report.rows_at(probed[:: max(1, len(probed) // _PROBED)])):
+            return
+        for position, row in zip(rest, report.rows_at(rest), strict=True):
+            if panels := list(map(str, self._sheets.of_sample(row))):
+                yield position, panels
+        if not rest:
+            self.chunks.without = list(self._sheets.titles)
 
     def _kept(self) -> tuple[list[int], list[int]]:
         """Return the drill-downs that stay in the page, the worst and as many of these as fit it, and the others."""

@@ -37,8 +37,12 @@ def listing(index: RowIndex, words: Mapping[str, str], more: Mapping[str, Any]) 
         words: The run's words for what became of a sample.
         more: What else the page needs to know of them.
     """
-    data = json.dumps({**_columns(index, words), **more}, separators=(",", ":")).encode()
-    return base64.b64encode(packed(data)).decode()
+    return island({**_columns(index, words), **more})
+
+
+def island(data: Mapping[str, Any]) -> str:
+    """Return data as a page carries it: base64 of gzipped JSON."""
+    return base64.b64encode(packed(json.dumps(data, separators=(",", ":")).encode())).decode()
 
 
 def verdicts_by(index: RowIndex, outcome: str) -> list[tuple[str, str]]:

@@ -24,9 +24,9 @@ from gradestack_plugins.reporters.tasks import table
 PAGE = "report.md"
 _ROWS = "results.jsonl"
 _FIRST_LINES, _MOST_REASONS = 30, 5
-_SHARES = (0.3, 0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
-"""Of the room behind the first lines: presets, graders, agreement, tasks, samples, warnings, unread records, run."""
-_SHARE = 0.1
+_SHARES = (0.3, 0.1, 0.2, 0.2, 0.1, 0.1, 0.1)
+"""Of the room behind the first lines: graders, agreement, tasks, samples, warnings, unread records, run."""
+_SHARE = 0.3
 """Of each panel."""
 
 
@@ -93,7 +93,6 @@ class MarkdownReporter(Reporter):
         lost = [entry for entry in index.entries if _lost(entry)]
         context = {
             "view": view,
-            "presets": page.presets,
             "panels": page.panels.filled,
             "agreement": page.agreement,
             "tasks": table(index, self.max_tasks, view.words["passed"] if view.success else ""),
@@ -112,20 +111,11 @@ class MarkdownReporter(Reporter):
         head = _few_lines(f"{parts.head().strip()}\n", parts, view)
         graders = [piece for grader in view.graders for piece in _pieces(parts, grader)]
         warned = [f"- {prose(warning)}" for warning in view.warnings]
-        presets = context["presets"]
         panels = [filled for filled in context["panels"] if filled.blocks]
         folds = [
             *(
                 Fold(prose(it.panel.title), "", _lines(parts.block, it.blocks), "\n\n", "parts", "report.html")
                 for it in panels
-            ),
-            Fold(
-                "What other tools would say",
-                parts.preset_intro().strip(),
-                _lines(parts.preset_line, presets.rows if presets and presets.graded else ()),
-                "\n",
-                "rules",
-                "report.html",
             ),
             Fold("Graders", parts.grader_intro().strip(), graders, "\n\n", "parts", "report.html"),
             Fold(

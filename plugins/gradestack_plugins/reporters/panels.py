@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 from collections import Counter
@@ -130,6 +131,8 @@ class Sheets:
         self._of_samples = tuple(panel for panel in panels if panel.place == "sample")
         self._samples: Counter[Panel] = Counter()
         self._first: dict[Panel, BaseException] = {}
+        self.titles: dict[str, None] = {}
+        """Of the panels that have shown something of a sample."""
 
     def rendered(self, found: Asked) -> tuple[tuple[tuple[Filled, Markup], ...], tuple[str, ...]]:
         """Return panels with their HTML, and what is said of those left out."""
@@ -142,6 +145,15 @@ class Sheets:
             except BaseException as error:  # noqa: BLE001 - the page is worth more than a panel
                 told.append(left_out(filled.panel, error))
         return tuple(shown), tuple(told)
+
+    def shows(self, rows: Iterable[Mapping[str, Any]]) -> bool:
+        """Return whether any panel shows something of samples: of those rendered, else of these; no failure counts."""
+        for row in () if self.titles else rows:
+            for panel in self._of_samples:
+                with contextlib.suppress(Exception):
+                    if _fill(panel, row) is not None:
+                        self.titles[panel.title] = None
+        return bool(self.titles)
 
     def of_sample(self, row: Mapping[str, Any]) -> Iterator[Markup]:
         """Yield what panels show of a sample; where one fails it is missing and counted."""
@@ -156,6 +168,7 @@ class Sheets:
                 self._first.setdefault(panel, error)
             else:
                 if html is not None:
+                    self.titles[panel.title] = None
                     yield html
 
     def left_out_of_samples(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +16,7 @@ from gradestack.jsonio import compact, dumps
 from gradestack_plugins.reporters.figure_table import COLUMNS, figure_lines
 
 FOLDER = "tables"
+_OF_ROWS = ("tasks", "failures")
 Line = tuple[Any, ...]
 
 
@@ -97,11 +99,32 @@ def _cell(value: Any) -> Any:
 
 def _lines(report: Report) -> Iterator[tuple[str, Line]]:
     """Yield the lines of all tables, first of each the names of its columns."""
-    without = () if report.has_rows else ("tasks", "failures")
+    without = () if report.has_rows else _OF_ROWS
     yield from ((name, columns) for name, columns in COLUMNS.items() if name not in without)
     yield from figure_lines(report)
     if report.has_rows:
         yield from report.table_lines()
+
+
+def run_tables(report: Report) -> dict[str, str]:
+    """Return the tables of a run as a whole by the names of their files: figures, gates and reasons, not its rows."""
+    files: dict[str, io.StringIO] = {}
+    known: dict[str, list[_CsvFile | _JsonFile]] = {}
+    columns = {
+        name: each for name, each in COLUMNS.items() if name not in (("tasks",) if report.has_rows else _OF_ROWS)
+    }
+    for name, each in columns.items():
+        known[name] = []
+        for ending, form in (("csv", _CsvFile), ("json", _JsonFile)):
+            file = files[f"{name}.{ending}"] = io.StringIO()
+            known[name].append(form(file, each))
+            known[name][-1].begin()
+    for name, line in figure_lines(report, tasks=False):
+        for table in known[name]:
+            table.add(line)
+    for table in (table for tables in known.values() for table in tables):
+        table.end()
+    return {name: file.getvalue() for name, file in files.items()}
 
 
 def _write(

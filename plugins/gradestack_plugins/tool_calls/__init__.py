@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Panel, hookimpl
 
 _HERE = "gradestack_plugins.tool_calls"
 
@@ -40,5 +40,18 @@ def gradestack_components() -> tuple[Component, ...]:
             name="peers",
             target=f"{_HERE}.stacks:peers",
             summary="Every published rule for tool calls, side by side on the same runs",
+        ),
+    )
+
+
+@hookimpl
+def gradestack_panels() -> tuple[Panel, ...]:
+    """Return what the family shows on pages."""
+    return (
+        Panel(
+            name="other_tools",
+            place="overview",
+            title="What other tools would say",
+            target=f"{_HERE}.panels:other_tools",
         ),
     )

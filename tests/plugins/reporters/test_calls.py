@@ -76,6 +76,14 @@ def test_without_a_grader_calls_are_paired_by_name_and_arguments():
     assert not found.by_grader
 
 
+def test_true_is_not_one():
+    """Nor false zero, however deep; 1.0 is 1."""
+    wanted = {"a": 1, "b": [{"c": 0}], "d": 1}
+    given = {"a": True, "b": [{"c": False}], "d": 1.0}
+    (pair,) = compare(row([call("f", **wanted)], [call("f", **given)]), 100).pairs
+    assert statuses(pair) == {"a": "differs", "b": "differs", "d": "same"}
+
+
 def test_the_one_call_left_answers_the_one_expected():
     """When one expected and one other call are left over, they stand side by side: the wrong tool was called."""
     found = compare(row([call("pay", id=1), call("look")], [call("look"), call("refund", id=1)]), 1000)

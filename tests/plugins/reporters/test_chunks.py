@@ -6,11 +6,14 @@ import hashlib
 import io
 import json
 import re
+import sys
+import types
 
 import attrs
 import jinja2
 import pytest
 
+from gradestack import Panel
 from gradestack_plugins.reporters.html import HtmlReporter
 
 FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
@@ -44,10 +47,23 @@ def texts(files, listed):
 def test_a_small_run_is_one_file(fake, tmp_path):
     """Nothing stands beside its page, nothing may be loaded, and every sample can be read without scripts."""
     page, listed, files = written(fake.make_report(fake.realistic_rows(tasks=3, trials=2)), tmp_path / "a")
-    assert (files, listed["chunks"]) == ({}, {"first": [], "drilled": [], "sums": []})
+    assert (files, listed["chunks"]) == ({}, {"first": [], "drilled": [], "sums": [], "panels": [], "without": []})
     assert not (tmp_path / "a" / "report_data").exists()
     assert "strict-dynamic" not in page
     assert page.count("<noscript class") == len(listed["i"]) == 12
+
+
+def test_panels_with_nothing_to_show_are_not_asked_about_every_sample(fake, tmp_path, monkeypatch):
+    """About those rendered and 20 of the others, so that a run without panels of samples costs nothing more."""
+    asked = []
+    module = types.ModuleType("gradestack_test_silent_panel")
+    module.silent, module.__file__ = asked.append, __file__
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    panel = Panel(name="p", place="sample", title="P", target=f"{module.__name__}:silent", plugin="mine")
+    report = attrs.evolve(fake.make_report(fake.realistic_rows(tasks=30, trials=2)), panels=(panel,))
+    _, listed, _ = written(report, tmp_path / "a", max_samples=5)
+    assert 5 < len(asked) <= 5 + 2 * 20 < len(listed["i"]) == 120
+    assert (listed["chunks"]["panels"], listed["chunks"]["without"]) == ([], [])
 
 
 def test_rows_stand_in_the_page_as_long_as_they_fit(fake, tmp_path):

@@ -36,6 +36,17 @@ def every_kind(report):
     ]
 
 
+def cells(report):
+    """Return a table of every kind of cell, and a folded section."""
+    row = [
+        blocks.Figure("f", 0.25, (0.125, 0.5)),
+        blocks.Figure("off", 7.0, (6.0, 8.0)),
+        blocks.Link(MARKUP, position=2),
+    ]
+    table = blocks.Table(["share", "off", "sample"], {"row": [*row]}, "Cells")
+    return [blocks.Words("bare"), table, blocks.Section(MARKUP, [blocks.Words("inside")], folded=True)]
+
+
 def of_sample(row):
     return [blocks.Words(f"run {row['run']}")]
 
@@ -140,6 +151,23 @@ def test_every_kind_of_block_is_drawn_and_escaped(report, panel, html, markdown)
     assert "<summary>About every\\_kind</summary>" in text
     assert "<b" not in text.replace("<br", "")
     assert "0.250" in text
+
+
+def test_a_table_holds_figures_on_an_axis_and_links(report, panel, html, markdown):
+    """A figure has its interval beside it, as text and drawn; a link opens a sample; a section may be folded."""
+    page = html(report(panel("cells")))
+    at = page.html.index('id="panel-mine-cells"')
+    section = page.html[at : page.html.index("</section>", at)]
+    assert 'cx="25.0%"' in section
+    assert 'x1="12.5%" x2="50.0%"' in section
+    assert "<small>0.125 – 0.500</small>" in section
+    assert section.count("<circle") == 1  # what is off the axis is not drawn
+    assert 'href="#s3"' in section
+    assert "<details" in section[: section.index("inside")]
+    text = markdown(report(panel("cells")))
+    assert r"| row | 0.250 \[0.125 – 0.500\] | 7.000 \[6.000 – 8.000\] |" in text
+    assert "\nbare\n" in text
+    assert "<details><summary>&lt;b onclick=x&gt;bold" in text
 
 
 def test_undefined_and_what_lies_outside_is_said(report, panel, html):
@@ -358,7 +386,6 @@ def test_blocks_of_the_page_are_replaced_by_a_folder(report, tmp_path, html, mar
         "findings",
         "overview",
         "panels",
-        "presets",
         "failures",
         "tasks",
         "samples",

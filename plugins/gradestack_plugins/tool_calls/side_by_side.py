@@ -1,4 +1,4 @@
-"""What presets say of one run, side by side: their figures, how far they agree, and why they do not."""
+"""What presets say of one run, side by side: their averages, how far they agree, and why they do not."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ from typing import Any
 
 import attrs
 
-from gradestack import RowIndex
+from gradestack import Report, RowIndex
 from gradestack.jsonio import as_list, as_map, as_number, as_text
-from gradestack_plugins.reporters.causes import NOTHING_EXPECTED, OTHER_ORDER, harder, silent, softer
-from gradestack_plugins.reporters.estimate_rows import scale_of
-from gradestack_plugins.reporters.grouping import uncertainty
-from gradestack_plugins.reporters.index import name_of
-from gradestack_plugins.reporters.text import brief, number, percent
+from gradestack_plugins.tool_calls.causes import NOTHING_EXPECTED, OTHER_ORDER, harder, silent, softer
 
-_MOST_KINDS, _LONGEST_NAME = 60, 80
+_MOST_KINDS = 60
+_EQUAL = 1e-9
 SOFTER, HARDER, SILENT = "softer", "harder", "silent"
 
 
@@ -23,30 +20,20 @@ SOFTER, HARDER, SILENT = "softer", "harder", "silent"
 class PresetRow:
     """One preset: its average, and how far its verdicts are those of the outcome."""
 
-    key: str
     name: str
     version: str
-    value: str
-    interval: str
-    at: float | None
-    low: float | None
-    high: float | None
+    average: float | None
+    interval: tuple[float, float] | None
     same: int
     """Samples with the verdict of the outcome."""
     both: int
     """Samples both have a verdict of."""
-    share: str
     softer: int
     harder: int
     silent: int
     """Samples without a grade of this preset."""
     own: bool
     """Whether it is the outcome grader."""
-
-    @property
-    def program(self) -> str:
-        """The first part of its name."""
-        return self.name.partition("/")[0]
 
 
 @attrs.frozen
@@ -80,18 +67,13 @@ class Presets:
     differences: tuple[Difference, ...]
     kinds: tuple[tuple[str, ...], ...]
     """Presets that give every sample the same verdict, or none."""
-    agreement: tuple[tuple[str, ...], ...]
+    agreement: tuple[tuple[int | None, ...], ...]
     """Of each kind with those before it: the share of samples with the same verdict, in percent."""
 
     @property
     def graded(self) -> bool:
         """Whether any of them has a grade of any sample."""
         return any(row.silent < self.samples for row in self.rows)
-
-    @property
-    def others(self) -> frozenset[str]:
-        """The keys of the graders beside the outcome grader, none in a run without an outcome."""
-        return frozenset(row.key for row in self.rows if not row.own) if self.outcome else frozenset()
 
     def of(self, kind: str) -> tuple[Difference, ...]:
         """Return the differences of one kind."""
@@ -126,26 +108,25 @@ class _Masks:
         return int.from_bytes(self._data[key].translate(bytes(place in places for place in range(256))), "little")
 
 
-def presets_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: RowIndex) -> Presets | None:
+def presets_of(report: Report) -> Presets | None:
     """Return the presets of a run side by side, None where fewer than two graders declare one.
 
     A verdict is the grader's own where it has one, else whether the score is 1.
 
     Args:
-        header: The run's header, which has the options of its graders.
-        summary: Its summary.
-        index: The index of its rows.
+        report: The run.
     """
-    options = _options(header, index)
-    if len(options) < 2 or not index.entries:
+    declared = _declared(report.header)
+    if len(declared) < 2 or not report.has_rows or not report.index.entries:
         return None
-    names = {key: brief(as_text(each["preset"]).partition("@")[0], _LONGEST_NAME) for key, each in options.items()}
-    base, masks = as_text(as_map(summary.get("outcome")).get("grader")), _Masks(index)
+    index = report.index
+    options = {key: each for key, each in declared.items() if key in index.verdicts.by_grader}
+    names = _names(options)
+    base, masks = as_text(as_map(report.summary.get("outcome")).get("grader")), _Masks(index)
     base = base if base in index.verdicts.by_grader else ""
-    metrics = as_map(summary.get("metrics"))
     found: dict[tuple[str, str], tuple[int, list[str]]] = {}
-    for key in options:
-        for kind, cause, samples in _differences(masks, base, key, options[key]) if base and key != base else ():
+    for key, own_options in options.items():
+        for kind, cause, samples in _differences(masks, base, key, own_options) if base and key != base else ():
             before, own = found.get((kind, cause), (0, []))
             found[kind, cause] = before | samples, own if names[key] in own else [*own, names[key]]
     passed, graded = {}, {}
@@ -157,49 +138,60 @@ def presets_of(header: Mapping[str, Any], summary: Mapping[str, Any], index: Row
         kinds.setdefault((passed[key], graded[key]), []).append(names[key])
     return Presets(
         samples=len(index.entries),
-        outcome=names.get(base) or brief(base, _LONGEST_NAME),
-        rows=tuple(_row(masks, base, key, names[key], options[key], metrics) for key in options),
+        outcome=names.get(base) or base,
+        rows=tuple(_row(masks, base, key, names[key], options[key], report.metrics) for key in options),
         differences=_sorted(found, masks, index),
         kinds=tuple(tuple(each) for each in kinds.values()),
         agreement=_agreement(list(kinds)) if len(kinds) <= _MOST_KINDS else (),
     )
 
 
-def _options(header: Mapping[str, Any], index: RowIndex) -> dict[str, Mapping[str, Any]]:
-    known = index.verdicts.by_grader
+def _declared(header: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the options of the graders that declare a preset, by their keys."""
     graders = [each for each in map(as_map, as_list(header.get("components"))) if each.get("kind") == "grader"]
     held = {as_text(each.get("key")): as_map(each.get("options")) for each in graders}
-    return {key: each for key, each in held.items() if key in known and as_text(each.get("preset"))}
+    return {key: each for key, each in held.items() if as_text(each.get("preset"))}
+
+
+def _names(options: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Return the name of each preset by the key of its grader, which stands behind it where two have one."""
+    found = {key: as_text(each["preset"]).partition("@")[0] for key, each in options.items()}
+    named = list(found.values())
+    return {key: name if named.count(name) == 1 else f"{name} ({key})" for key, name in found.items()}
 
 
 def _row(
     masks: _Masks, base: str, key: str, name: str, options: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> PresetRow:
     average = as_number(as_map(as_map(metrics.get("by_metric")).get(key)).get("avg_score_attempted"))
-    low, high, _, _ = uncertainty(as_map(as_map(metrics.get("aggregates")).get(key)), average)
-    ends = "" if low is None or high is None else f"{low:.3f} – {high:.3f}"
     passed, lost = masks.of(key, "passed", "part"), masks.of(key, "lost")
     ours, theirs = (masks.of(base, "passed", "part"), masks.of(base, "lost")) if base else (0, 0)
     same = (passed & ours | lost & theirs).bit_count()
     more, less = (passed & theirs).bit_count(), (lost & ours).bit_count()
-    both = same + more + less
     return PresetRow(
-        key,
         name,
-        brief(as_text(options["preset"]).partition("@")[2], 40),
-        number(average),
-        ends,
-        scale_of(average),
-        scale_of(low),
-        scale_of(high),
+        as_text(options["preset"]).partition("@")[2],
+        average,
+        _interval(as_map(as_map(metrics.get("aggregates")).get(key)), average),
         same,
-        both,
-        percent(same, both) if both else "",
+        same + more + less,
         more,
         less,
         sum(samples.bit_count() for _, _, samples in masks.others(key)),
         key == base,
     )
+
+
+def _interval(aggregates: Mapping[str, Any], average: float | None) -> tuple[float, float] | None:
+    """Return the interval of the figure of an aggregator that estimates this average."""
+    for metrics in (as_map(aggregates[name]) for name in sorted(aggregates)):
+        for name, value in metrics.items():
+            held, estimate = as_map(metrics.get(f"{name}_interval")), as_number(value)
+            low, high = as_number(held.get("low")), as_number(held.get("high"))
+            near = average is not None and estimate is not None and abs(estimate - average) <= _EQUAL
+            if near and low is not None and high is not None:
+                return low, high
+    return None
 
 
 def _differences(masks: _Masks, base: str, key: str, options: Mapping[str, Any]) -> Iterable[tuple[str, str, int]]:
@@ -237,19 +229,19 @@ def _sorted(
     for (kind, cause), (samples, names) in found.items():
         clearest = samples & ~twice or samples
         position = ((clearest & -clearest).bit_length() - 1) // 8
-        example = name_of(index.entries[position].id)
+        example = index.entries[position].id
         differences.append(Difference(kind, cause, samples.bit_count(), tuple(names), position, example))
     order = (SOFTER, HARDER, SILENT)
     return tuple(sorted(differences, key=lambda each: (order.index(each.kind), -each.samples, -len(each.names))))
 
 
-def _agreement(kinds: Sequence[tuple[int, int]]) -> tuple[tuple[str, ...], ...]:
+def _agreement(kinds: Sequence[tuple[int, int]]) -> tuple[tuple[int | None, ...], ...]:
     rows = []
     for place, (passed, graded) in enumerate(kinds):
-        cells = []
+        cells: list[int | None] = []
         for others, theirs in kinds[:place]:
             both = graded & theirs
             same, of = (both & ~(passed ^ others)).bit_count(), both.bit_count()
-            cells.append(f"{100 if same == of else min(99, round(100 * same / of))}" if of else "–")
+            cells.append((100 if same == of else min(99, round(100 * same / of))) if of else None)
         rows.append(tuple(cells))
     return tuple(rows)

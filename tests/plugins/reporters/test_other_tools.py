@@ -4,8 +4,12 @@ import io
 import json
 import re
 
-from gradestack import Report
+import attrs
+
+from gradestack import Report, blocks, discover
+from gradestack.reporter import panels_of
 from gradestack_plugins.reporters.page import page_of
+from gradestack_plugins.tool_calls.panels import other_tools
 
 PRESETS = {"own": "own@1", "soft": "soft/one@2", "same": "soft/two@2", "broken": "hard@3"}
 
@@ -42,57 +46,105 @@ def report_of(rows=ROWS, presets=PRESETS, outcome="own", **more):
         row = {"sample": {"id": f"s{number}"}, "passed": passed, "state": "graded", "grade": own, "grades": grades}
         lines.append(json.dumps(row).encode() + b"\n")
     held = io.BytesIO(b"".join(lines))
-    return Report(path=None, header={"components": components}, summary=summary, held=held)
+    panels = tuple(panel for panel in panels_of(discover(limit="")) if panel.plugin == "tool_calls")
+    return Report(path=None, header={"components": components}, summary=summary, held=held, panels=panels)
+
+
+def shown(report):
+    """Return the blocks of the panel."""
+    return list(other_tools(report))
+
+
+def tables(report):
+    """Return the rows of its tables by their titles: of a figure value and interval, of a link its text."""
+
+    def plain(cell):
+        if isinstance(cell, blocks.Figure):
+            return cell.value, cell.interval
+        return cell.text if isinstance(cell, blocks.Link) else cell
+
+    return {
+        block.title: {name: [plain(each) for each in row] for name, row in block.rows.items()}
+        for block in shown(report)
+        if isinstance(block, blocks.Table)
+    }
 
 
 def test_verdicts_are_counted_against_the_outcome():
     """A verdict is a rule's own, else a score of 1; what has none counts on neither side."""
-    presets = page_of(report_of()).presets
-    own, soft, same, broken = presets.rows
-    assert (presets.samples, presets.outcome, own.own) == (4, "own", True)
-    assert (soft.name, soft.version, soft.value, soft.interval) == ("soft/one", "2", "0.500", "0.400 – 0.600")
-    assert (soft.same, soft.both, soft.softer, soft.harder, soft.silent) == (2, 4, 2, 0, 0)
-    assert (same.same, same.softer) == (2, 2)
-    assert (broken.same, broken.both, broken.softer, broken.harder, broken.silent) == (1, 3, 1, 1, 1)
-    assert presets.others == {"soft", "same", "broken"}
+    (table,) = (block for block in shown(report_of()) if getattr(block, "title", "") == "Every rule")
+    assert table.columns == ["average", "same verdict", "of", "passes more", "less", "no grade", "version"]
+    assert tables(report_of())["Every rule"] == {
+        "own": [(0.5, None), "", "", "", "", 0, "1"],
+        "soft/one": [(0.5, (0.4, 0.6)), 2, 4, 2, 0, 0, "2"],
+        "soft/two": [(0.5, None), 2, 4, 2, 0, 0, "2"],
+        "hard": [(0.5, None), 1, 3, 1, 1, 1, "3"],
+    }
+    assert page_of(report_of()).folded == {"soft", "same", "broken"}
 
 
 def test_differences_have_causes_and_examples():
     """A sample stands under every reason the outcome grader gave; the example has one reason, where there is such."""
-    found = [
-        (each.kind, each.cause, each.samples, each.names, each.example)
-        for each in page_of(report_of()).presets.differences
-    ]
-    both = ("soft/one", "soft/two")
-    assert found == [
-        ("softer", "calls nobody expected cost nothing", 2, both, "s1"),
-        ("softer", "odd thing costs nothing", 1, both, "s2"),
-        ("softer", "no reason is given", 1, ("hard",), "s3"),
-        ("harder", "it asks for more, in a way its options do not say", 1, ("hard",), "s0"),
-        ("silent", "the original program raises: no calls", 1, ("hard",), "s2"),
-    ]
+    found = tables(report_of())
+    assert found["Pass where own does not"] == {
+        "Calls nobody expected cost nothing": [2, "s1", 2, "soft"],
+        "Odd thing costs nothing": [1, "s2", 2, "soft"],
+        "No reason is given": [1, "s3", 1, "hard"],
+    }
+    more = {"It asks for more, in a way its options do not say": [1, "s0", 1, "hard"]}
+    assert found["Do not pass where own does"] == more
+    silent = {"The original program raises: no calls": [1, "s2", 1, "hard"]}
+    assert found["Say nothing where own has a verdict"] == silent
+    (named,) = (block for block in shown(report_of()) if getattr(block, "title", "") == "The rules by cause")
+    assert named.folded
+    assert named.blocks[0].rows["Odd thing costs nothing"] == ["soft/one, soft/two"]
+
+
+def test_an_example_is_a_link_to_its_sample(html):
+    """It opens the sample at its position, whatever that is called."""
+    links = [item.get("href") for tag, item in html(report_of()).tags if tag == "a"]
+    assert {"#s1", "#s2", "#s3", "#s4"} <= set(links)
 
 
 def test_presets_that_say_the_same_are_one_kind():
     """Agreement is of samples both have a verdict of, in percent, each kind with those before it."""
-    presets = page_of(report_of()).presets
-    assert presets.kinds == (("own",), ("soft/one", "soft/two"), ("hard",))
-    assert presets.agreement == ((), ("50",), ("33", "0"))
+    section = shown(report_of())[-1]
+    kinds, matrix = section.blocks
+    assert section.folded
+    assert kinds.rows == {"1": ["own"], "2": ["soft/one, soft/two"], "3": ["hard"]}
+    assert (matrix.rows, matrix.columns, matrix.values) == (["2", "3"], ["1", "2"], [[50, None], [33, 0]])
+
+
+def test_two_graders_of_one_preset_stand_apart():
+    """Behind its name stands the key of each."""
+    report = report_of(presets={"own": "own@1", "soft": "same@1", "same": "same@1"})
+    assert list(tables(report)["Every rule"]) == ["own", "same (soft)", "same (same)"]
 
 
 def test_one_preset_is_not_compared(html, markdown):
     """Without a second one there is no section."""
     report = report_of(presets={"own": "own@1"})
-    assert page_of(report).presets is None
+    assert other_tools(report) is None
+    assert page_of(report).folded == frozenset()
     assert "What other tools would say" not in html(report).text + markdown(report)
+
+
+def test_a_run_without_rows_has_no_such_section():
+    """Verdicts are counted over rows."""
+    report = report_of()
+    assert other_tools(attrs.evolve(report, header={**report.header, "rows": False})) is None
 
 
 def test_a_run_without_an_outcome_shows_figures_only(html):
     """Nothing is compared with nothing; the presets still are with each other."""
-    presets = page_of(report_of(outcome="")).presets
-    assert (presets.outcome, presets.differences, presets.others) == ("", (), frozenset())
-    assert [row.both for row in presets.rows] == [0, 0, 0, 0]
-    text = html(report_of(outcome="")).text
+    report = report_of(outcome="")
+    table, agreement = shown(report)[1:]
+    assert (list(table.columns), agreement.title) == (
+        ["average", "no grade", "version"],
+        "How far each agrees with each",
+    )
+    assert page_of(report).folded == frozenset()
+    text = html(report).text
     assert "What other tools would say" in text
     assert "same verdict" not in text
 
@@ -100,9 +152,8 @@ def test_a_run_without_an_outcome_shows_figures_only(html):
 def test_an_outcome_without_a_preset_is_compared_with(html):
     """Presets are held against whatever decides a run."""
     rows = [{**grades, "plain": grade(0.0)} for grades in ROWS]
-    presets = page_of(report_of(rows, outcome="plain")).presets
-    assert (presets.outcome, len(presets.rows)) == ("plain", 4)
-    assert [row.softer for row in presets.rows] == [1, 3, 3, 1]
+    found = tables(report_of(rows, outcome="plain"))["Every rule"]
+    assert [row[3] for row in found.values()] == [1, 3, 3, 1]
     assert "compared here with plain" in html(report_of(rows, outcome="plain")).text
 
 
@@ -132,7 +183,7 @@ def test_rules_without_any_grade_make_no_table(html, markdown):
     for text in (html(silent).text, markdown(silent)):
         assert "has a grade of any sample" in " ".join(text.split())
         assert "of verdicts" not in text
-        assert "Same verdict" not in text
+        assert "same verdict" not in text
     one = report_of(ROWS[:1])
-    assert "1 sample by 4 rules: 2 different sets of verdicts" in markdown(one)
+    assert "The same 1 sample by 4 rules: 2 different sets of verdicts" in markdown(one)
     assert "The same 1 sample by 4 rules" in " ".join(html(one).text.split())

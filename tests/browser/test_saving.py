@@ -1,0 +1,125 @@
+"""Tables saved as files from a page, in a real browser."""
+
+import csv
+import importlib.util
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.reporters.table_files import CsvReporter, JsonReporter
+
+READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
+FORMULA = '=HYPERLINK("https://example.invalid")'
+
+
+@pytest.fixture(scope="module")
+def fake():
+    """Return the maker of made-up reports."""
+    path = Path(__file__).parents[1] / "plugins" / "reporters" / "fake_report.py"
+    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_saving", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def report(fake):
+    """Return a run with a task whose id a spreadsheet would calculate."""
+    rows = fake.realistic_rows(tasks=5, trials=2)
+    lost = next(row for row in rows if row["state"] == "graded" and row["grade"]["reasons"])
+    lost["sample"]["id"] = FORMULA
+    return fake.make_report(rows)
+
+
+@pytest.fixture
+def opened(tab, report, tmp_path):
+    """Return the browser with the run's page open; what is saved goes into a folder."""
+    (path,) = HtmlReporter().write(report, tmp_path)
+    tab.emulate(width=1440)
+    tab.open("about:blank")
+    tab.open(path.as_uri())
+    tab.wait(READY)
+    tab.send("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path / "saved"))
+    return tab
+
+
+@pytest.fixture
+def saved(opened, tmp_path):
+    """Return a function that saves a table by its button and returns the text of the file."""
+
+    def save(table, form):
+        path = tmp_path / "saved" / f"rail-{table}.{form}"
+        opened.run(f"document.querySelector('[data-save={table}][data-form={form}]').click()")
+        deadline = time.monotonic() + 60
+        while not path.is_file():
+            assert time.monotonic() < deadline, "nothing was saved"
+            opened.run("new Promise(done => setTimeout(done, 20))")
+        return path.read_bytes().decode()
+
+    return save
+
+
+def test_tables_of_the_run_are_the_files_of_the_reporters(saved, report, tmp_path):
+    """Figures, headline, gates and reasons are the same to the byte, as CSV and as JSON."""
+    for reporter in (CsvReporter(), JsonReporter()):
+        reporter.write(report, tmp_path)
+    for table in ("figures", "headline", "gates", "failures"):
+        for form in ("csv", "json"):
+            assert saved(table, form) == (tmp_path / "tables" / f"{table}.{form}").read_bytes().decode()
+
+
+def test_tasks_are_counted_as_the_reporters_count_them(saved, report, tmp_path):
+    """Trials, verdicts and states are the same; means have the three digits the page has."""
+    CsvReporter().write(report, tmp_path)
+    wanted = list(csv.reader((tmp_path / "tables" / "tasks.csv").read_text(encoding="utf-8").splitlines()))
+    found = list(csv.reader(saved("tasks", "csv").splitlines()))
+    assert [line[:-1] for line in found] == [line[:-1] for line in wanted]
+    for line, other in zip(found[1:], wanted[1:], strict=True):
+        assert (line[-1] == "") == (other[-1] == "")
+        assert not line[-1] or abs(float(line[-1]) - float(other[-1])) <= 0.001
+    (own,) = (line for line in json.loads(saved("tasks", "json")) if line["id"] == FORMULA)
+    assert (own["trials"], own["passed"] + own["not_passed"] + own["ungraded"]) == (1, 1)
+
+
+def test_samples_are_those_the_list_shows(saved, opened, report):
+    """In its order, after its filter, with their reasons; nothing a spreadsheet would calculate."""
+    assert len(json.loads(saved("samples", "json"))) == len(report.index.entries)
+    opened.run("const find = document.getElementById('find'); find.value = 'HYPERLINK'")
+    opened.run("find.dispatchEvent(new Event('input', {bubbles: true}))")
+    opened.wait("document.getElementById('shown-count').textContent.startsWith('1 of')")
+    head, line = csv.reader(saved("samples", "csv").splitlines())
+    assert head == ["position", "id", "model", "run", "outcome", "score", "reasons"]
+    entry = report.index.entries[int(line[0])]
+    assert line[1] == f"'{FORMULA}"
+    assert line[2:4] == [entry.model, entry.run]
+    kinds, given = list(report.index.given.kinds), list(report.index.given.given)[entry.position]
+    reasons = [[each[key] or "" for key in ("grader", "code", "subject", "argument")] for each in json.loads(line[6])]
+    assert reasons == [list(kinds[number]) for number in given]
+
+
+def test_buttons_have_names_and_are_not_printed(opened):
+    """Each says what it saves and as what, and is reached by keyboard; paper has none of them."""
+    names = opened.run("[...document.querySelectorAll('[data-save]')].map(one => one.getAttribute('aria-label'))")
+    assert len(names) == len(set(names)) == 12
+    assert {"Save tasks as CSV", "Save the samples listed as JSON", "Save figures as CSV"} <= set(names)
+    shown = "[...document.querySelectorAll('.save')].filter(one => one.checkVisibility()).length"
+    assert opened.run(shown) == 6
+    assert opened.run("document.querySelector('[data-save=tasks]').tabIndex") == 0
+    opened.send("Emulation.setEmulatedMedia", media="print")
+    assert opened.run(shown) == 0
+    opened.send("Emulation.setEmulatedMedia", media="")
+
+
+def test_without_scripts_there_are_no_buttons(tab, report, tmp_path):
+    """They could do nothing."""
+    (path,) = HtmlReporter().write(report, tmp_path)
+    tab.emulate(scripts=False)
+    tab.open("about:blank")
+    tab.open(path.as_uri())
+    assert tab.run("[...document.querySelectorAll('.save')].some(one => one.checkVisibility())") is False
+    tab.emulate()

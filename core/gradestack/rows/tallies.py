@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact, loads
-from gradestack.rows.grades import Item, Reason
+from gradestack.rows.grades import MORE_REASONS, Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
@@ -150,7 +150,7 @@ def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | Non
             argument(each.pointer) if each.pointer else "",
         )
         for each in reasons
-        if each.code
+        if each.code and each.code != MORE_REASONS
     ]
     if fault:
         code, about = as_text(fault.get("code")) or "fault", as_text(fault.get("type"))

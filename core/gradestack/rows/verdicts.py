@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from gradestack.jsonio.lenient import as_list, as_map, as_text
-from gradestack.rows.grades import GRADED, Grade, Item, Reason
+from gradestack.rows.grades import GRADED, MORE_REASONS, Grade, Item, Reason
 
 Mark = tuple[str, str]
 """State and, of a failed or skipped grade, its code. ``passed``, ``part`` (passed with a score below 1) and ``lost``
@@ -75,7 +75,8 @@ class Verdicts:
             mark = mark_of(grade)
             place = places.get(mark)
             marks.append(self._place(mark) if place is None else place)
-        found = [each.code[:_LONGEST_CODE] for each in reasons if each.code] if reasons else []
+        codes = [each.code for each in reasons if each.code and each.code != MORE_REASONS] if reasons else []
+        found = [code[:_LONGEST_CODE] for code in codes]
         if quiet:
             found.append(NOTHING_EXPECTED)
         own = grades.get(self._outcome) if self._outcome is not None else None

@@ -90,3 +90,12 @@ def test_reasons_are_known_row_by_row():
     assert list(tally.kinds) == [*kinds, ("reward", "late", "", ""), ("reward", "timed_out", "Slow", "")]
     assert tally.given == [(0, 1), (2, 3), ()]
     assert tally.samples == [1, 1, 1, 1]
+
+
+def test_how_many_reasons_were_left_out_is_none_itself():
+    """Neither a kind of reason nor a trait of the samples."""
+    only = row(key="reward", score=0.0)
+    only["grades"]["reward"] |= {"reasons": [{"code": "late"}, {"code": "more_reasons", "message": "26 more"}]}
+    index = index_of(only)
+    assert list(index.given.kinds) == [("reward", "late", "", "")]
+    assert "more_reasons" not in index.verdicts.traits

@@ -9,7 +9,8 @@ import attrs
 import msgspec
 
 from gradestack import ABSENT, Grade, Outcome
-from gradestack.rows.write import row_bytes
+from gradestack.rows.recorded import recorded_bytes
+from gradestack.rows.write import graded_bytes, pieces_of_line
 
 
 def pure(value):
@@ -190,10 +191,16 @@ def parsed(line):
     return json.loads(line.decode("utf-8"), object_pairs_hook=ordered, parse_constant=refuse)
 
 
+def row_bytes(sample, grades, main, *, passed=None, submissions=None):
+    """Return the line of a sample, written in one go."""
+    graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions or {})
+    return b"".join(pieces_of_line(graded, recorded_bytes(sample)))
+
+
 def written(sample, grades=None, headline="quality", passed=None, submissions=None):
     """Return the row as read back from its bytes."""
     grades = {"quality": SCORED} if grades is None else grades
-    return parsed(row_bytes(sample, grades, headline, passed=passed, submissions=submissions or {}))
+    return parsed(row_bytes(sample, grades, headline, passed=passed, submissions=submissions))
 
 
 def same(left, right):

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import BadRecord, Grade, Input, Inputs, Sample
-from gradestack.rows.write import row_bytes
 from gradestack_plugins.anthropic_logs.reader import AnthropicLogs
 from gradestack_plugins.openai_logs.reader import OpenAILogs
 from tests.conftest import examples
+from tests.core.row_reference import row_bytes
 
 _KEYS = """
 messages request response body choices message output input role content type tool_calls function_call function id

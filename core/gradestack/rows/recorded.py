@@ -188,18 +188,8 @@ def _recorded(sample: Sample) -> _Recorded:
     )
 
 
-def recorded_row(sample: Sample) -> Row:
-    """Return what is recorded of a sample as data.
-
-    Raises:
-        TypeError: Something is not JSON.
-    """
-    row: Row = json_data(_recorded(sample))
-    return row
-
-
 def recorded_bytes(sample: Sample, *, slim: bool = False) -> bytes:
-    """Return :func:`recorded_row` as JSON; a slim one leaves the trajectory out, which must be writable all the same.
+    """Return what is recorded of a sample as JSON; a slim one without trajectory, which must be writable all the same.
 
     Raises:
         RecursionError: Something is nested too deeply.
@@ -215,7 +205,7 @@ def recorded_bytes(sample: Sample, *, slim: bool = False) -> bytes:
         return write(row)
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
-    data = recorded_row(sample)
+    data: Row = json_data(_recorded(sample))
     if slim:
         dumps(data.pop("trajectory"))
     return dumps(data).encode()

@@ -12,7 +12,6 @@ from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import ABSENT, Fault, Grade, Item, Outcome, Reason, Sample
 from gradestack.rows.encoding import SAFE, check, check_numbers, write
 from gradestack.rows.read import Row
-from gradestack.rows.recorded import recorded_bytes, recorded_row
 
 _LONG = 1 << 20
 """Bytes of a row of which no copy is made."""
@@ -92,27 +91,6 @@ def _graded(
     return _Graded(written[main], written, passed, grades[main].outcome, submission, submissions or None)
 
 
-def sample_row(
-    sample: Sample,
-    grades: Mapping[str, Grade],
-    main: str,
-    *,
-    passed: bool | None,
-    submissions: Mapping[str, str] | None = None,
-) -> Row:
-    """Return the row of one sample as data: the letta-evals result form, and beside it what gradestack adds.
-
-    Args:
-        sample: The recorded run.
-        grades: Its grades by grader key.
-        main: Key of the grader shown as ``grade``.
-        passed: Whether the sample passes by the run's outcome grader; None where that says nothing.
-        submissions: What each text grader judged, by grader key.
-    """
-    row: Row = json_data(_graded(sample, grades, main, passed, submissions or {}))
-    return {**row, **recorded_row(sample)}
-
-
 def graded_bytes(
     sample: Sample,
     grades: Mapping[str, Grade],
@@ -121,7 +99,14 @@ def graded_bytes(
     passed: bool | None,
     submissions: Mapping[str, str],
 ) -> bytes:
-    """Return the part of a row that graders decide, as JSON.
+    """Return the part of a row that graders decide, as JSON: the letta-evals result form, and beside it what is added.
+
+    Args:
+        sample: The recorded run.
+        grades: Its grades by grader key.
+        main: Key of the grader shown as ``grade``.
+        passed: Whether the sample passes by the run's outcome grader; None where that says nothing.
+        submissions: What each text grader judged, by grader key.
 
     Raises:
         RecursionError: Something is nested too deeply.
@@ -135,25 +120,6 @@ def graded_bytes(
         return write(row)
     except (TypeError, ValueError):  # as what is recorded: the standard library decides
         return dumps(json_data(row)).encode()
-
-
-def row_bytes(
-    sample: Sample,
-    grades: Mapping[str, Grade],
-    main: str,
-    *,
-    passed: bool | None,
-    submissions: Mapping[str, str],
-) -> bytes:
-    """Return :func:`sample_row` as one line.
-
-    Raises:
-        RecursionError: Something is nested too deeply.
-        TypeError: Something is not JSON.
-        ValueError: The same.
-    """
-    graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions)
-    return b"".join(pieces_of_line(graded, recorded_bytes(sample)))
 
 
 def pieces_of_line(graded: bytes, recorded: bytes) -> Pieces:

@@ -22,7 +22,7 @@ from gradestack.gates.rules import GateSpec
 from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.rows.mending import recorded_part, row_line
 from gradestack.rows.success import Success
-from gradestack.rows.write import row_bytes
+from tests.core.row_reference import row_bytes
 
 
 def nested(depth):

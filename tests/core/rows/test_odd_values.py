@@ -12,8 +12,7 @@ import pytest
 
 from gradestack import Expectation, Grade, Item, Message, Reason, Sample, ToolCall, grade_to_json
 from gradestack.rows.encoding import encode
-from gradestack.rows.write import row_bytes
-from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, same, written
+from tests.core.row_reference import SCORED, Colour, Note, Size, Text, reference, row_bytes, same, written
 
 PLACES = {
     "arguments": lambda value: Sample(id="a", calls=(ToolCall(name="f", arguments={"x": value}),)),

@@ -25,7 +25,7 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import dumps
-from gradestack.rows.write import sample_row
+from tests.core.row_reference import written
 
 FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
 RICH = Grade(
@@ -124,7 +124,7 @@ SAMPLE = Sample(
 def test_a_row_holds_the_letta_form_and_more():
     """Every field, spelled out."""
     grades = {"q": Grade(score=1.0), "r": failed(FAULT)}
-    row = sample_row(SAMPLE, grades, "q", passed=True)
+    row = written(SAMPLE, grades, "q", passed=True)
     assert row == {
         "sample": {"id": "t1", "input": ["one", "two"], "ground_truth": ["a", "b"]},
         "submission": "done",
@@ -165,12 +165,11 @@ def test_a_row_holds_the_letta_form_and_more():
             "text": "done",
         },
     }
-    json.dumps(row)
 
 
 def test_nothing_known_is_written_as_null():
     """Not recorded calls are null, not an empty list; the state of the headline is the row's."""
-    row = sample_row(Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None)
+    row = written(Sample(id="a", status=Status.FAILED, error=FAULT), {"q": failed(FAULT)}, "q", passed=None)
     assert (row["predicted"]["calls"], row["expected"]["calls"], row["tools"]) == (None, None, None)
     assert (row["state"], row["status"], row["error"]["type"], row["submission"]) == (
         "failed",
@@ -186,16 +185,16 @@ def test_nothing_known_is_written_as_null():
 )
 def test_the_submission_is_the_answer_or_the_label(sample, submission):
     """The text when there is one, however empty."""
-    assert sample_row(sample, {"q": Grade(score=1.0)}, "q", passed=True)["submission"] == submission
+    assert written(sample, {"q": Grade(score=1.0)}, "q", passed=True)["submission"] == submission
 
 
 def test_what_a_text_grader_judged_is_its_submission():
     """By grader key, and the headline's at the top."""
-    row = sample_row(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True, submissions={"q": "taken out", "r": "other"})
+    row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True, submissions={"q": "taken out", "r": "other"})
     assert (row["submission"], row["submissions"]) == ("taken out", {"q": "taken out", "r": "other"})
 
 
 def test_keys_read_back_equal():
     """All an aggregator knows of a sample stands in its row."""
-    row = json.loads(dumps(sample_row(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)))
+    row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)
     assert key_from_row(row, 9) == Key(id="t1", model="m", run=2, ordinal=9, facets={"domain": "air"})

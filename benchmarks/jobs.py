@@ -111,11 +111,24 @@ def digest(run: Path) -> str:
 
 
 def without_intervals() -> None:
-    """Have aggregators keep nothing per task; what they compute from it, means among it, is then undefined, too."""
-    cells = importlib.import_module("gradestack.intervals.task_cells")
-    cells.PerTask.add = lambda _self, state, _key, _cell: state
-    cells.PerTask.add_to = lambda *_: None
-    cells.PerTask.add_many = lambda *_: None
+    """Have aggregators that add up cells take all samples for one task: the same figures, and no intervals of them."""
+    cells: Any = importlib.import_module("gradestack.intervals.task_cells").TaskCells
+
+    def add_to(self: Any, state: Any, group: str, _task: str, cell: Any) -> None:
+        self._note(state, group, [""], [cell])
+
+    def add_many(self: Any, state: Any, keys: Any, notes: list[Any]) -> None:
+        if len({key.model for key in keys}) == 1:
+            self._note(state, keys[0].model or "", [""] * len(notes), notes)
+        else:
+            for key, note in zip(keys, notes, strict=True):
+                add_to(self, state, key.model or "", "", note)
+
+    def add(self: Any, state: Any, key: Any, cell: Any) -> Any:
+        add_to(self, state, key.model or "", "", cell)
+        return state
+
+    cells.add, cells.add_to, cells.add_many = add, add_to, add_many
 
 
 def gradestack(job: Job) -> dict[str, Any]:

@@ -3,8 +3,9 @@
     python benchmarks/million.py [--records N]
 
 Every way runs once (``--rounds`` for more) in a fresh process that may use all cores. The last rows are the default
-stack of tau-bench over a recording whose records are all tasks of their own, with intervals and with nothing kept per
-task. Recordings are deleted afterwards, unless ``--place`` keeps them.
+stack of tau-bench over a recording whose records are all tasks of their own. Without intervals, whatever is added up
+is added up as if all samples were of one task: the same figures, except pass^k's, which are of tasks and stay.
+Recordings are deleted afterwards, unless ``--place`` keeps them.
 """
 
 from __future__ import annotations

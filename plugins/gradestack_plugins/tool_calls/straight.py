@@ -27,7 +27,6 @@ def straight(
     number = len(made)
     if len(expected) != number or not made:
         return None
-    names = None if tools is None else {tool.name for tool in tools}
     items: list[Item] = []
     right = 0
     for index, call in enumerate(expected):
@@ -40,11 +39,11 @@ def straight(
             return None
         if call.requestor is not None and call.requestor != other.requestor:
             return None
-        if names is not None and name not in names:
-            return None  # there is a reason for it
         places = pointers(arguments)
         right += len(places)
         items.append(right_call(index, name, index, name, places))
+    if tools is not None and not {tool.name for tool in tools}.issuperset([call.name for call in made]):
+        return None  # there is a reason for each that is not
     counts = {
         "expected": number,
         "made": number,

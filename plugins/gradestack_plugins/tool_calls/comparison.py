@@ -281,11 +281,13 @@ def _kind(value: Any) -> str:
 
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
-    if len(arguments) <= _SHORT and _are_scalars(arguments):
-        return flat_pointers(tuple(arguments))
+    keys = tuple(arguments)
+    places = flat_pointers(keys) if len(keys) <= _SHORT else list(map(pointer_to, keys))
+    if _are_scalars(arguments):
+        return places
     found: list[str] = []
-    for key, value in arguments.items():
-        kind, pointer = type(value), pointer_to(key)
+    for pointer, (key, value) in zip(places, arguments.items(), strict=True):
+        kind = type(value)
         if kind in SCALARS or not value:
             found.append(pointer)
         elif kind is list and SCALARS.issuperset(map(type, value)):

@@ -207,7 +207,7 @@ class ToolCalls(Grader):
         preset = self._preset
         try:
             if self._simple and expected.calls is not None and not expected.alternatives:
-                found = straight(expected.calls, made, sample.tools, self._metadata)
+                found = straight(expected.calls, made, sample.tools, self._metadata.get("preset", ""))
                 if found is not None:
                     return found
                 if self.order in {None, "any"} and (made or self.empty is None):

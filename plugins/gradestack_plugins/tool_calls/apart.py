@@ -44,7 +44,7 @@ def apart(
     matched: list[int] = []
     shown: list[int] = []
     for index, call in enumerate(expected):
-        name, arguments = call.name, call.arguments or {}
+        name, arguments = call.name, arguments_of(call.arguments)
         if name not in places:
             account.missing(index, name, arguments)
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Literal
 
@@ -19,10 +18,6 @@ _COUNTED = {fate: f"arguments_{fate}" for fate in ARGUMENTS}
 UNDECODABLE = "undecodable_arguments"
 ByFate = dict[str, list[str]]
 """Pointers of arguments by how they fare; where none fares so, it is left out."""
-_MATCHED = {"expected": 1, "made": 1, "matched": 1}
-_EXACT = {**_MATCHED, "exact": 1}
-_MISSING = {"expected": 1, "missing": 1}
-_MISTAKEN = {**_MISSING, "made": 1, "extra": 1}
 COUNTS = (
     "expected",
     "made",
@@ -50,7 +45,7 @@ class Weighing:
     figure: Figure
 
 
-def right_call(index: int, name: str, at: int, label: str, places: list[str]) -> Item:
+def right_call(index: int, name: str, at: int, label: str, places: list[str], **about: Any) -> Item:
     """Return the item of an expected call that was made, with nothing wrong in it.
 
     Args:
@@ -59,17 +54,15 @@ def right_call(index: int, name: str, at: int, label: str, places: list[str]) ->
         at: Index of the call that was made.
         label: Its tool.
         places: Pointers of its arguments.
+        about: What else stands in its metadata.
     """
-    if not places:
-        return Item(id=str(index), score=1.0, gold=name, label=label, counts=_EXACT, metadata={"call": at, "arguments": {}})
-    return Item(
-        id=str(index),
-        score=1.0,
-        gold=name,
-        label=label,
-        counts={"expected": 1, "made": 1, "matched": 1, "exact": 1, "arguments_right": len(places)},
-        metadata={"call": at, "arguments": {"right": places}},
-    )
+    counts = {"expected": 1, "made": 1, "matched": 1, "exact": 1}
+    arguments = {}
+    if places:
+        counts["arguments_right"] = len(places)
+        arguments["right"] = places
+    metadata = {"call": at, "arguments": arguments, **about}
+    return Item(id=str(index), score=1.0, gold=name, label=label, counts=counts, metadata=metadata)
 
 
 class Account:
@@ -104,25 +97,30 @@ class Account:
         """
         agree, of = right
         if agree == of:
-            self._tell(index, name, (at, label), 1.0, [], _by_fate(found))
-        else:
-            self._tell(index, name, (at, label), agree / of, reasons_of(found, label, self._message), _by_fate(found))
+            self.arguments["arguments_right"] += len(found[0])
+            self.items.append(right_call(index, name, at, label, found[0], **self._about))
+            return
+        reasons = reasons_of(found, label, self._message)
+        counts = {"expected": 1, "made": 1, "matched": 1}
+        self._tell(str(index), name, at, label, agree / of, counts, reasons, _by_fate(found))
 
     def mistaken(self, index: int, name: str, at: int, label: str, found: Differences) -> None:
         """Tell of a call that was made, of which nothing is right."""
         reasons = reasons_of(found, label, self._message) or [self._reason("missing_call", name)]
-        self._tell(index, name, (at, label), 0.0, reasons, _by_fate(found))
+        self._tell(str(index), name, at, label, 0.0, _mistaken(), reasons, _by_fate(found))
 
     def misplaced(
         self, index: int, name: str, at: int, label: str, *, code: str, arguments: Arguments, **values: Any
     ) -> None:
         """Tell of a call that was made at the wrong place, or with arguments that are none."""
-        self._tell(index, name, (at, label), 0.0, [self._reason(code, label, **values)], _missing(arguments))
+        reasons = [self._reason(code, label, **values)]
+        self._tell(str(index), name, at, label, 0.0, _mistaken(), reasons, _all_of("missing", arguments))
 
     def missing(self, index: int, name: str, arguments: Arguments) -> None:
         """Tell of an expected call that was not made."""
         reasons = [self._reason("missing_call", name, expected=arguments)]
-        self._tell(index, name, None, 0.0, reasons, _missing(arguments))
+        counts = {"expected": 1, "missing": 1}
+        self._tell(str(index), name, None, None, 0.0, counts, reasons, _all_of("missing", arguments))
 
     def unknown(self, label: str) -> list[Reason]:
         """Return the reason, if any, that there is no tool of that name."""
@@ -137,47 +135,30 @@ class Account:
             if raw is not None:
                 reasons.append(self._reason(UNDECODABLE, label, actual=raw))
             reasons.append(self._reason(code, label, actual=arguments))
-        unknown = pointers(arguments)
-        self.arguments["arguments_unknown"] += len(unknown)
-        self.reasons += reasons
-        self.items.append(
-            Item(
-                id=f"+{at}",
-                score=0.0,
-                label=label,
-                counts={"made": 1, "extra": 1, "arguments_unknown": len(unknown)},
-                reasons=tuple(reasons),
-                metadata={"call": at, "arguments": {"unknown": unknown} if unknown else {}, **self._about},
-            )
-        )
+        counts = {"made": 1, "extra": 1, "arguments_unknown": 0}
+        self._tell(f"+{at}", None, at, label, 0.0, counts, reasons, _all_of("unknown", arguments))
 
     def _tell(
         self,
-        index: int,
         name: str,
-        made: tuple[int, str] | None,
+        gold: str | None,
+        at: int | None,
+        label: str | None,
         score: float,
+        counts: dict[str, int],
         reasons: list[Reason],
         arguments: ByFate,
     ) -> None:
-        if score:
-            counts = dict(_EXACT if score == 1 else _MATCHED)
-        elif made is not None:
-            counts = dict(_MISTAKEN)
-        else:
-            counts = dict(_MISSING)
         for fate, places in arguments.items():
             counted = _COUNTED[fate]
             counts[counted] = number = len(places)
             self.arguments[counted] += number
-        if reasons:
-            self.reasons += reasons
-        at, label = (None, None) if made is None else made
+        self.reasons += reasons
         self.items.append(
             Item(
-                id=str(index),
+                id=name,
                 score=score,
-                gold=name,
+                gold=gold,
                 label=label,
                 counts=counts,
                 reasons=tuple(reasons),
@@ -189,17 +170,25 @@ class Account:
         return Reason(code=code, subject=subject, message=self._message, **values)
 
 
+def _mistaken() -> dict[str, int]:
+    """Return what a call counts as that was made, of which nothing is right."""
+    return {"expected": 1, "missing": 1, "made": 1, "extra": 1}
+
+
 def _by_fate(found: Differences) -> ByFate:
     """Return pointers of arguments that are right, wrong, missing and unknown."""
-    right, *others = found
+    right, wrong, missing, unknown = found
     by_fate = {"right": right} if right else {}
-    for fate, differing in zip(ARGUMENTS[1:], others, strict=True):
-        if differing:
-            by_fate[fate] = [each[0] for each in differing]
+    if wrong:
+        by_fate["wrong"] = [each[0] for each in wrong]
+    if missing:
+        by_fate["missing"] = [each[0] for each in missing]
+    if unknown:
+        by_fate["unknown"] = [each[0] for each in unknown]
     return by_fate
 
 
-def _missing(arguments: Arguments) -> ByFate:
-    """Return pointers of arguments that are missing, all of them."""
+def _all_of(fate: str, arguments: Arguments) -> ByFate:
+    """Return pointers of arguments that all fare alike."""
     places = pointers(arguments)
-    return {"missing": places} if places else {}
+    return {fate: places} if places else {}

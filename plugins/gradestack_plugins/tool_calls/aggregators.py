@@ -18,8 +18,8 @@ from gradestack.jsonio import as_count, as_list, as_map
 
 FATES = ("right", "wrong", "missing", "unknown")
 _CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
-_COUNTED_CALLS = frozenset(_CALLS)
-_OF_THE_CALL_MADE = frozenset({"made", "extra"})
+_OF_THE_CALL_MADE = ("made", "extra")
+_OF_THE_CALL_EXPECTED = ("expected", "matched", "exact", "missing")
 _MACRO = ("precision", "recall", "f1")
 _CELLS = TaskCells(
     "samples",
@@ -64,7 +64,7 @@ class FiguresState(TypedDict):
     counts: dict[str, int]
     reasons: dict[str, int]
     tools: dict[str, dict[str, int]]
-    """Tool -> counts of its calls; and how an argument fared, a space and its path -> how often."""
+    """Tool -> numbers of :data:`_CALLS`; or how an argument fared, a space and its path -> how often."""
     cells: CellsState
 
 
@@ -175,18 +175,18 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def add_many(self, state: FiguresState, keys: Sequence[Key], grades: Sequence[Grade]) -> FiguresState:
-        states, reasons, tools, cells = state["states"], state["reasons"], state["tools"], state["cells"]
+        states, tools = state["states"], state["tools"]
         for outcome, times in Counter([grade.outcome for grade in grades]).items():
             states[outcome.value] = states.get(outcome.value, 0) + times
+        scored = [grade for grade in grades if grade.score is not None]
+        if len(scored) < len(grades):
+            keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
+        _CELLS.add_many(state["cells"], keys, list(map(_cell_of, scored)))
+        count_into(state["reasons"], Counter([reason.code for grade in scored for reason in grade.reasons]))
         counts: dict[tuple[str, ...], list[Iterable[int]]] = {}
         """Their names -> those of each grade."""
-        for key, grade in zip(keys, grades, strict=True):
-            if grade.score is None:
-                continue
-            _CELLS.add(cells, key, _cell_of(grade))
+        for grade in scored:
             counts.setdefault(tuple(grade.counts), []).append(grade.counts.values())
-            for reason in grade.reasons:
-                reasons[reason.code] = reasons.get(reason.code, 0) + 1
             for item in grade.items:
                 _add_item(tools, item)
         for names, rows in counts.items():
@@ -230,6 +230,13 @@ def _counted_as(fate: str, pointer: str) -> str:
 _COUNTED_AS = {fate: lru_cache(maxsize=4096)(partial(_counted_as, fate)) for fate in FATES}
 
 
+@lru_cache(maxsize=4096)
+def _calls(names: tuple[str, ...], numbers: tuple[int, ...], own: tuple[str, ...]) -> str:
+    """Return an item's numbers of :data:`_CALLS` as one text; most items have those of others."""
+    counts = {name: number for name, number in zip(names, numbers, strict=True) if name in own}
+    return " ".join([str(int(counts.get(call) or 0)) for call in _CALLS])
+
+
 def _add_item(tools: dict[str, dict[str, int]], item: Item) -> None:
     """Add an expected call, or one that was made for none; items of other graders say nothing here."""
     counts, name, label = item.counts, item.gold, item.label
@@ -237,34 +244,32 @@ def _add_item(tools: dict[str, dict[str, int]], item: Item) -> None:
         name = label
     if name is None or not ("expected" in counts or "extra" in counts):
         return
-    held = tools.get(name)
-    if held is None:
-        held = tools[name] = {}
+    held = tools.setdefault(name, {})
     if label is None or label == name:
-        for call, number in counts.items():
-            if call in _COUNTED_CALLS and number:
-                held[call] = held.get(call, 0) + number
+        calls = _calls(tuple(counts), tuple(counts.values()), _CALLS)
+        held[calls] = held.get(calls, 0) + 1
     else:  # made under another of several names
-        there = tools.setdefault(label, {})
-        for call in _COUNTED_CALLS.intersection(counts):
-            to = there if call in _OF_THE_CALL_MADE else held
-            if number := counts[call]:
-                to[call] = to.get(call, 0) + number
+        for tool, own in ((held, _OF_THE_CALL_EXPECTED), (tools.setdefault(label, {}), _OF_THE_CALL_MADE)):
+            calls = _calls(tuple(counts), tuple(counts.values()), own)
+            tool[calls] = tool.get(calls, 0) + 1
     for fate, pointers in as_map(item.metadata.get("arguments")).items():
         counted_as = _COUNTED_AS.get(fate)
         if counted_as is not None:
-            for pointer in as_list(pointers):
-                counted = counted_as(str(pointer))
+            for counted in map(counted_as, map(str, as_list(pointers))):
                 held[counted] = held.get(counted, 0) + 1
 
 
 def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
     """Return what is said of one tool; its calls are right or not, shares left out."""
-    paths = sorted({counted.partition(" ")[2] for counted in counts if " " in counted})
-    precision = _ratio(counts.get("exact", 0), counts.get("made", 0))
-    recall = _ratio(counts.get("exact", 0), counts.get("expected", 0))
+    paths = sorted({counted.partition(" ")[2] for counted in counts if counted.startswith(FATES)})
+    calls = dict.fromkeys(_CALLS, 0)
+    for counted, times in counts.items():
+        if not counted.startswith(FATES):
+            for call, number in zip(_CALLS, counted.split(), strict=True):
+                calls[call] += int(number) * times
+    precision, recall = _ratio(calls["exact"], calls["made"]), _ratio(calls["exact"], calls["expected"])
     return {
-        **{name: counts.get(name, 0) for name in _CALLS},
+        **calls,
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),

@@ -34,9 +34,9 @@ def apart(
         What the matching comes to; None where calls have to be matched, or are more than a name and arguments.
     """
     places = _places(made)
-    if places is None or not _are_plain(expected):
+    if places is None or not all(map(_is_plain, expected)) or len({call.name for call in expected}) < len(expected):
         return None
-    if len(places) < len(made) and (manner.first_fit or len(made) > manner.max_pairs):
+    if not expected or (len(places) < len(made) and (manner.first_fit or len(made) > manner.max_pairs)):
         return None
     names = None if tools is None else {tool.name for tool in tools}
     account = Account(weighing, names)
@@ -44,7 +44,7 @@ def apart(
     matched: list[int] = []
     shown: list[int] = []
     for index, call in enumerate(expected):
-        name, arguments = call.name, call.arguments or {}
+        name, arguments = call.name, arguments_of(call.arguments)
         if name not in places:
             account.missing(index, name, arguments)
             continue
@@ -113,13 +113,8 @@ def _places(made: Sequence[ToolCall]) -> dict[str, list[int]] | None:
     return places
 
 
-def _are_plain(expected: Sequence[ExpectedCall]) -> bool:
-    """Return whether there are expected calls, and each is a tool's only one, with nothing but a name and arguments."""
-    seen = set()
-    for call in expected:
-        if type(call.name) is not str or type(call.arguments) is not dict:
-            return False
-        if call.rules or call.names or call.optional or call.requestor is not None:
-            return False
-        seen.add(call.name)
-    return bool(seen) and len(seen) == len(expected)
+def _is_plain(call: ExpectedCall) -> bool:
+    """Return whether nothing but a name and arguments is expected."""
+    if type(call.name) is not str or type(call.arguments) is not dict:
+        return False
+    return not (call.rules or call.names or call.optional) and call.requestor is None

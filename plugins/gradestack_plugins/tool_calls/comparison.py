@@ -166,9 +166,9 @@ NO_DIFFERENCES: Differences = ([], [], [], [])
 
 def share_of(found: Differences) -> Share:
     """Return how much of two calls agrees, whose differences are known: what :func:`share` returns of them."""
-    right = len(found[0])
-    of = right + len(found[1]) + len(found[2]) + len(found[3])
-    return (right, of) if of else ALL
+    right, wrong, missing, unknown = found
+    of = len(right) + len(wrong) + len(missing) + len(unknown)
+    return (len(right), of) if of else ALL
 
 
 def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
@@ -204,7 +204,7 @@ def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
     if terms.equality != "text":
         if alike(left, right):
             return pointers(left), [], [], []
-        if _are_scalars(left) and _are_scalars(right):
+        if are_scalars(left) and are_scalars(right):
             return _flat_differences(left, right, terms)
     return _plain_differences(Leaves(left, terms.equality), Leaves(right, terms.equality), terms)
 
@@ -226,7 +226,8 @@ def _flat_differences(left: Arguments, right: Arguments, terms: Terms) -> Differ
     return fine, wrong, [] if terms.mode == "subset" else missing, [] if terms.mode == "superset" else unknown
 
 
-def _are_scalars(arguments: Arguments) -> bool:
+def are_scalars(arguments: Arguments) -> bool:
+    """Return whether nothing is nested in arguments."""
     return SCALARS.issuperset(map(type, arguments.values()))
 
 
@@ -281,16 +282,18 @@ def _kind(value: Any) -> str:
 
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
-    if len(arguments) <= _SHORT and _are_scalars(arguments):
-        return flat_pointers(tuple(arguments))
+    keys = tuple(arguments)
+    places = flat_pointers(keys) if len(keys) <= _SHORT else list(map(pointer_to, keys))
+    if are_scalars(arguments):
+        return places
     found: list[str] = []
-    for key, value in arguments.items():
-        kind, pointer = type(value), pointer_to(key)
+    for pointer, (key, value) in zip(places, arguments.items(), strict=True):
+        kind = type(value)
         if kind in SCALARS or not value:
             found.append(pointer)
         elif kind is list and SCALARS.issuperset(map(type, value)):
             found += [f"{pointer}/{index}" for index in range(len(value))]
-        elif kind is dict and _are_scalars(value):
+        elif kind is dict and are_scalars(value):
             found += [pointer + inner for inner in map(pointer_to, value)]
         else:
             found += [each for each, _, _ in walk({key: value})]

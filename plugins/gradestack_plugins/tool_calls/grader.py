@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import starmap
+from operator import truediv
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -205,7 +207,7 @@ class ToolCalls(Grader):
         preset = self._preset
         try:
             if self._simple and expected.calls is not None and not expected.alternatives:
-                found = straight(expected.calls, made, sample.tools, self._metadata)
+                found = straight(expected.calls, made, sample.tools, self._metadata.get("preset", ""))
                 if found is not None:
                     return found
                 if self.order in {None, "any"} and (made or self.empty is None):
@@ -320,7 +322,7 @@ def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
     if len(turns) == 1:
         (found,) = turns
         counts, items, reasons, passed = found.counts, found.items, found.reasons, found.passed
-        numbers = [above / below for above, below in found.ratios]
+        numbers = list(starmap(truediv, found.ratios))
     else:
         counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
         items = tuple(item for each in turns for item in each.items)

@@ -172,25 +172,32 @@ def test_larger_assignments(rows, columns, pick):
 
 
 UNDECODED = st.tuples(st.sampled_from("fghi"), st.sampled_from(["{", "[1]"]))
-APART = st.lists(
-    st.tuples(st.sampled_from("fghi"), st.dictionaries(st.sampled_from(["x", "y", "a/b"]), VALUES, max_size=3)),
-    max_size=4,
-    unique_by=lambda call: call[0],
-)
+DECODED = st.tuples(st.sampled_from("fghi"), st.dictionaries(st.sampled_from(["x", "y", "a/b"]), VALUES, max_size=3))
+OPTIONS = [
+    {},
+    {"extra": "allow"},
+    {"extra": "forbid"},
+    {"credit": "call"},
+    {"equality": "python"},
+    {"assignment": "first_fit"},
+    {"max_pairs": 2},
+]
 
 
 @FEW
 @given(
-    APART,
-    APART,
+    st.lists(DECODED, max_size=4, unique_by=lambda call: call[0]),
+    st.lists(DECODED, max_size=5),
     st.lists(UNDECODED, max_size=1),
-    st.sampled_from([{}, {"extra": "allow"}, {"extra": "forbid"}, {"credit": "call"}, {"equality": "python"}]),
+    st.booleans(),
+    st.sampled_from(OPTIONS),
 )
-def test_short_ways_are_the_matching(expected, made, undecoded, options):
+def test_short_ways_are_the_matching(expected, made, undecoded, first, options):
     """What is said of calls that need no matching is what the matching says of them, to the last reason."""
     wanted = tuple(ExpectedCall(name=name, arguments=arguments) for name, arguments in expected)
     done = tuple(ToolCall(name=name, arguments=arguments) for name, arguments in made)
-    done += tuple(ToolCall(name=name, arguments=None, raw_arguments=raw) for name, raw in undecoded)
+    odd = tuple(ToolCall(name=name, arguments=None, raw_arguments=raw) for name, raw in undecoded)
+    done = odd + done if first else done + odd
     sample = Sample(
         id="s", expected=Expectation(calls=wanted), calls=done, tools=(ToolSpec(name="f"), ToolSpec(name="g"))
     )

@@ -112,6 +112,8 @@ class _Trials:
     models: tuple[tuple[str, int], ...]
     means: tuple[tuple[str, str], ...]
     passes: Histogram | None
+    first: list[int] = attrs.field(factory=list)
+    """Numbers of the first tasks, as many as the longest table had."""
 
 
 _known: WeakKeyDictionary[RowIndex, _Trials] = WeakKeyDictionary()
@@ -129,11 +131,13 @@ def table(index: RowIndex, most: int, word: str) -> Tasks:
     if found is None:
         found = _known[index] = _trials(index, word)
     groups = found.groups
+    if len(found.first) < min(most, found.tasks):
+        found.first[:] = heapq.nsmallest(most, groups.numbers(), key=lambda number: natural(groups.names[number]))
     return Tasks(
         columns=found.columns,
         rows=tuple(
             _task(groups.names[number], _cells(groups.entries(number, index), found.trials), found.columns)
-            for number in heapq.nsmallest(most, groups.numbers(), key=lambda number: natural(groups.names[number]))
+            for number in found.first[:most]
         ),
         models=found.models,
         means=found.means,

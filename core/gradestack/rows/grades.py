@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
 
-GRADED = (None, "", "graded")
+GRADED = ("graded", "", None)
 """States in which a score is one."""
 MORE_REASONS = "more_reasons"
 """Code of a reason that is none: it says how many others were left out."""

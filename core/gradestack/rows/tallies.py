@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import compact, loads
-from gradestack.rows.grades import MORE_REASONS, Item, Reason
+from gradestack.rows.grades import MORE_REASONS, Grade, Item, Reason
 
 MOST_NAMES = 2000
 """Tools, and arguments, told apart."""
@@ -65,10 +65,21 @@ class CallTally:
         self.tools: dict[str, CallCounts] = {}
         self.arguments: Counter[tuple[str, str]] = Counter()
 
-    def add(self, key: str, items: Iterable[Item]) -> bool:
+    def add(self, rows: Iterable[Mapping[str, Grade]]) -> None:
+        """Count the items of some rows' grades."""
+        for grades in rows:
+            if self.grader:
+                grade = grades.get(self.grader)
+                if grade is not None and grade.items:
+                    self._count(grade.items)
+                continue
+            for key, grade in grades.items():
+                if grade.items and self._count(grade.items):
+                    self.grader = key
+                    break
+
+    def _count(self, items: Iterable[Item]) -> bool:
         """Count the items of one grade; False where they are not about expected calls."""
-        if self.grader not in ("", key):
-            return False
         tools, known = self.tools, False
         wrong: dict[tuple[str, str], None] = {}
         for item in items:
@@ -92,8 +103,6 @@ class CallTally:
                 for each in item.reasons:
                     if each.pointer:
                         wrong[tool, argument(each.pointer)] = None
-        if known:
-            self.grader = key
         for place in wrong:
             if place in self.arguments or len(self.arguments) < MOST_NAMES:
                 self.arguments[place] += 1
@@ -132,12 +141,6 @@ class ReasonTally:
             found[number] = None
         numbers = tuple(found)
         return self._sets.setdefault(numbers, numbers)
-
-    def add(self, numbers: tuple[int, ...]) -> None:
-        """Take up the reasons given in the next row."""
-        for number in numbers:
-            self.samples[number] += 1
-        self.given.append(numbers)
 
 
 def kinds_of(key: str, reasons: Iterable[Reason], fault: Mapping[str, Any] | None) -> list[Kind]:
@@ -182,20 +185,19 @@ class FacetTally:
     """Samples by the values of their facets; a facet of many values, such as an id, groups nothing and is left out."""
 
     def __init__(self) -> None:
-        self._held: dict[tuple[bytes, bool | None], int] = {}
+        self._held: Counter[tuple[bytes, bool | None]] = Counter()
         """Facets as they are written, which many samples share, and success -> samples not counted yet."""
         self._found: dict[str, dict[str, FacetCounts]] = {}
         self._many: set[str] = set()
 
-    def add(self, facets: bytes, passed: bool | None) -> None:
-        """Count a sample.
+    def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
+        """Count samples.
 
         Args:
-            facets: Its facets as JSON.
-            passed: Whether it is a success, None where that is not known.
+            facets: The facets of each as JSON.
+            passes: Whether it is a success, None where that is not known.
         """
-        key = (facets, passed)
-        self._held[key] = self._held.get(key, 0) + 1
+        self._held.update(zip(facets, passes, strict=True))
         if len(self._held) > _MOST_HELD:
             self._fold()
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 from gradestack.jsonio.lenient import as_list, as_map, as_text
@@ -54,37 +55,36 @@ class Verdicts:
         self.tasks = array("q")
 
     def add(
-        self, position: int, task: int, grades: Mapping[str, Grade], reasons: Sequence[Reason], *, quiet: bool
+        self,
+        first: int,
+        rows: Sequence[Mapping[str, Grade]],
+        reasons: Iterable[Sequence[Reason]],
+        quiet: Iterable[bool],
     ) -> None:
-        """Add one sample.
+        """Add samples, whose tasks are known.
 
         Args:
-            position: Its position.
-            task: Number of its cluster, else of its id.
-            grades: Its grades by grader key.
+            first: Position of the first.
+            rows: The grades of each by grader key.
             reasons: Those of the outcome grader's grade and of its items.
-            quiet: Whether it expects no call at all.
+            quiet: Whether a sample expects no call at all.
         """
-        self.tasks.append(task)
-        places = self._places
-        for key, marks in self.by_grader.items():
-            grade = grades.get(key)
-            if grade is None:
-                marks.append(0)
-                continue
-            mark = mark_of(grade)
-            place = places.get(mark)
-            marks.append(self._place(mark) if place is None else place)
-        codes = [each.code for each in reasons if each.code and each.code != MORE_REASONS] if reasons else []
-        found = [code[:_LONGEST_CODE] for code in codes]
-        if quiet:
-            found.append(NOTHING_EXPECTED)
-        own = grades.get(self._outcome) if self._outcome is not None else None
-        if own is not None and len(own.items) > 1 and _turned(own.items):
-            found.append(OTHER_ORDER)
-        for trait in sorted(set(found)) if found else ():
-            if trait in self.traits or len(self.traits) < _MOST_TRAITS:
-                self.traits.setdefault(trait, array("q")).append(position)
+        columns, places = list(self.by_grader.items()), self._places
+        for grades in rows:
+            for key, marks in columns:
+                grade = grades.get(key)
+                mark = NONE if grade is None else mark_of(grade)
+                place = places.get(mark)
+                marks.append(self._place(mark) if place is None else place)
+        for position, (grades, given, nothing) in enumerate(zip(rows, reasons, quiet, strict=True), first):
+            own = grades.get(self._outcome) if self._outcome is not None else None
+            turned = own is not None and len(own.items) > 1 and _turned(own.items)
+            if given or nothing or turned:
+                found = {each.code[:_LONGEST_CODE] for each in given if each.code and each.code != MORE_REASONS}
+                found.update(compress((NOTHING_EXPECTED, OTHER_ORDER), (nothing, turned)))
+                for trait in sorted(found):
+                    if trait in self.traits or len(self.traits) < _MOST_TRAITS:
+                        self.traits.setdefault(trait, array("q")).append(position)
 
     def _place(self, mark: Mark) -> int:
         place = self._places.get(mark)

@@ -15,6 +15,8 @@ from gradestack_plugins.reporters.text import brief, number, percent
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
 
 _PASSED, _LOST = frozenset({"passed", "part"}), frozenset({"lost"})
+_NEITHER = ord(" ")
+"""Stands for no verdict."""
 _ALL_PAIRS = 4
 """Graders up to which each is compared with each; of more, the outcome with each."""
 _SAME = 0.9
@@ -98,11 +100,10 @@ def _ends(a: bytes, b: bytes, index: RowIndex) -> tuple[float | None, float | No
     """Return the ends of the interval of the share of equal verdicts, clustered by task."""
     if len(a) > _MOST_SAMPLES:
         return None, None
-    tasks: dict[int, list[int]] = {}
+    both, same = ([0] * len(index.names) for _ in range(2))
     for task, x, y in zip(index.verdicts.tasks, a, b, strict=True):
-        if ord(" ") not in (x, y):
-            cell = tasks.setdefault(task, [0, 0])
-            cell[0] += 1
-            cell[1] += x == y
-    found = ratio_interval(Counter((of, same) for of, same in tasks.values()))
+        if _NEITHER not in (x, y):
+            both[task] += 1
+            same[task] += x == y
+    found = ratio_interval(Counter(zip(both, same, strict=True)))
     return found.get("low"), found.get("high")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -102,6 +102,15 @@ def score(grade: Mapping[str, Any]) -> float | None:
 def name_of(name: str) -> str:
     """Return the name of a sample, run or model on one line."""
     return brief(name, _LONGEST_NAME)
+
+
+def names_of(names: Sequence[str]) -> list[str]:
+    """Return names, each on one line; ids as they usually are take one look at all of them."""
+    text = "".join(names)
+    usual = text.isascii() and text.isprintable() and " " not in text
+    if usual and max(map(len, names), default=0) <= _LONGEST_NAME:
+        return list(names)
+    return [name_of(name) for name in names]
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from typing import Any
 
 from gradestack import RowIndex
 from gradestack_plugins.reporters.chunks import packed
-from gradestack_plugins.reporters.index import name_of, verdict
+from gradestack_plugins.reporters.index import name_of, names_of, verdict
 from gradestack_plugins.reporters.text import brief
 
 VERDICTS = ("error", "lost", "graded", "missing", "skipped", "passed")
@@ -62,17 +62,18 @@ def _columns(index: RowIndex, words: Mapping[str, str]) -> dict[str, Any]:
     """Return ids, models, runs, kinds of reasons and sets of these as dictionaries, and a column for each over rows."""
     models, runs, sets = _Numbers(), _Numbers(), dict[tuple[int, ...], int]()
     ids, numbers = list[str](), array("q", [-1]) * len(index.names)  # no mapping: there are as many ids as samples
+    names = names_of(index.names)
     for task in index.tasks:
         if numbers[task] < 0:
             numbers[task] = len(ids)
-            ids.append(name_of(index.names[task]))
-    place = {name: number for number, name in enumerate(VERDICTS)}
+            ids.append(names[task])
+    place = {name: str(number) for number, name in enumerate(VERDICTS)}
     entries = index.entries
     return {
         "i": [numbers[task] for task in index.tasks],
         "m": [models[entry.model] for entry in entries],
         "r": [runs[entry.run] for entry in entries],
-        "v": "".join(str(place[verdict(entry)]) for entry in entries),
+        "v": "".join([place[verdict(entry)] for entry in entries]),
         "s": [None if entry.score is None else round(entry.score, 3) for entry in entries],
         "k": [sets.setdefault(kinds, len(sets)) for kinds in index.given.given],
         "ids": ids,

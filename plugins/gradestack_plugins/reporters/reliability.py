@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, pairwise
 
 import attrs
 
@@ -82,10 +82,9 @@ def reliability_of(index: RowIndex, *, outcome: bool) -> Reliability:
         2 * (models.setdefault(entry.model, len(models)) * len(index.names) + task) + (entry.passed is True)
         for entry, task in zip(index.entries, index.tasks, strict=True)
     )
-    found = Counter[tuple[int, int]]()
-    for _, group in groupby(marks, lambda mark: mark >> 1):
-        verdicts = [mark & 1 for mark in group]
-        found[len(verdicts), sum(verdicts)] += 1
+    ends = [place for place, (mark, after) in enumerate(pairwise((*marks, -1)), start=1) if mark >> 1 != after >> 1]
+    passed = [0, *accumulate(mark & 1 for mark in marks)]
+    found = Counter((stop - start, passed[stop] - passed[start]) for start, stop in pairwise((0, *ends)))
     tasks, sizes = found.total(), {trials for trials, _ in found}
     if len(sizes) != 1:
         return Reliability(tasks, None, {})

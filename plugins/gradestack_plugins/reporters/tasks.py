@@ -17,7 +17,7 @@ import attrs
 from gradestack import RowEntry, RowIndex
 from gradestack_plugins.reporters.blocks import Histogram
 from gradestack_plugins.reporters.charts import bars
-from gradestack_plugins.reporters.index import name_of, shade
+from gradestack_plugins.reporters.index import name_of, names_of, shade
 from gradestack_plugins.reporters.text import natural, number
 
 MOST_COLUMNS = 32
@@ -112,6 +112,8 @@ class _Trials:
     models: tuple[tuple[str, int], ...]
     means: tuple[tuple[str, str], ...]
     passes: Histogram | None
+    first: list[int] = attrs.field(factory=list)
+    """Numbers of the first tasks, as many as the longest table had."""
 
 
 _known: WeakKeyDictionary[RowIndex, _Trials] = WeakKeyDictionary()
@@ -129,11 +131,13 @@ def table(index: RowIndex, most: int, word: str) -> Tasks:
     if found is None:
         found = _known[index] = _trials(index, word)
     groups = found.groups
+    if len(found.first) < min(most, found.tasks):
+        found.first[:] = heapq.nsmallest(most, groups.numbers(), key=lambda number: natural(groups.names[number]))
     return Tasks(
         columns=found.columns,
         rows=tuple(
             _task(groups.names[number], _cells(groups.entries(number, index), found.trials), found.columns)
-            for number in heapq.nsmallest(most, groups.numbers(), key=lambda number: natural(groups.names[number]))
+            for number in found.first[:most]
         ),
         models=found.models,
         means=found.means,
@@ -144,17 +148,14 @@ def table(index: RowIndex, most: int, word: str) -> Tasks:
 
 
 def _trials(index: RowIndex, word: str) -> _Trials:
-    models, trials = _columns(index.entries)
+    entries = index.entries
+    models, trials = _columns(entries)
     groups = _grouped(index)
-    scores: dict[Column, list[float]] = {}
-    sizes: set[int] = set()
-    passes: Counter[int] = Counter()
-    for place in groups.numbers():  # the samples and cells of one task at a time: of very many they would not fit
-        found = groups.entries(place, index)
-        for column, cell in _cells(found, trials).items():
-            scores.setdefault(column, []).extend([entry.score for entry in cell if entry.score is not None])
-        sizes.add(len(found))
-        passes[_passed(found)] += 1
+    scores = _scores(index, groups, trials)
+    before = array("q", accumulate([entries[position].passed is True for position in groups.positions], initial=0))
+    spans = [(start, stop) for start, stop in pairwise(groups.starts) if start < stop]
+    sizes = {stop - start for start, stop in spans}
+    passes = Counter([before[stop] - before[start] for start, stop in spans])
     order = {model: place for place, model in enumerate(models)}
     columns = sorted(scores, key=lambda column: (order[column.model], natural(column.run), column.occurrence))
     shown = tuple(columns[:MOST_COLUMNS])
@@ -175,19 +176,29 @@ def _columns(entries: Sequence[RowEntry]) -> tuple[Collection[str], Mapping[_Tri
     name = cache(name_of)
     named = {name(model) for model in {entry.model for entry in entries}} - {""}
     (only,) = named if len(named) == 1 else ("",)  # samples nobody ran have no model; with one model they are its own
-    models: dict[str, None] = {}
-    trials: dict[_Trial, Column] = {}
-    for entry in entries:
-        trial = (entry.model, entry.run)
-        if trial not in trials:
-            model = name(entry.model) or only
-            models.setdefault(model)
-            trials[trial] = Column(model, name(entry.run))
-    return models, trials
+    pairs = dict.fromkeys([(entry.model, entry.run) for entry in entries])
+    trials = {(model, run): Column(name(model) or only, name(run)) for model, run in pairs}
+    return dict.fromkeys(column.model for column in trials.values()), trials
+
+
+def _scores(index: RowIndex, groups: _Groups, trials: Mapping[_Trial, Column]) -> dict[Column, list[float]]:
+    """Return the scores of each column."""
+    found: dict[Column, list[float]] = {column: [] for column in trials.values() if column.run}
+    lists = {trial: found.get(column, []) for trial, column in trials.items()}
+    for entry in index.entries:
+        if entry.score is not None:
+            lists[entry.model, entry.run].append(entry.score)
+    if all(column.run for column in trials.values()):
+        return found
+    for task in groups.numbers():  # the cells of one at a time: of very many they would not fit
+        for column, cell in _cells(groups.entries(task, index), trials).items():
+            if not column.run:
+                found.setdefault(column, []).extend([entry.score for entry in cell if entry.score is not None])
+    return found
 
 
 def _grouped(index: RowIndex) -> _Groups:
-    names = [name_of(name) for name in index.names]
+    names = names_of(index.names)
     shortened = {name for name, whole in zip(names, index.names, strict=True) if name != whole}
     first: dict[str, int] = {}
     numbers = [first.setdefault(name, number) if name in shortened else number for number, name in enumerate(names)]
@@ -208,7 +219,7 @@ def _cells(entries: Iterable[RowEntry], trials: Mapping[_Trial, Column]) -> Cell
     cells: Cells = {}
     for entry in entries:
         column = trials[entry.model, entry.run]
-        if not column.run:
+        if cells and not column.run:
             column = column._replace(occurrence=sum(known.model == column.model for known in cells))
         cells.setdefault(column, []).append(entry)
     return cells

@@ -4,7 +4,7 @@ import pytest
 
 from gradestack import RowIndex, ScoreBins
 from gradestack.jsonio import dumps, loads
-from gradestack_plugins.reporters.index import lost, severity, shade, shown_as, verdict
+from gradestack_plugins.reporters.index import lost, name_of, names_of, severity, shade, shown_as, verdict
 from gradestack_plugins.reporters.tasks import table
 
 
@@ -167,6 +167,23 @@ def test_large_tables_are_cut_and_counted():
     wide = table(index(*(row("t", n, 1.0) for n in range(40))), 5, "solved")
     assert (len(wide.columns), wide.columns_left_out) == (32, 8)
     assert wide.rows[0].trials == 40
+
+
+def test_tables_of_one_index_begin_alike():
+    """Whichever is asked for first, a shorter one has the first lines of a longer one."""
+    held = index(*(row(f"t{n}", 0, 1.0) for n in (10, 9, 8, 1, 7)))
+    for most in (2, 4, 1, 9):
+        names = [task.id for task in table(held, most, "solved").rows]
+        assert names == ["t1", "t7", "t8", "t9", "t10"][:most]
+
+
+@pytest.mark.parametrize("odd", ["", "a b", " a", "a\u202eb", "a\nb", "ä", "x" * 201])
+def test_names_together_read_as_each_alone(odd):
+    """Usual ones stay as they are; one that is odd is cut or made visible, and changes no other."""
+    names = ["task-1", odd, "x" * 200]
+    assert names_of(names) == [name_of(name) for name in names]
+    assert names_of(names[:1]) == names[:1]
+    assert names_of(()) == []
 
 
 def test_an_entry_of_an_empty_row_is_skipped():

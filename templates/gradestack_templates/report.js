@@ -388,6 +388,7 @@
     tasks = byId("task-view") && gradestackTasks(data, remember);
     list.parentNode.style.setProperty("--id", Math.min(7.5, Math.max(4.2, longest / 2 + 1.5)) + "rem");
     gradestackSave(data, function () { return shown; });
+    if (byId("whole-map")) { gradestackMap(data, function (row) { open(row); one.focus({ preventScroll: true }); }); }
     apply();
     if (!recall() && shown.length) { go(shown[0], true); }
     root.classList.add("ready");

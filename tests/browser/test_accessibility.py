@@ -17,6 +17,20 @@ FAMILIES = ("airline", "deepfabric", "letta", "orchestration", "quickstart", "st
 RUN = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations.map(each =>
   [each.id, each.impact, each.nodes.length, ...each.nodes.slice(0, 3).map(node => node.html.slice(0, 160))]))"""
 OPEN = "document.querySelectorAll('details').forEach(one => { one.open = true; })"
+PRESETS = """
+name: presets
+target: {paths: [runs.jsonl]}
+graders:
+  own: {kind: tool_calls, preset: documented}
+  strict: {kind: tool_calls, preset: adk/exact}
+  loose: {kind: tool_calls, preset: ragas/tool_call_f1}
+outcome: own
+"""
+MAP = """(async () => {
+  const map = document.getElementById('whole-map');
+  if (map) { map.scrollIntoView({behavior: 'instant'}); }
+  while (map && !map.querySelector('path')) { await new Promise(done => setTimeout(done, 20)); }
+})()"""
 READY = "document.documentElement.classList.contains('ready') || !document.getElementById('list')"
 
 
@@ -59,6 +73,7 @@ def violations(tab, axe, path, *, width, scheme):
     tab.wait(READY)
     tab.run("document.querySelector('.line') && document.getElementById('one').focus()")
     tab.run(OPEN)
+    tab.run(MAP)
     tab.run(f"(() => {{ {axe} }})(); 0")
     return [json.dumps(each) for each in tab.run(RUN)]
 
@@ -97,6 +112,22 @@ def test_a_page_with_its_samples_beside_it_has_no_violation(tab, axe, page, tmp_
     report = gradestack.load_report(page("airline").parent)
     (path,) = HtmlReporter(max_bytes=0, max_samples=0).write(report, tmp_path)
     assert violations(tab, axe, path, width=width, scheme=scheme) == []
+
+
+@pytest.mark.accessibility
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_page_of_many_rules_and_trials_has_no_violation(tab, axe, tmp_path, monkeypatch, scheme, width):
+    """What other tools would say, and the map that a script draws of very many trials."""
+    monkeypatch.setattr("gradestack_plugins.reporters.html.MOST_CELLS", 20)
+    monkeypatch.setattr("gradestack_plugins.reporters.taskmap.MOST_CELLS", 20)
+    call = {"name": "f", "arguments": {"a_long_argument": 1}}
+    made = [{"id": f"t{place}", "expected": [call] * 2, "predicted": [call] * (place % 3)} for place in range(30)]
+    (tmp_path / "runs.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in made), encoding="utf-8")
+    (tmp_path / "suite.yaml").write_text(PRESETS, encoding="utf-8")
+    report = gradestack.run(tmp_path / "suite.yaml", output=tmp_path / "out", engine="serial")
+    assert violations(tab, axe, report.path / "report.html", width=width, scheme=scheme) == []
+    assert tab.run("document.querySelector('#whole-map path') !== null")
 
 
 @pytest.mark.accessibility

@@ -39,6 +39,7 @@ from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.runs import runs_page
 from gradestack_plugins.reporters.samples import sample
 from gradestack_plugins.reporters.table_files import run_tables
+from gradestack_plugins.reporters.taskmap import MOST_CELLS
 from gradestack_plugins.reporters.tasks import Task, Tasks, table
 from gradestack_plugins.reporters.text import clean
 from gradestack_plugins.reporters.theme import theme_css
@@ -180,7 +181,15 @@ class HtmlReporter(Reporter):
         models = [name_of(name) for name in dict.fromkeys(entry.model for entry in index.entries)]
         switches = report.has_rows and (len(models) > 1 or bool(by))
         drawn = ("values.js", "sample.js") if chunks.first else ()
-        assets = (*drawn, "page.js", "save.js", *(("tasks.js",) if switches else ()), "report.js")
+        whole_map = report.has_rows and len(index.entries) > MOST_CELLS
+        assets = (
+            *drawn,
+            "page.js",
+            "save.js",
+            *(("map.js",) if whole_map else ()),
+            *(("tasks.js",) if switches else ()),
+            "report.js",
+        )
         script = Markup().join(asset(env, name) for name in assets)
         failures, failures_left_out = failures_of(index)
         return {
@@ -193,6 +202,7 @@ class HtmlReporter(Reporter):
             "facets": facets_of(index) if view.success else (),
             "tasks": _lines(index, view.words["passed"] if view.success else "", self.max_tasks),
             "rows": len(index.entries),
+            "whole_map": whole_map,
             "kept": report.has_rows,
             "shown": frozenset(drilldowns.shown),
             "drilldowns": drilldowns,

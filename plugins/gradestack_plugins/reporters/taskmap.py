@@ -82,7 +82,7 @@ def _tasks(count: int) -> str:
 
 
 def maps_of(index: RowIndex, words: Mapping[str, str], *, outcome: bool) -> tuple[TaskMap, ...]:
-    """Return a map for each model; none where there would be too many cells to see anything.
+    """Return a map for each model; none where there would be too many elements, and the page's script draws it.
 
     Args:
         index: The index.

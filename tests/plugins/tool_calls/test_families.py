@@ -9,9 +9,9 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError
-from gradestack_plugins.reporters.page import page_of
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import PRESETS
+from gradestack_plugins.tool_calls.side_by_side import presets_of
 from gradestack_plugins.tool_calls.stacks import key_of, peers
 from gradestack_plugins.tool_calls.table import CASES, sample_of
 
@@ -153,7 +153,7 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
     names = ("documented", "ragas/tool_call_f1", "adk/any_order", "adk/exact", "azure/exact_match", "tau2/action")
     names = (*names, "deepeval/tool_correctness/default/arguments", "waza/action_sequence/any_order_match")
     report = run(tmp_path, {key_of(name): {"kind": "tool_calls", "preset": name} for name in names})
-    presets = page_of(report).presets
+    presets = presets_of(report)
     found = {(each.kind, each.cause): (each.samples, each.names, each.example) for each in presets.differences}
     once = "one call counts for several equal ones: expected twice and made once is right"
     twice = ("expected twice, made once", "f, f, g made for f, g, g")
@@ -178,9 +178,9 @@ def test_the_page_says_why_other_tools_differ(tmp_path):
     raises = found["silent", "the original program raises: nothing expected"]
     assert raises[:2] == (2, ("azure/exact_match", "waza/action_sequence/any_order_match"))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "<b>One call counts for several equal ones: expected twice and made once is right</b>" in page
+    assert "<bdi>One call counts for several equal ones: expected twice and made once is right</bdi>" in page
     markdown = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
-    assert f"- {order.capitalize()}: 1 sample, such as `other order`; 2 rules (`adk, azure`)" in markdown
+    assert f"| {order.capitalize()} | 1 | other order | 2 | adk, azure |" in markdown
 
 
 def test_every_option_can_be_set_in_a_suite(tmp_path):

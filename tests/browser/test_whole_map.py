@@ -1,0 +1,158 @@
+"""The map of tasks and trials of a run with too many of them for an element each, in a real browser."""
+
+import importlib.util
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from gradestack_plugins.reporters.html import HtmlReporter
+from gradestack_plugins.reporters.index import verdict
+
+READY = "document.documentElement.classList.contains('ready')"
+MAP = "document.getElementById('whole-map')"
+CELLS = f"""[...{MAP}.querySelectorAll('path.trial')].map(one =>
+  [one.classList[1], one.getAttribute('d').split('z').length - 1])"""
+SAID = "document.getElementById('map-says').textContent"
+HOSTILE = "<img src=https://example.invalid/x.png onerror=\"console.log('ran')\">"
+
+
+@pytest.fixture(scope="module")
+def fake():
+    """Return the maker of made-up reports."""
+    path = Path(__file__).parents[1] / "plugins" / "reporters" / "fake_report.py"
+    spec = importlib.util.spec_from_file_location("gradestack_test_fake_report_map", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def run(fake, tmp_path_factory):
+    """Return a run of two models, 102 tasks and four trials, the page of it, and its samples."""
+    rows = fake.realistic_rows(tasks=102, trials=4)
+    rows[0]["sample"]["id"] = HOSTILE
+    report = fake.make_report(rows)
+    (path,) = HtmlReporter(max_samples=3).write(report, tmp_path_factory.mktemp("map"))
+    return report, path.as_uri()
+
+
+@pytest.fixture
+def opened(tab, run):
+    """Return a function that opens the page in a window of some size, and scrolls to the map."""
+
+    def open_page(width=1440, height=900, scripts=True, scroll=True):
+        tab.emulate(width=width, height=height, scripts=scripts)
+        tab.open("about:blank")
+        tab.open(run[1])
+        if scripts:
+            tab.wait(READY)
+        if scroll and scripts:
+            tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
+            tab.wait(f"{MAP}.querySelector('path') !== null")
+        return tab
+
+    yield open_page
+    tab.emulate()
+
+
+def counted(report, model):
+    return Counter(verdict(entry) for entry in report.index.entries if entry.model == model)
+
+
+def summed(cells):
+    """Return the number of cells of each kind, over all groups."""
+    found = Counter()
+    for kind, count in cells:
+        found[kind] += count
+    return found
+
+
+def test_every_trial_of_a_model_is_a_cell(opened, run):
+    """As many of each kind as the run has samples of it; the other model's are shown when it is chosen."""
+    tab = opened()
+    models = list(dict.fromkeys(entry.model for entry in run[0].index.entries))
+    assert len(run[0].index.entries) == 816
+    assert summed(tab.run(CELLS)) == counted(run[0], models[0])
+    tab.run("const model = document.getElementById('map-model'); model.value = '1'")
+    tab.run("model.dispatchEvent(new Event('change', {bubbles: true}))")
+    assert summed(tab.run(CELLS)) == counted(run[0], models[1])
+    assert tab.messages() == []
+
+
+def test_it_is_few_elements_and_drawn_when_it_is_looked_at(opened):
+    """Nothing of it is there before; then there are a few paths for each group."""
+    tab = opened(height=240, scroll=False)
+    assert tab.run(f"{MAP}.querySelectorAll('path').length") == 0
+    tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
+    tab.wait(f"{MAP}.querySelector('path') !== null")
+    titles = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
+    assert titles[0].startswith("never ")
+    assert titles[-1].startswith(("always", "no grade"))
+    assert tab.run(f"{MAP}.querySelectorAll('*').length") <= 14 * len(titles)
+    assert tab.run("document.querySelectorAll('*').length") < 5000
+
+
+def test_keys_walk_over_trials_and_open_one(opened):
+    """Arrows go to the next trial and the next task, and what is there is said; Enter opens it."""
+    tab = opened()
+    tab.run(f"{MAP}.focus()")
+    first = tab.run(SAID)
+    tab.key("ArrowDown", 40)
+    second = tab.run(SAID)
+    assert first.partition(", trial")[0] == second.partition(", trial")[0]
+    assert first != second
+    tab.key("ArrowRight", 39)
+    third = tab.run(SAID)
+    assert third.partition(", trial")[0] != second.partition(", trial")[0]
+    active = f"document.getElementById({MAP}.getAttribute('aria-activedescendant'))"
+    assert tab.run(f"{active}.textContent") == third
+    tab.key("Enter", 13)
+    assert tab.run("document.querySelector('#one h3').textContent").lower() == third.partition(":")[0]
+
+
+def test_a_click_opens_what_is_under_it(opened):
+    """The cell that the pointer is over is said below, and a click opens its sample."""
+    tab = opened()
+    spot = tab.run(
+        f"(() => {{ const box = {MAP}.querySelectorAll('svg')[1].getBoundingClientRect();"
+        " return [box.left + 17, box.top + 17]; })()"
+    )
+    place = {"x": spot[0], "y": spot[1], "button": "left", "clickCount": 1}
+    tab.send("Input.dispatchMouseEvent", type="mouseMoved", **{**place, "button": "none"})
+    said = tab.run(SAID)
+    for kind in ("mousePressed", "mouseReleased"):
+        tab.send("Input.dispatchMouseEvent", type=kind, **place)
+    assert tab.run("document.querySelector('#one h3').textContent").lower() == said.partition(":")[0]
+    assert said.partition(":")[0] != ""
+
+
+def test_hostile_ids_are_text(opened):
+    """Every cell is walked over; nothing runs, and nothing is asked for."""
+    tab = opened()
+    tab.run(f"{MAP}.focus()")
+    step = f"{MAP}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'ArrowDown'}}))"
+    seen = tab.run(f"Array.from({{length: 408}}, () => {{ const told = {SAID}; {step}; return told; }})")
+    assert len(set(seen)) == 408
+    assert sum("onerror=" in text for text in seen) == 1
+    assert tab.messages() == []
+    assert tab.requests() == [tab.run("location.href.split('#')[0]")]
+
+
+def test_it_fits_a_phone_and_is_replaced_by_a_sentence_without_scripts(opened):
+    """No wider than the window; who has no scripts is told what is missing."""
+    tab = opened(width=390)
+    assert tab.run("document.documentElement.scrollWidth") <= 390
+    tab = opened(scripts=False)
+    assert "The map of 816 trials is drawn by a script." in tab.run("document.getElementById('map').innerText")
+    assert tab.run(f"{MAP}.checkVisibility()") is False
+
+
+def test_a_run_with_few_trials_has_a_map_without_scripts(fake, tmp_path):
+    """An element for each, each with its title, and no script for it in the page."""
+    (path,) = HtmlReporter().write(fake.make_report(fake.realistic_rows(tasks=6, trials=2)), tmp_path)
+    page = path.read_text(encoding="utf-8")
+    assert 'id="whole-map"' not in page
+    assert "gradestackMap(data, open)" not in page

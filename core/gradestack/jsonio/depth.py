@@ -1,4 +1,4 @@
-"""How deeply JSON may be nested: as deeply as Python 3.11 reads it, whatever Python this is.
+"""JSON as Python 3.11 reads it, whatever Python this is: as deeply, and with its words for what is wrong.
 
 Python 3.11 counts each level of a list or an object that is read as it counts a function that is called, and has one
 limit for both. Later ones count functions alone and read thousands of levels, how many depends on the version and from
@@ -19,6 +19,7 @@ _COUNTED = sys.version_info < (3, 12)
 """Whether the interpreter counts levels itself."""
 _ALWAYS = 500
 """Levels that fit wherever records are read."""
+_space = re.compile(r"[ \t\n\r]*")
 _raw_decode = json.JSONDecoder().raw_decode
 _marks = re.compile(MARKS, re.DOTALL)
 _marks_in_bytes = re.compile(MARKS.encode(), re.DOTALL)
@@ -70,6 +71,15 @@ def _count(text: str | bytes, start: int, end: int, room: int) -> None:
             return
 
 
+def _in_old_words(error: json.JSONDecodeError) -> json.JSONDecodeError:
+    """Return an error as Python 3.11 words it; 3.13 has words of its own for a comma before a bracket."""
+    if not error.msg.startswith("Illegal trailing comma"):
+        return error
+    behind = _space.match(error.doc, error.pos + 1)
+    msg = "Expecting property name enclosed in double quotes" if error.msg.endswith("object") else "Expecting value"
+    return json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
+
+
 def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
     """Return the value that begins at a place of a text, and where it ends.
 
@@ -82,7 +92,7 @@ def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
         value, end = _raw_decode(text, at)
     except json.JSONDecodeError as error:
         check_depth(text, at, error.pos)
-        raise
+        raise _in_old_words(error) from None
     check_depth(text, at, end)
     return value, end
 
@@ -98,6 +108,6 @@ def standard_loads(text: str | bytes) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         check_depth(error.doc, 0, error.pos)
-        raise
+        raise _in_old_words(error) from None
     check_depth(text)
     return value

@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from gradestack import BadRecord, DataError, Inputs, Sample, discover
+from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.suites.inputs import name_inputs
+from gradestack_plugins.bfcl.answers import _schema as bfcl_schema
+from gradestack_plugins.deepfabric.predictions import render as deepfabric_text
+from gradestack_plugins.letta.recordings import _without_null as letta_gates
+from gradestack_plugins.records.cells import as_json as table_cell
+from gradestack_plugins.trajectory.calls import _plain as told_call
+from gradestack_plugins.trajectory.schemas import _encodable as encodable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DEEP = 3000
@@ -42,6 +49,20 @@ def test_a_record_nested_too_deeply_hides_no_other(name, tmp_path):
     assert (bad.reason, str(bad.source)) == ("nested too deeply", "log.jsonl:1")
     assert {str(each.source) for each in others} == {"log.jsonl:2"}
     assert name == "deepfabric" or all(isinstance(each, Sample) for each in others)  # whose replies want a dataset
+
+
+WALKS = [bfcl_schema, deepfabric_text, letta_gates, table_cell, told_call, encodable]
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=lambda walk: walk.__module__.rpartition(".")[2])
+@pytest.mark.parametrize("level", [lambda value: [value], lambda value: {"a": value}], ids=["lists", "objects"])
+def test_a_level_of_a_value_takes_one_call(walk, level):
+    """On every Python: a comprehension would be one more before 3.12, and what is read could not be worked on."""
+    value = {"a": 1}
+    for _ in range(ROOM - 50):
+        value = level(value)
+    with for_a_shard():
+        walk(value)
 
 
 def test_a_results_file_nested_too_deeply_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""How deeply JSON may be nested: as deeply as Python 3.11 reads it, whatever Python this is.
+"""JSON as Python 3.11 reads it, whatever Python this is: as deeply, and with its words for what is wrong.
 
 Python 3.11 counts each level of a list or an object that is read as it counts a function that is called, and has one
 limit for both. Later ones count functions alone and read thousands of levels, how many depends on the version and from
@@ -13,15 +13,18 @@ import sys
 from types import FrameType
 from typing import Any
 
-MARKS = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["\[\]{}]'
+TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+MARKS = rf'{TEXT}|["\[\]{{}}]'
 """A whole string, or a bracket; a lone quote opens a string that has not ended yet."""
 _COUNTED = sys.version_info < (3, 12)
 """Whether the interpreter counts levels itself."""
 _ALWAYS = 500
 """Levels that fit wherever records are read."""
+_space = re.compile(r"[ \t\n\r]*")
 _raw_decode = json.JSONDecoder().raw_decode
-_marks = re.compile(MARKS, re.DOTALL)
-_marks_in_bytes = re.compile(MARKS.encode(), re.DOTALL)
+_texts = re.compile(TEXT, re.DOTALL)
+_texts_in_bytes = re.compile(TEXT.encode(), re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> None:
@@ -35,15 +38,15 @@ def check_depth(text: str | bytes, start: int = 0, end: int | None = None) -> No
     Raises:
         RecursionError: It is.
     """
-    if _COUNTED:
-        return
     end = len(text) if end is None else end
+    if _COUNTED or end - start <= _ALWAYS:
+        return
     if isinstance(text, str):
         opening = text.count("[", start, end) + text.count("{", start, end)
     else:
         opening = text.count(b"[", start, end) + text.count(b"{", start, end)
     if opening > _ALWAYS and opening > (room := _room()):
-        _count(text, start, end, room)
+        _count(text[start:end], room)
 
 
 def _room() -> int:
@@ -55,19 +58,23 @@ def _room() -> int:
     return sys.getrecursionlimit() - used
 
 
-def _count(text: str | bytes, start: int, end: int, room: int) -> None:
-    marks: Any = _marks if isinstance(text, str) else _marks_in_bytes
+def _count(text: str | bytes, room: int) -> None:
+    found = _texts.sub("", text).encode(errors="replace") if isinstance(text, str) else _texts_in_bytes.sub(b"", text)
+    found = found.partition(b'"')[0]  # what is behind a text that does not end is text
     depth = 0
-    for match in marks.finditer(text, start, end):
-        mark = match[0]
-        if mark in {"[", "{", b"[", b"{"}:
-            depth += 1
-            if depth > room:
-                raise RecursionError("nested too deeply")
-        elif mark in {"]", "}", b"]", b"}"}:
-            depth -= 1
-        elif len(mark) == 1:  # brackets behind it are text
-            return
+    for bracket in found.translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > room:
+            raise RecursionError("nested too deeply")
+
+
+def _in_old_words(error: json.JSONDecodeError) -> json.JSONDecodeError:
+    """Return an error as Python 3.11 words it; 3.13 has words of its own for a comma before a bracket."""
+    if not error.msg.startswith("Illegal trailing comma"):
+        return error
+    behind = _space.match(error.doc, error.pos + 1)
+    msg = "Expecting property name enclosed in double quotes" if error.msg.endswith("object") else "Expecting value"
+    return json.JSONDecodeError(msg, error.doc, behind.end() if behind else error.pos)
 
 
 def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
@@ -82,7 +89,7 @@ def decoded_at(text: str, at: int = 0) -> tuple[Any, int]:
         value, end = _raw_decode(text, at)
     except json.JSONDecodeError as error:
         check_depth(text, at, error.pos)
-        raise
+        raise _in_old_words(error) from None
     check_depth(text, at, end)
     return value, end
 
@@ -98,6 +105,6 @@ def standard_loads(text: str | bytes) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         check_depth(error.doc, 0, error.pos)
-        raise
+        raise _in_old_words(error) from None
     check_depth(text)
     return value

@@ -157,11 +157,16 @@ def render(value: Any, level: int = 0) -> str:
         return number(value)
     if isinstance(value, dict):
         inner = "\n" + "  " * (level + 1)
-        rows = [f"{_text(str(key))}: {render(item, level + 1)}" for key, item in value.items()]
+        rows = []
+        for key, item in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+            rows.append(f"{_text(str(key))}: {render(item, level + 1)}")
         return _enclose("{", rows, "}", inner)
     if isinstance(value, list | tuple):
         inner = "\n" + "  " * (level + 1)
-        return _enclose("[", [render(item, level + 1) for item in value], "]", inner)
+        rows = []
+        for item in value:
+            rows.append(render(item, level + 1))
+        return _enclose("[", rows, "]", inner)
     return render(dict(value), level) if isinstance(value, Mapping) else _text(str(value))
 
 

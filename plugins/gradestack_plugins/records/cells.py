@@ -146,9 +146,15 @@ def as_json(value: Any) -> Any:
     if isinstance(value, float):
         return None if value != value else value  # noqa: PLR0124 - NaN is how a frame says that nothing is there
     if isinstance(value, Mapping):
-        return {str(key): as_json(each) for key, each in value.items()}
+        entries = {}
+        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+            entries[str(key)] = as_json(each)
+        return entries
     if isinstance(value, list | tuple):
-        return [as_json(each) for each in value]
+        items = []
+        for each in value:
+            items.append(as_json(each))  # noqa: PERF401 - likewise
+        return items
     if type(value).__name__ in {"NAType", "NaTType"}:
         return None
     if hasattr(value, "tolist"):

@@ -81,15 +81,16 @@ def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
     lines = _Lines(file)
     text = lines.read()
     header = next(text, "")
-    if csv.field_size_limit() < _LARGEST_CELL:
-        csv.field_size_limit(_LARGEST_CELL)
     rows = csv.reader(chain([header] if header else [], text), delimiter=delimiter_of(header), strict=True)
     while True:
         lines.first, lines.held = rows.line_num + 1, 0
+        usual = csv.field_size_limit(_LARGEST_CELL)  # the process has one, which other readers go by
         try:
             cells = next(rows, None)
         except csv.Error as error:
             raise _said(file, lines.first, _broken(str(error))) from error
+        finally:
+            csv.field_size_limit(usual)
         if cells is None:
             return
         if cells:

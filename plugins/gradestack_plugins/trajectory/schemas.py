@@ -107,8 +107,16 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, str):
         return "".join("\ufffd" if "\ud800" <= each <= "\udfff" else each for each in value)
     if isinstance(value, Mapping):
-        return {_encodable(key): _encodable(each) for key, each in value.items()}
-    return [_encodable(each) for each in value] if isinstance(value, list | tuple) else value
+        entries = {}
+        for key, each in value.items():  # a comprehension is a call more before Python 3.12: half the levels
+            entries[_encodable(key)] = _encodable(each)
+        return entries
+    if not isinstance(value, list | tuple):
+        return value
+    items = []
+    for each in value:
+        items.append(_encodable(each))  # noqa: PERF401 - likewise
+    return items
 
 
 def _refuse(uri: str) -> NoReturn:

@@ -86,3 +86,24 @@ def test_what_is_too_deep_is_not_shown():
     for deep in (value, {"a": value}):
         with pytest.raises(RecursionError):
             compact(deep)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("[1, ]", "array", "Expecting value at character 4"),
+        ('{"a": 1 ,\n }', "object", "Expecting property name enclosed in double quotes at character 11"),
+    ],
+)
+def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, monkeypatch):
+    """Those of Python 3.11, also where the decoder has those of 3.13."""
+    with pytest.raises(JsonProblem, match=f"^not JSON: {said}$"):
+        loads(text)
+
+    def newer(text, *_):
+        raise json.JSONDecodeError(f"Illegal trailing comma before end of {kind}", text, text.index(","))
+
+    monkeypatch.setattr(depth, "_raw_decode", newer)
+    with pytest.raises(json.JSONDecodeError) as caught:
+        decoded_at(text)
+    assert f"{caught.value.msg} at character {caught.value.pos}" == said

@@ -1,5 +1,6 @@
 """Reader ``records``: mappings, cells, tables, and what is refused."""
 
+import csv
 import json
 import sys
 
@@ -150,6 +151,19 @@ def test_a_row_of_another_length_is_a_bad_record(read):
     assert (few.reason, str(few.source)) == ("1 cells where the table has 2 columns", "table.csv:2")
     assert (many.reason, str(many.source)) == ("3 cells where the table has 2 columns", "table.csv:5")
     assert good.label == "x"
+
+
+@pytest.mark.parametrize("content", ["id,label\na,{}\n", 'id,label\na,"{}\n'], ids=["a table", "an open quote"])
+def test_a_long_cell_leaves_csv_as_it_was(read, content):
+    """A cell may be longer than Python's csv allows; what that allows afterwards, for other readers, is what it did."""
+    usual = csv.field_size_limit()
+    long = "x" * (usual + 1)
+    if '"' in content:
+        assert "never closed" in refusal(read, content.format(long))
+    else:
+        (sample,) = read(content.format(long))
+        assert sample.label == long
+    assert csv.field_size_limit() == usual
 
 
 @pytest.mark.parametrize(

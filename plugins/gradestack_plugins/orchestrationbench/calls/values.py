@@ -39,7 +39,10 @@ def _text(value: JSON) -> str:
             keys = sorted(value)
         except TypeError:
             keys = list(value)
-        return _short(str({str(key): _text(value[key]) for key in keys}))
+        texts = {}
+        for key in keys:  # a comprehension is a call more before Python 3.12, and leaves room for fewer levels
+            texts[str(key)] = _text(value[key])
+        return _short(str(texts))
     try:
         return str(value)
     except ValueError:  # an integer above the interpreter's digit limit

@@ -18,7 +18,8 @@ import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import JsonProblem, compact, loads
+from gradestack.jsonio.lines import whole_line
+from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
 from gradestack.model import JSON
 from gradestack.panel import Panel
 from gradestack.rows.index import RowEntry, RowIndex
@@ -263,7 +264,7 @@ class Report:
             found = []  # with blank lines, or lines that are no row, between them
             for position in range(start, min(stop, count)):
                 file.seek(index.place(position))
-                found.append(file.readline().rstrip(b"\n"))
+                found.append(whole_line(file).rstrip(b"\n"))
             return b"\n".join(found)
 
     @cached_property
@@ -303,11 +304,11 @@ class Report:
         with self._open() as file:
             for position, place in places:
                 file.seek(place)
-                yield position, (position + 1, place, file.readline())
+                yield position, (position + 1, place, whole_line(file))
 
     def _row(self, number: int, line: bytes) -> dict[str, Any]:
         try:
-            row = loads(line)
+            row = loads_long(line)
             if isinstance(row, dict):
                 return row
             problem: Any = f"expected an object, found {compact(row)[:60]}"
@@ -324,7 +325,7 @@ class Report:
             while True:
                 if self.held is not None:
                     file.seek(place)  # others may read between two rows
-                line = file.readline()
+                line = whole_line(file)
                 if not line:
                     return
                 number += 1

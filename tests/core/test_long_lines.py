@@ -60,11 +60,11 @@ SMALL = {"id": "small", "expected": "x", "predicted": "x"}
     ("form", "more", "times"),
     [
         ("an answer", NO_PAGES, 4),
-        ("an answer", (), 7),
+        ("an answer", (), 4),
         *(pytest.param(form, (), 4, marks=pytest.mark.proof) for form in [*FORMS][1:]),
     ],
 )
 def test_a_line_that_is_one_long_text_takes_a_few_times_its_size_at_most(peak, form, more, times):
-    """Read, graded and written as a row that may hold the text three times; for pages that is read back whole."""
+    """Read, graded and written as a row that may hold the text three times, which is read back for pages."""
     usual = peak("usual.jsonl", [SMALL], *more)
     assert peak("long.jsonl", [SMALL, {"id": "long", **FORMS[form]}], *more) - usual <= times * SIZE + WOBBLE

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 import attrs
 
@@ -18,7 +18,7 @@ SHARD_BYTES = 8 * 1024 * 1024
 
 _MARK = b"\xef\xbb\xbf"
 _NEWLINE = 0x0A
-_LONG = 1 << 20
+_LONG = 1 << 18
 """Bytes of a line that is not held here while somebody works on it."""
 _PIECE = 256 * 1024
 """Bytes read at once."""
@@ -61,7 +61,7 @@ def line_ranges(path: Path, size: int = SHARD_BYTES) -> Iterator[tuple[int, int,
             start, line = end, line + lines
 
 
-def _skip(file: BinaryIO) -> bool:
+def _skip(file: IO[bytes]) -> bool:
     """Go behind the line at hand, and return whether it ends as lines do: the last one may not."""
     piece = b""
     while piece[-1:] != b"\n" and (piece := file.readline(_LONG)):
@@ -69,15 +69,21 @@ def _skip(file: BinaryIO) -> bool:
     return piece != b""
 
 
-def _whole(file: BinaryIO, start: int) -> bytes:
-    """Return a long line, of which a beginning was read.
+def whole_line(file: IO[bytes]) -> bytes:
+    """Return the next line, b"" at the end of the file.
 
-    Pieces put together would take its size twice, and leave holes that what is made of it may or may not fit into.
+    Pieces put together would take its size twice, and leave holes that what is made of it may or may not fit into: so
+    the end of a long line is looked for first.
     """
-    _skip(file)
-    end = file.tell()
-    file.seek(start)
-    return file.read(end - start)
+    data = file.readline(_LONG)
+    if len(data) == _LONG and data[-1] != _NEWLINE:
+        start = file.tell() - _LONG
+        del data
+        _skip(file)
+        end = file.tell()
+        file.seek(start)
+        data = file.read(end - start)
+    return data
 
 
 def numbered_lines(
@@ -99,11 +105,9 @@ def numbered_lines(
             file.seek(start)
         else:
             require_text(path, file)
-        for data in iter(partial(file.readline, _LONG), b""):
+        for data in iter(partial(whole_line, file), b""):
             if position >= last:
                 return
-            if len(data) == _LONG and data[-1] != _NEWLINE:
-                data = _whole(file, position)  # noqa: PLW2901
             position += len(data)
             if number == 1 and data.startswith(_MARK):
                 data = data.removeprefix(_MARK)  # noqa: PLW2901

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import enum
 import json
 import sys
@@ -21,7 +22,9 @@ class JsonProblem(ValueError):
 
 
 _decode = msgspec.json.Decoder().decode
-_PIECE = 1 << 20
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_elements = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_PIECE = 1 << 18
 
 
 def loads(text: str | bytes) -> Any:
@@ -38,6 +41,36 @@ def loads(text: str | bytes) -> Any:
         check_depth(text)
     except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
         return _loads_slowly(text)
+    return value
+
+
+def loads_long(text: bytes) -> Any:
+    """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object.
+
+    Raises:
+        JsonProblem: As of :func:`loads`.
+    """
+    if len(text) > _PIECE:
+        with contextlib.suppress(ValueError, RecursionError):  # the other way decides
+            return _shared(msgspec.Raw(text), [])
+    return loads(text)
+
+
+def _shared(raw: msgspec.Raw, texts: list[tuple[msgspec.Raw, str]]) -> Any:
+    """Return the value of a part of a text; long strings are taken from those met before, or added to them."""
+    view = memoryview(raw)
+    if len(view) <= _PIECE:
+        return _decode(raw)
+    if view[0] == ord("{"):
+        return {key: _shared(each, texts) for key, each in _members(raw).items()}
+    if view[0] == ord("["):
+        return [_shared(each, texts) for each in _elements(raw)]
+    for known, value in texts:
+        if known == raw:
+            return value
+    value = _decode(raw)
+    if isinstance(value, str):
+        texts.append((raw, value))
     return value
 
 

@@ -21,7 +21,7 @@ from gradestack.rows.verdicts import Verdicts
 
 MOST_REASONS = 2000
 """Reasons counted one by one."""
-_BLOCK = 1 << 18
+_BLOCK = 1 << 16
 """Bytes of rows taken up at once."""
 _HELD = 1 << 14
 """Rows after which scores held back are counted."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from gradestack.jsonio.lines import whole_line
 from gradestack.rows.index import RowEntry
 from gradestack.rows.names import NumberedLine, names_of, samples_of
 from gradestack.rows.read import Row
@@ -110,7 +111,7 @@ class RowPlaces:
                 place = self._places[position]
                 if file.tell() != place:
                     file.seek(place)
-                yield position, (position + 1, place, file.readline())
+                yield position, (position + 1, place, whole_line(file))
 
 
 def _verdict(entry: RowEntry) -> str:

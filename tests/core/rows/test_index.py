@@ -132,6 +132,29 @@ def test_reasons_are_bounded():
     assert index.reasons["g", "wrong", "0"] == 2
 
 
+def test_blocks_do_not_show(monkeypatch):
+    """However many rows are taken up at once, and kinds of losses kept, the index is the same."""
+    items = [{"gold": "f", "score": n / 2, "metadata": {"call": n}, "reasons": [{"code": f"c{n}"}]} for n in (2, 1)]
+    graded = [{**GRADE, "score": n / 3, "items": items[: n % 3]} for n in range(4)]
+    grades = [{"a": graded[n % 4], "b": (GRADE, FAULT)[n % 2]} for n in range(40)]
+    changed = [{"sample": {"id": n % 7}, "facets": {"n": n % 3}, "passed": n % 4 == 3} for n in range(40)]
+    rows = [row(**more, grades=each, expected={"calls": []}) for more, each in zip(changed, grades, strict=True)]
+
+    def found():
+        lines = ((number, 0, line) for number, line in enumerate(rows, start=1))
+        index = RowIndex.of(lines, lambda _, line: json.loads(line), "a", ("a", "b"))
+        told = index.given.kinds, index.given.samples, index.given.given, index.calls.tools, index.calls.arguments
+        verdicts = index.verdicts.marks, index.verdicts.by_grader, index.verdicts.traits, index.verdicts.tasks
+        return content(index), told, verdicts, index.facets.counts(), index.by_outcome, index.quiet, index.tasks
+
+    whole = found()
+    assert whole[0][2]["a", "c2", ""] == 20
+    for block, lost in ((1, 1), (1, 3), (1000, 2)):
+        monkeypatch.setattr(index_module, "_BLOCK", block)
+        monkeypatch.setattr(index_module, "_MOST_LOST", lost)
+        assert found() == whole
+
+
 def test_the_index_is_found_once_for_all_reporters(monkeypatch, run_lines, record):
     """One pass over the rows, however many pages are written."""
     passes = []

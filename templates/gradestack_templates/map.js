@@ -45,7 +45,7 @@ function gradestackMap(data, open) {
         told += data.v[each] === 5 || data.v[each] === 1 ? 1 : 0;
         if (data.s[each] !== null) { graded++; total += data.s[each]; }
       });
-      var level = !outcome ? 0 : !told ? -1 : sizes.size > 1 ? Math.round(100 * passed / own.length) / 100 : passed;
+      var level = !outcome ? 0 : !told ? -1 : rough(sizes) ? tenth(passed, own.length) : passed;
       if (!levels.has(level)) { levels.set(level, []); }
       levels.get(level).push([graded ? total / graded : 0, own]);
     });
@@ -54,12 +54,15 @@ function gradestackMap(data, open) {
       return { title: outcome ? titleOf(level, sizes) : "", tasks: held, most: held.reduce(function (most, own) { return Math.max(most, own.length); }, 0) };
     });
   }
+  /* Tasks of different, or very many, trials stand together by tenths: every group takes room, and elements. */
+  function rough(sizes) { return sizes.size > 1 || Math.max.apply(null, Array.from(sizes)) > 10; }
+  function tenth(passed, of) { return passed === 0 ? 0 : passed === of ? 11 : Math.ceil(10 * passed / of); }
   function titleOf(level, sizes) {
-    var most = sizes.size === 1 ? sizes.values().next().value : 0;
+    var most = sizes.values().next().value;
     if (level < 0) { return "no grade"; }
-    if (most === 1) { return data.words[level ? 5 : 1]; }
-    if (level === 0) { return "never"; }
-    return most ? (level === most ? "always" : level + " of " + most) : level === 1 ? "always" : Math.round(100 * level) + "%";
+    if (level === 0) { return sizes.size === 1 && most === 1 ? data.words[1] : "never"; }
+    if (!rough(sizes)) { return most === 1 ? data.words[5] : level === most ? "always" : level + " of " + most; }
+    return level === 11 ? "always" : level === 1 ? "up to 10%" : 10 * (level - 1) + (level === 10 ? "% and more" : " – " + 10 * level + "%");
   }
 
   /* Where a group's cells are: so many tasks a line, each a column of trials. */
@@ -78,9 +81,7 @@ function gradestackMap(data, open) {
       svg.setAttribute("height", group.lines * group.high);
       svg.setAttribute("aria-hidden", "true");
       if (group.title) {
-        var title = make("div", "group-title", " " + group.tasks.length.toLocaleString("en"));
-        title.prepend(make("b", "", group.title));
-        part.append(title);
+        part.append(make("div", "group-title", group.title + " (" + group.tasks.length.toLocaleString("en") + ")"));
       }
       part.append(svg);
       holder.append(part);

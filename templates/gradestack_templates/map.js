@@ -4,7 +4,7 @@ function gradestackMap(data, open) {
   "use strict";
   var holder = document.getElementById("whole-map"), said = document.getElementById("map-says"), choice = document.getElementById("map-model");
   var KINDS = ["error", "lost", "graded", "missing", "skipped", "passed"], compare = new Intl.Collator("en", { numeric: true }).compare;
-  var FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
+  var MARGIN = 100, FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
   var size = 0, groups = [], rows = null, columns = null, at = 0, drawn = 0, cursor = make("div", "map-cell");
 
   function make(tag, css, text) {
@@ -76,7 +76,7 @@ function gradestackMap(data, open) {
       group.high = group.most * size + 4;
       group.lines = Math.ceil(group.tasks.length / across);
       group.svg = svg;
-      group.painted = "";
+      group.painted = null;
       svg.setAttribute("width", Math.min(across, group.tasks.length) * size);
       svg.setAttribute("height", group.lines * group.high);
       svg.setAttribute("aria-hidden", "true");
@@ -91,15 +91,17 @@ function gradestackMap(data, open) {
     paint();
     mark();
   }
-  /* The lines that can be seen, and as many above and below. */
+  /* The lines that can be seen and some above and below, unless they are there already. */
   function paint() {
     var own = holder.getBoundingClientRect();
     groups.forEach(function (group) {
-      var top = group.svg.getBoundingClientRect().top, first = Math.floor((own.top - own.height - top) / group.high);
-      var last = Math.min(group.lines, Math.ceil((own.bottom + own.height - top) / group.high));
-      first = Math.max(0, first - first % 4);
-      if (group.painted !== first + "-" + last) { lines(group, first, last); }
-      group.painted = first + "-" + last;
+      var top = group.svg.getBoundingClientRect().top, within = group.painted;
+      function clipped(line) { return Math.max(0, Math.min(group.lines, line)); }
+      var first = clipped(Math.floor((own.top - top) / group.high)), last = clipped(Math.ceil((own.bottom - top) / group.high));
+      if (within && (first === last ? within[0] === within[1] : first >= within[0] && last <= within[1])) { return; }
+      var more = first === last ? 0 : Math.ceil(MARGIN / group.high);
+      group.painted = [clipped(first - more), clipped(last + more)];
+      lines(group, group.painted[0], group.painted[1]);
     });
   }
   function lines(group, first, last) {

@@ -4,7 +4,7 @@ function gradestackMap(data, open) {
   "use strict";
   var holder = document.getElementById("whole-map"), said = document.getElementById("map-says"), choice = document.getElementById("map-model");
   var KINDS = ["error", "lost", "graded", "missing", "skipped", "passed"], compare = new Intl.Collator("en", { numeric: true }).compare;
-  var FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
+  var MARGIN = 100, FILLED = { lost: true, graded: true }, outcome = holder.dataset.outcome === "1";
   var size = 0, groups = [], rows = null, columns = null, at = 0, drawn = 0, cursor = make("div", "map-cell");
 
   function make(tag, css, text) {
@@ -45,7 +45,7 @@ function gradestackMap(data, open) {
         told += data.v[each] === 5 || data.v[each] === 1 ? 1 : 0;
         if (data.s[each] !== null) { graded++; total += data.s[each]; }
       });
-      var level = !outcome ? 0 : !told ? -1 : sizes.size > 1 ? Math.round(100 * passed / own.length) / 100 : passed;
+      var level = !outcome ? 0 : !told ? -1 : rough(sizes) ? tenth(passed, own.length) : passed;
       if (!levels.has(level)) { levels.set(level, []); }
       levels.get(level).push([graded ? total / graded : 0, own]);
     });
@@ -54,12 +54,15 @@ function gradestackMap(data, open) {
       return { title: outcome ? titleOf(level, sizes) : "", tasks: held, most: held.reduce(function (most, own) { return Math.max(most, own.length); }, 0) };
     });
   }
+  /* Tasks of different, or very many, trials stand together by tenths: every group takes room, and elements. */
+  function rough(sizes) { return sizes.size > 1 || Math.max.apply(null, Array.from(sizes)) > 10; }
+  function tenth(passed, of) { return passed === 0 ? 0 : passed === of ? 11 : Math.ceil(10 * passed / of); }
   function titleOf(level, sizes) {
-    var most = sizes.size === 1 ? sizes.values().next().value : 0;
+    var most = sizes.values().next().value;
     if (level < 0) { return "no grade"; }
-    if (most === 1) { return data.words[level ? 5 : 1]; }
-    if (level === 0) { return "never"; }
-    return most ? (level === most ? "always" : level + " of " + most) : level === 1 ? "always" : Math.round(100 * level) + "%";
+    if (level === 0) { return sizes.size === 1 && most === 1 ? data.words[1] : "never"; }
+    if (!rough(sizes)) { return most === 1 ? data.words[5] : level === most ? "always" : level + " of " + most; }
+    return level === 11 ? "always" : level === 1 ? "up to 10%" : 10 * (level - 1) + (level === 10 ? "% and more" : " – " + 10 * level + "%");
   }
 
   /* Where a group's cells are: so many tasks a line, each a column of trials. */
@@ -73,14 +76,12 @@ function gradestackMap(data, open) {
       group.high = group.most * size + 4;
       group.lines = Math.ceil(group.tasks.length / across);
       group.svg = svg;
-      group.painted = "";
+      group.painted = null;
       svg.setAttribute("width", Math.min(across, group.tasks.length) * size);
       svg.setAttribute("height", group.lines * group.high);
       svg.setAttribute("aria-hidden", "true");
       if (group.title) {
-        var title = make("div", "group-title", " " + group.tasks.length.toLocaleString("en"));
-        title.prepend(make("b", "", group.title));
-        part.append(title);
+        part.append(make("div", "group-title", group.title + " (" + group.tasks.length.toLocaleString("en") + ")"));
       }
       part.append(svg);
       holder.append(part);
@@ -90,15 +91,17 @@ function gradestackMap(data, open) {
     paint();
     mark();
   }
-  /* The lines that can be seen, and as many above and below. */
+  /* The lines that can be seen and some above and below, unless they are there already. */
   function paint() {
     var own = holder.getBoundingClientRect();
     groups.forEach(function (group) {
-      var top = group.svg.getBoundingClientRect().top, first = Math.floor((own.top - own.height - top) / group.high);
-      var last = Math.min(group.lines, Math.ceil((own.bottom + own.height - top) / group.high));
-      first = Math.max(0, first - first % 4);
-      if (group.painted !== first + "-" + last) { lines(group, first, last); }
-      group.painted = first + "-" + last;
+      var top = group.svg.getBoundingClientRect().top, within = group.painted;
+      function clipped(line) { return Math.max(0, Math.min(group.lines, line)); }
+      var first = clipped(Math.floor((own.top - top) / group.high)), last = clipped(Math.ceil((own.bottom - top) / group.high));
+      if (within && (first === last ? within[0] === within[1] : first >= within[0] && last <= within[1])) { return; }
+      var more = first === last ? 0 : Math.ceil(MARGIN / group.high);
+      group.painted = [clipped(first - more), clipped(last + more)];
+      lines(group, group.painted[0], group.painted[1]);
     });
   }
   function lines(group, first, last) {

@@ -50,6 +50,11 @@ var gradestackValues = (function () {
     var letters = found.length > most ? Array.from(found) : [];
     return letters.length > most ? letters.slice(0, most - 1).join("").trimEnd() + "…" : found;
   }
+  /* With so many decimals; what lies in the middle goes to the even digit, as where the page was made. */
+  function fixed(value, decimals) {
+    var scale = Math.pow(10, decimals), low = Math.floor(Math.abs(value) * scale), middle = Number.isInteger(16 * value) && Math.abs(value) * scale % 1 === 0.5;
+    return middle && low % 2 === 0 ? (value < 0 ? "-" : "") + (low / scale).toFixed(decimals) : value.toFixed(decimals);
+  }
   /* A number in short; whole ones have no decimals, however they are to be counted. */
   function number(value) {
     var written = raw(value) ? value.rawJSON : String(value), found = plain(value), size = Math.abs(found);
@@ -59,8 +64,8 @@ var gradestackValues = (function () {
     if (size >= 1e6 || (size > 0 && size < 0.0005)) {
       return found.toPrecision(3).replace(/\.?0*(e|$)/, "$1").replace(/e([+-])(\d)$/, "e$10$2");
     }
-    if (size >= 1000) { return found.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 }); }
-    return found.toFixed(size < 100 ? 3 : 1);
+    if (size >= 1000) { return fixed(found, 1).replace(/\B(?=(\d{3})+\.)/g, ","); }
+    return fixed(found, size < 100 ? 3 : 1);
   }
   function title(key) {
     if (/^pass_(hat|at)_/.test(key)) { return key.replace(/_hat_/g, "^").replace(/_at_/g, "@"); }

@@ -107,7 +107,15 @@ def rich_rows(fake):
         "ended": "limit",
         "usage": {"requests": 12, "cost_usd": 0.00012, "seconds": 1234.5, "input_tokens": 12345678},
     }
-    spoken["recorded"] |= {"mean": 1.0, "b_10": 1e22, "b_9": -1.5, "word": "x" * 400}
+    spoken["recorded"] |= {
+        "mean": 1.0,
+        "b_10": 1e22,
+        "b_9": -1.5,
+        "c": 0.8125,
+        "d": 0.6875,
+        "e": 123456.25,
+        "word": "x" * 400,
+    }
     bare = fake.graded_row(2, 6, "m")
     bare["grades"] = {
         "partial": bare["grade"] | {"items": [], "label": "l" * 99, "gold": 3, "counts": {"n": 0, "f1_a": 2}}

@@ -91,8 +91,34 @@ def test_it_is_few_elements_and_drawn_when_it_is_looked_at(opened):
     titles = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
     assert titles[0].startswith("never ")
     assert titles[-1].startswith(("always", "no grade"))
-    assert tab.run(f"{MAP}.querySelectorAll('*').length") <= 14 * len(titles)
+    assert tab.run(f"{MAP}.querySelectorAll('*').length") <= 12 * len(titles)
     assert tab.run("document.querySelectorAll('*').length") < 5000
+
+
+TENTHS = ["never", "up to 10%", "10 – 20%", "90% and more", "always"]
+
+
+@pytest.mark.parametrize(("trials", "titles"), [(11, TENTHS), (1, ["not solved", "solved"])])
+def test_groups_are_few(fake, tab, tmp_path, trials, titles):
+    """Tasks of very many trials stand together by tenths of successes; of one trial each is a success or not."""
+    passes = (0, 1, 2, 10, 11) if trials > 1 else (0, 1)
+    row = fake.graded_row(1, 0, "m")
+    found = []
+    for number, passed in enumerate(passes):
+        for run in range(trials):
+            sample, task = {**row["sample"], "id": f"t{number}"}, {"run": run, "passed": run < passed}
+            found.append({**row, **task, "sample": sample})
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("gradestack_plugins.reporters.html.MOST_CELLS", 1)
+        patched.setattr("gradestack_plugins.reporters.taskmap.MOST_CELLS", 1)
+        (path,) = HtmlReporter().write(fake.make_report(found), tmp_path)
+    tab.emulate(width=1440)
+    tab.open("about:blank")
+    tab.open(path.as_uri())
+    tab.run(f"{MAP}.scrollIntoView({{behavior: 'instant'}})")
+    tab.wait(f"{MAP}.querySelector('path') !== null")
+    shown = tab.run(f"[...{MAP}.querySelectorAll('.group-title')].map(one => one.textContent)")
+    assert shown == [f"{title} (1)" for title in titles]
 
 
 def test_keys_walk_over_trials_and_open_one(opened):

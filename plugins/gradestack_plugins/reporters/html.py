@@ -54,8 +54,8 @@ _PROBED, _MOST_WITH_PANELS = 20, 10_000
 samples of a run up to which they are."""
 _LONGEST_LIST = 2_000_000
 """Of the list of samples in such a page: a longer one is beside it, too."""
-_ELEMENTS = 1800
-"""Of the task table: with many trials it has fewer lines."""
+_ELEMENTS, _BESIDE_A_MAP = 1800, 1500
+"""Of the task table: with many trials it has fewer lines; and where the map is drawn by the script."""
 _NO_CELL = Markup('<span class="cell none">·</span>')
 
 
@@ -200,7 +200,9 @@ class HtmlReporter(Reporter):
             "failures_left_out": failures_left_out,
             "problems": bool(view.warnings or view.bad_count or view.duplicates),
             "facets": facets_of(index) if view.success else (),
-            "tasks": _lines(index, view.words["passed"] if view.success else "", self.max_tasks),
+            "tasks": _lines(
+                index, view.words["passed"] if view.success else "", self.max_tasks, beside_a_map=whole_map
+            ),
             "rows": len(index.entries),
             "whole_map": whole_map,
             "kept": report.has_rows,
@@ -234,10 +236,11 @@ class HtmlReporter(Reporter):
         return Markup(found)  # noqa: S704 - base64
 
 
-def _lines(index: RowIndex, word: str, most: int) -> Tasks:
+def _lines(index: RowIndex, word: str, most: int, *, beside_a_map: bool) -> Tasks:
     """Return the table of tasks with at most so many lines, fewer where trials are many."""
     columns = len(table(index, 0, word).columns)
-    return table(index, min(most, max(20, _ELEMENTS // (4 + 2 * columns))), word)
+    room = _BESIDE_A_MAP if beside_a_map else _ELEMENTS
+    return table(index, min(most, max(20, room // (4 + 2 * columns))), word)
 
 
 def cells(task: Task, tasks: Tasks, shown: Container[int], *, words: Mapping[str, str]) -> Markup:

@@ -159,7 +159,7 @@ class CallFigures(Aggregator[FiguresState]):
     under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
     """
 
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     memory: ClassVar[Memory] = "per_key"
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)

@@ -36,7 +36,7 @@ def test_samples_in_python_get_the_stack_with_its_headline():
     assert [each["label"] for each in figures] == FIGURES
     assert [each["value"] for each in figures] == [5 / 6, 5 / 6, 0.5, 0.5, None]
     assert all("interval" in each for each in figures[:4])
-    assert "  Without failed calls: 1 of 2 (50.0%)" in console.results(report)
+    assert "  Without failed calls: 1 of 2 (50.0%; 95% interval 0.0 to 100.0%)" in console.results(report)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from hashlib import blake2b
+from operator import add
 from typing import Any, Literal
 
 import attrs
@@ -231,7 +233,7 @@ def task_means(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str,
     for name, task in tasks.items():
         scores = [score for trial in task.trials if (score := score_of(trial, key, failed)) is not None]
         if scores:
-            found[name] = sum(scores) / len(scores)
+            found[name] = reduce(add, scores) / len(scores)  # from Python 3.12 on, ``sum`` rounds otherwise
     return found
 
 

@@ -15,7 +15,8 @@ from gradestack_plugins.reporters.reliability import Reliability
 from gradestack_plugins.reporters.text import UNDEFINED, brief, capital, number
 
 _NUMBERED = re.compile(r"(.*[\^@])k", re.IGNORECASE)
-_EQUAL = 1e-9
+_MEANS = ("mean", "mean.mean", "classification.accuracy")
+"""Figures that are the share of successes where every score is 1 or 0."""
 _MOST_ROWS, _MOST_ENTRIES, _LONGEST_PATH = 16, 6, 20
 
 
@@ -70,7 +71,7 @@ def confidence_of(summary: Mapping[str, Any]) -> str:
     """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
     success = success_of(summary)
     found = [held for entry in _entries(summary) for held in _intervals(entry)]
-    if success is not None and not any(_is_share(each, each.get("value"), success) for each in _entries(summary)):
+    if success is not None and _share_entry(summary, success) is None:
         found += _intervals({"interval": as_map(summary.get("outcome")).get("share_interval")})
     sure = {level for held in found if (level := as_number(held.get("confidence"))) is not None}
     if len(sure) != 1:
@@ -94,10 +95,15 @@ def _figures(
     summary: Mapping[str, Any], success: Success | None, words: Mapping[str, str], reliable: Reliability
 ) -> Iterator[EstimateRow]:
     said: set[str] = set()
-    for entry in _entries(summary):
+    share = _share_entry(summary, success) if success is not None else None
+    for place, entry in enumerate(_entries(summary)):
         models = as_map(entry.get("models"))
+        if success is not None and place == share:
+            title, path = capital(words["passed"]), _path(as_text(entry.get("figure")))
+            yield _row(title, entry, _of(success, reliable), "%", path)
+            continue
         for model, each in models.items() if models else [("", entry)]:
-            for row in _entry(entry, as_map(each), success, words, reliable):
+            for row in _entry(entry, as_map(each), words, reliable):
                 named = attrs.evolve(row, code=brief(model, 40) or "(no name)") if models else row
                 if success is None or f"{named.title}{named.code}" not in said:
                     yield named
@@ -105,19 +111,11 @@ def _figures(
 
 
 def _entry(
-    entry: Mapping[str, Any],
-    held: Mapping[str, Any],
-    success: Success | None,
-    words: Mapping[str, str],
-    reliable: Reliability,
+    entry: Mapping[str, Any], held: Mapping[str, Any], words: Mapping[str, str], reliable: Reliability
 ) -> Iterator[EstimateRow]:
     label, value = brief(as_text(entry.get("label")), 80), held.get("value")
-    path = _path(as_text(entry.get("figure")))
     if not isinstance(value, Mapping):
-        if success is not None and held is entry and _is_share(entry, value, success):
-            yield _row(capital(words["passed"]), held, _of(success, reliable), "%", path)
-        else:
-            yield _row(label, held, code=path)
+        yield _row(label, held, code=_path(as_text(entry.get("figure"))))
         return
     numbered = _NUMBERED.fullmatch(label)
     intervals = as_map(held.get("interval"))
@@ -138,10 +136,29 @@ def _path(path: str) -> str:
     return brief(path if len(path) <= _LONGEST_PATH else path.rpartition(".")[2], 60)
 
 
-def _is_share(entry: Mapping[str, Any], value: Any, success: Success) -> bool:
-    held = as_number(value)
-    own = as_text(entry.get("figure")).startswith(f"{success.grader}.")
-    return own and held is not None and success.of > 0 and abs(held - success.passed / success.of) < _EQUAL
+def _share_entry(summary: Mapping[str, Any], success: Success) -> int | None:
+    """Return the place of the headline's figure that is the share of successes itself.
+
+    It is the outcome grader's mean, or accuracy, with the value and the interval of that share. Any other figure may
+    have both by chance, and is another one all the same.
+    """
+    outcome = as_map(summary.get("outcome"))
+    names = [f"{success.grader}.{name}" for name in _MEANS]
+    for place, entry in enumerate(_entries(summary)):
+        if as_text(entry.get("figure")) in names and not as_map(entry.get("models")):
+            alike = _ends(entry.get("interval")) == _ends(outcome.get("share_interval"))
+            if alike and _rounded(entry.get("value")) == _rounded(outcome.get("share")) is not None:
+                return place
+    return None
+
+
+def _ends(held: Any) -> tuple[float | None, ...]:
+    return tuple([_rounded(as_map(held).get(end)) for end in ("low", "high")])
+
+
+def _rounded(value: Any) -> float | None:
+    known = as_number(value)
+    return None if known is None else round(known, 9)
 
 
 def _of(success: Success, reliable: Reliability) -> str:

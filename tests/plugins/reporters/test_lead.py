@@ -103,7 +103,8 @@ def summary_of(**more):
         {"label": "Distance", "figure": "partial.far", "value": 12.5, "interval": interval(3.0, 20.0)},
         {"label": "Gone", "figure": "partial.gone", "value": None, "reason": "nothing to divide by"},
     ]  # fmt: skip
-    return {"headline": {"figures": figures}, "outcome": {**SOLVED, "passed": 4, "failed": 4}, **more}
+    share = {"share": 0.5, "share_interval": interval(0.32, 0.527)}
+    return {"headline": {"figures": figures}, "outcome": {**SOLVED, "passed": 4, "failed": 4, **share}, **more}
 
 
 def test_every_figure_has_its_place_on_one_axis():
@@ -144,6 +145,24 @@ def test_the_share_of_successes_has_its_own_interval():
     assert (row.title, row.value, row.interval, row.low, row.high) == ("Solved", "25.0", "20.0 – 40.0%", 20.0, 40.0)
     assert confidence_of(summary) == "Intervals are 95%, clustered by task."
     assert confidence_of(summary | {"headline": {"figures": figures}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("figure", "ends"),
+    [
+        ("reward.partial_statistics.argument_precision", (0.32, 0.527)),
+        ("reward.tool_outcomes.success_rate", (0.32, 0.527)),
+        ("partial.mean", (0.32, 0.527)),
+        ("reward.mean", (0.1, 0.9)),
+    ],
+)
+def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(figure, ends):
+    """Both are said, each under its own name; only the outcome grader's mean with the same interval is that share."""
+    figures = [{"label": "Other", "figure": figure, "value": 0.5, "interval": interval(*ends)}]
+    summary = summary_of(headline={"figures": figures})
+    rows = rows_of(summary, success_of(summary), WORDS, Reliability(0, None, {}))
+    expected = [("Solved", "32.0 – 52.7%"), ("Other", f"{ends[0]:.3f} – {ends[1]:.3f}")]
+    assert [(row.title, row.interval) for row in rows] == expected
 
 
 def test_models_have_a_row_each():

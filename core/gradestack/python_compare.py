@@ -13,6 +13,7 @@ from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
+from gradestack.outcome.foreign import COMPARISON, COMPARISON_PAGE, keep_foreign
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
@@ -20,7 +21,6 @@ from gradestack.reporter import panels_of
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
 
-COMPARISON = "comparison.json"
 PAGES = ("html", "markdown")
 """Reporters asked for a page of a comparison."""
 
@@ -100,10 +100,11 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
     """Write ``comparison.json`` and the pages of the reporters that have one; return the paths.
 
     Raises:
-        ConfigError: The directory cannot be made.
+        ConfigError: The directory cannot be made, or holds a page of that name that is not one of ours.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
+        keep_foreign(out / (COMPARISON if (out / COMPARISON).exists() else COMPARISON_PAGE))
     except OSError as error:
         msg = f"{out}: {error.strerror or error}"
         raise ConfigError(msg) from error

@@ -10,16 +10,13 @@ from typing import Any
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.lenient import as_list, as_map, as_text
 from gradestack.jsonio.values import JsonProblem, loads
+from gradestack.outcome.foreign import COMPARISON, COMPARISON_PAGE, keep_foreign
 from gradestack.registry import Registry
 from gradestack.report import HEADER, is_run, load_report
 from gradestack.run_folder import Folder, FoundComparison, FoundRun
 from gradestack.rundir.place import UNFINISHED
 
 INDEX = "index.html"
-COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
-_MARK = b'<meta name="generator" content="gradestack'
-_BEGINNING = 8192
-"""Bytes of a page in which the mark stands."""
 
 
 def folder_of(path: str | Path) -> Folder:
@@ -110,20 +107,13 @@ def write_index(folder: Folder, path: str | Path, registry: Registry) -> Path:
         msg = f"{path}: no finished run in it or below" + (f"; {others} that cannot be shown" if others else "")
         raise DataError(msg, *(f"{name}: {reason}" for name, reason in _problems(folder)))
     try:
-        if page.exists() and not _ours(page):
-            msg = f"{page}: is there already and was not written by gradestack; move it away"
-            raise ConfigError(msg)
+        keep_foreign(page)
         text: Any = registry.load("reporter", "html")().runs(folder)
         page.write_text(text, encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:
         msg = f"{page}: cannot be written: {error.strerror or error}"
         raise ConfigError(msg) from error
     return page
-
-
-def _ours(page: Path) -> bool:
-    with page.open("rb") as file:
-        return _MARK in file.read(_BEGINNING)
 
 
 def _problems(folder: Folder) -> list[tuple[str, str]]:

@@ -25,6 +25,7 @@ from gradestack.panel import Panel
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
 from gradestack.rows.parts import RowPlaces
+from gradestack.rows.read import check_count
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
 
@@ -320,16 +321,18 @@ class Report:
 
     def _lines(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield number, first byte and bytes of each line that is not blank."""
-        number = place = 0
+        number = place = rows = 0
         with self._open() as file:
             while True:
                 if self.held is not None:
                     file.seek(place)  # others may read between two rows
                 line = whole_line(file)
                 if not line:
+                    check_count(self.path and self.path / ROWS, rows, self.summary)
                     return
                 number += 1
                 if not line.isspace():
+                    rows += 1
                     yield number, place, line
                 place += len(line)
 

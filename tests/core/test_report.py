@@ -204,3 +204,15 @@ def test_a_damaged_row_is_told_with_its_line(finished):
     path.write_bytes(path.read_bytes()[:-5])
     with pytest.raises(DataError, match=r"results\.jsonl:3: not JSON"):
         list(finished.rows())
+
+
+@pytest.mark.parametrize("change", [lambda lines: lines[:-1], lambda lines: [*lines, lines[0]], lambda _: []])
+def test_rows_that_were_lost_or_repeated_since_are_refused(finished, change):
+    """Pages, tables and comparisons of fewer or more rows than the summary is of would say other figures."""
+    path = finished.path / "results.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(change(lines)))
+    with pytest.raises(DataError, match=rf"results\.jsonl: {len(change(lines))} rows, but .* {len(lines)} samples"):
+        list(finished.rows())
+    with pytest.raises(DataError, match="grade the files again"):
+        _ = gradestack.load_report(finished.path).index

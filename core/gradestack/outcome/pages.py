@@ -11,10 +11,11 @@ import attrs
 from gradestack.errors import ConfigError, DataError, PluginError, storage_failed
 from gradestack.grading.plan import Stage
 from gradestack.interpreter import collected_seldom
+from gradestack.outcome.foreign import REPORT_PAGES, keep_foreign
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
-from gradestack.report import Report
+from gradestack.report import Report, is_run
 from gradestack.reporter import panels_of
 from gradestack.suites.strict import Problems, structure
 
@@ -71,7 +72,7 @@ def rewrite_pages(
         say: Called with what the pages lack.
 
     Raises:
-        ConfigError: No such reporter, or ``out`` cannot be written.
+        ConfigError: No such reporter, or ``out`` cannot be written, or holds a page that is not one of ours.
         DataError: The disk is full or broken.
         PluginError: A reporter is broken.
     """
@@ -83,6 +84,8 @@ def rewrite_pages(
     report = attrs.evolve(with_trajectories(report, registry, say), panels=panels_of(registry))
     try:
         out.mkdir(parents=True, exist_ok=True)
+        if not is_run(out):
+            keep_foreign(*(out / page for page in REPORT_PAGES))
         for name, options in chosen or [("html", {}), ("markdown", {})]:
             target = registry.load("reporter", name)
             with collected_seldom(), guarded(f"reporter {name}"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from gradestack.errors import DataError
+from gradestack.jsonio.lenient import as_map
 from gradestack.jsonio.lines import iter_lines
 from gradestack.jsonio.values import loads
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason
@@ -56,6 +58,23 @@ def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield the lines of a results file with their rows."""
     for line in iter_lines(path):
         yield line.data, loads(line.data)
+
+
+def check_count(path: Path | None, rows: int, summary: Mapping[str, Any]) -> None:
+    """Refuse a results file that has lost rows, or got some, since the figures of its run were computed.
+
+    Args:
+        path: The file; None for rows that were never written to one.
+        rows: How many it has.
+        summary: Content of summary.json.
+
+    Raises:
+        DataError: They are not the samples the summary is of.
+    """
+    total = as_map(summary.get("metrics")).get("total")
+    if path is not None and isinstance(total, int) and rows != total:
+        msg = f"{path}: {rows} rows, but summary.json is of {total} samples: it was changed; grade the files again"
+        raise DataError(msg)
 
 
 def key_from_row(row: Row, ordinal: int) -> Key:

@@ -10,6 +10,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError
+from gradestack.outcome.pages import rewrite_pages
+from gradestack.registry import discover
 
 CALL = [{"name": "f", "arguments": {"a": 1}}]
 
@@ -42,6 +44,33 @@ def test_an_output_that_holds_an_input_is_refused(runs):
         gradestack.grade_files(["out"], output="out", stack="jsonl")
     assert (runs / "out/mine.jsonl").exists()
     assert (runs / "out/suite.yaml").exists()
+
+
+def written(place, *, comparison):
+    """Write a comparison of two runs, or the pages of one."""
+    if comparison:
+        gradestack.compare("a", "b", output=place)
+    else:
+        rewrite_pages(gradestack.load_report("a"), discover(), ("html", "markdown"), place)
+
+
+@pytest.mark.usefixtures("runs")
+def test_pages_of_others_are_not_replaced():
+    """Pages and comparisons are written where nothing of that name stands but what gradestack wrote itself."""
+    gradestack.grade_files(["runs.jsonl"], output="a")
+    gradestack.grade_files(["runs.jsonl"], output="b")
+    for name in ("comparison.json", "comparison.html", "report.html", "report.md"):
+        place = Path(name.replace(".", "-"))
+        place.mkdir()
+        (place / name).write_text('{"my": "data"}')
+        with pytest.raises(ConfigError, match=rf"{name}: is there already and was not written by gradestack"):
+            written(place, comparison="comparison" in name)
+        assert [each.name for each in place.iterdir()] == [name]
+        assert (place / name).read_text() == '{"my": "data"}'
+    for _ in range(2):  # what is ours is written anew
+        written(Path("c"), comparison=True)
+        written(Path("d"), comparison=False)
+        written(Path("a"), comparison=False)
 
 
 def test_every_gate_has_its_own_rule_for_samples(runs):

@@ -353,6 +353,9 @@ def _exit_code(given: list[str]) -> int | str | None:
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.ClickException as error:
+        if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # an error since click 8.2
+            error.show()
+            return ConfigError.exit_code
         message = terminal_line(" ".join(error.format_message().split()))
         click.UsageError(message, getattr(error, "ctx", None)).show()
         return ConfigError.exit_code

@@ -44,6 +44,14 @@ def test_help_names_commands_and_exit_codes(command):
             assert word in said.out
 
 
+@pytest.mark.parametrize("group", [[], ["plugins"], ["stacks"]])
+def test_a_group_without_a_command_shows_its_help(command, group):
+    """As --help prints it, line by line, with the exit code of a usage mistake."""
+    said = command(*group)
+    assert said.code == 2
+    assert said.err.strip() == command(*group, "--help").out.strip()
+
+
 def test_every_command_has_help(command):
     """One line of what it does, and its options."""
     for path in (["run"], ["grade"], ["report"], ["validate"], ["schema"], ["plugins", "list"], ["stacks", "show"]):

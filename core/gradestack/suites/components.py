@@ -13,7 +13,7 @@ from gradestack.errors import PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
 from gradestack.registry import Registry
 from gradestack.suites.code import FUNCTIONS
-from gradestack.suites.document import Place
+from gradestack.suites.paths import Place
 from gradestack.suites.references import Resolver, profile_of
 from gradestack.suites.spec import SuiteSpec
 

@@ -11,11 +11,8 @@ import yaml
 from gradestack.errors import ConfigError
 from gradestack.jsonio.foreign import foreign
 from gradestack.jsonio.values import compact
+from gradestack.suites.paths import Place
 from gradestack.suites.safe_yaml import parse, yaml_data
-
-Place = tuple[str | int, ...]
-"""Path of a value: mapping keys and list positions from the root."""
-
 
 _LONGEST_POSITION = 10
 """Digits no list has room for."""

@@ -9,7 +9,7 @@ from gradestack.errors import ConfigError, GradestackError
 from gradestack.grading.plan import Stage
 from gradestack.plugin_errors import error_text
 from gradestack.registry import Plugin, Registry
-from gradestack.suites.document import Place
+from gradestack.suites.paths import Place
 from gradestack.suites.references import Resolver
 
 

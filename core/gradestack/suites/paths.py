@@ -1,9 +1,12 @@
-"""Paths as people write them."""
+"""Paths as people write them, and places in a document."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+
+Place = tuple[str | int, ...]
+"""Path of a value: mapping keys and list positions from the root."""
 
 
 def path_of(text: str, base: Path | None = None) -> Path:

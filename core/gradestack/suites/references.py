@@ -13,9 +13,9 @@ from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import file_plugin, from_file
-from gradestack.suites.document import Document, Place
+from gradestack.suites.document import Document
 from gradestack.suites.in_file import InFile
-from gradestack.suites.paths import path_of
+from gradestack.suites.paths import Place, path_of
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from gradestack.reporter import panels_of
 from gradestack.rows.success import Success
 from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
 from gradestack.suites.datasets import dataset_of
-from gradestack.suites.document import Document, Place, apply_override
+from gradestack.suites.document import Document, apply_override
 from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
 from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.given import MemoryReader
@@ -26,6 +26,7 @@ from gradestack.suites.headline import resolve_headline
 from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
+from gradestack.suites.paths import Place
 from gradestack.suites.published import jsonable, published
 from gradestack.suites.recordings import graders_for, graders_for_samples, stack_for
 from gradestack.suites.references import Resolver

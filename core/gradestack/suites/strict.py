@@ -19,8 +19,7 @@ from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, Iter
 from cattrs.gen import make_dict_structure_fn
 
 from gradestack.errors import suggest
-from gradestack.suites.document import Place
-from gradestack.suites.paths import path_of
+from gradestack.suites.paths import Place, path_of
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradestack import suggest, yaml_data
+from gradestack import suggest
 
 COLOURS = (
     *("bg", "panel", "ink", "soft", "line", "faint", "accent", "good", "good-bg", "bad", "bad-bg", "bad-line"),
@@ -53,6 +53,8 @@ def theme_css(theme: Path | Mapping[str, Any] | None) -> str:
 
 
 def _read(path: Path) -> Mapping[str, Any]:
+    from gradestack import yaml_data  # noqa: PLC0415 - pages without a theme need no YAML
+
     try:
         found = yaml_data(path.read_text(encoding="utf-8"))
     except Exception as error:

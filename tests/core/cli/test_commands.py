@@ -223,6 +223,22 @@ def test_report_writes_the_same_pages_again(command, here):
     assert (here / "pages/new/report.md").read_bytes() == pages["report.md"]
 
 
+def test_report_imports_no_yaml(command, here):
+    """The pages of a finished run are written without it: nothing they are made of is YAML."""
+    command("run", "suite.yaml", "-o", "out", "--set", "reports=[html]")
+    code = (
+        "import sys\nfrom gradestack.cli import commands\n"
+        "try:\n    commands.main(['report', 'out', '--format', 'html', '--format', 'markdown'])\n"
+        "except SystemExit as done:\n    assert not done.code\n"
+        "print('yaml' in sys.modules, 'jinja2' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.splitlines()[-1] == "False True"
+
+
 def test_report_mistakes(command, here):
     """Not a run: 3. An unknown reporter, a place that cannot be written: 2. A broken reporter: 4."""
     command("run", "suite.yaml", "-o", "out", "--set", "reports=[{kind: dump}]")

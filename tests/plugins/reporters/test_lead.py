@@ -165,6 +165,15 @@ def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(fi
     assert [(row.title, row.interval) for row in rows] == expected
 
 
+def test_a_figure_that_is_no_share_has_no_place_on_the_axis():
+    """One step a run, give or take a half, is not all of anything, though it is 1."""
+    figures = [
+        {"label": "Steps a run", "figure": "usage.mean", "value": 1.0, "interval": interval(0.5, 1.5, method="t")}
+    ]
+    (row,) = rows_of({"headline": {"figures": figures}}, None, WORDS, Reliability(0, None, {}))
+    assert (row.value, row.interval, row.at, row.low, row.high) == ("1.000", "0.500 – 1.500", None, None, None)
+
+
 def test_models_have_a_row_each():
     """Under the figure's name, with the model's beside it."""
     models = {"north": {"value": 0.5}, "south": {"value": None, "reason": "nothing graded"}}

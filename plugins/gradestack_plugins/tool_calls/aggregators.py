@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, ClassVar, TypedDict
 
 import attrs
+import msgspec
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, TaskCells, valid_confidence
 from gradestack.exact import count_into
-from gradestack.jsonio import as_count, as_list, as_map
+from gradestack.jsonio import as_count, as_list, as_map, loads
 
 FATES = ("right", "wrong", "missing", "unknown")
 _CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
 _OF_THE_CALL_MADE = ("made", "extra")
-_OF_THE_CALL_EXPECTED = ("expected", "matched", "exact", "missing")
 _MACRO = ("precision", "recall", "f1")
 _CELLS = TaskCells(
     "samples",
@@ -40,6 +41,8 @@ _PARTED = ("credit", "required_credit", *_MACRO)
 _COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
 _ITEM = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
+_ALIKE = 4096
+"""Items of different text that are counted before they are counted by tool and path."""
 _UNDEFINED = {
     "verdict_rate": "the grader has no verdict of its own",
     "precision": "no call was made",
@@ -63,8 +66,10 @@ class FiguresState(TypedDict):
     states: dict[str, int]
     counts: dict[str, int]
     reasons: dict[str, int]
+    items: dict[str, int]
+    """JSON text of tool, tool called, counts and arguments of items -> how often; most are like thousands of others."""
     tools: dict[str, dict[str, int]]
-    """Tool -> numbers of :data:`_CALLS`; or how an argument fared, a space and its path -> how often."""
+    """Tool -> one of :data:`_CALLS`, or how an argument fared, a space and its path -> how often, of other items."""
     cells: CellsState
 
 
@@ -159,7 +164,7 @@ class CallFigures(Aggregator[FiguresState]):
     under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
     """
 
-    version: ClassVar[str] = "2"
+    version: ClassVar[str] = "3"
     memory: ClassVar[Memory] = "per_key"
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -167,7 +172,7 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def start(self) -> FiguresState:
-        return {"states": {}, "counts": {}, "reasons": {}, "tools": {}, "cells": _CELLS.start()}
+        return {"states": {}, "counts": {}, "reasons": {}, "items": {}, "tools": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
@@ -175,7 +180,7 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def add_many(self, state: FiguresState, keys: Sequence[Key], grades: Sequence[Grade]) -> FiguresState:
-        states, tools = state["states"], state["tools"]
+        states = state["states"]
         for outcome, times in Counter([grade.outcome for grade in grades]).items():
             states[outcome.value] = states.get(outcome.value, 0) + times
         scored = [grade for grade in grades if grade.score is not None]
@@ -187,18 +192,19 @@ class CallFigures(Aggregator[FiguresState]):
         """Their names -> those of each grade."""
         for grade in scored:
             counts.setdefault(tuple(grade.counts), []).append(grade.counts.values())
-            for item in grade.items:
-                _add_item(tools, item)
         for names, rows in counts.items():
             count_into(state["counts"], dict(zip(names, map(sum, zip(*rows, strict=True)), strict=True)))
+        count_into(state["items"], Counter(_texts([item for grade in scored for item in grade.items])))
+        _keep_few(state)
         return state
 
     @override
     def merge(self, left: FiguresState, right: FiguresState) -> FiguresState:
-        for part in ("states", "counts", "reasons"):
+        for part in ("states", "counts", "reasons", "items"):
             count_into(left[part], right[part])
         for name, counts in right["tools"].items():
             count_into(left["tools"].setdefault(name, {}), counts)
+        _keep_few(left)
         _CELLS.merge(left["cells"], right["cells"])
         return left
 
@@ -209,7 +215,9 @@ class CallFigures(Aggregator[FiguresState]):
         found["states"] = dict(sorted(state["states"].items()))
         found["counts"] = dict(sorted(state["counts"].items()))
         found["reasons"] = dict(sorted(state["reasons"].items()))
-        found["tools"] = {name: _tool(counts) for name, counts in sorted(state["tools"].items())}
+        tools = {name: dict(counts) for name, counts in state["tools"].items()}
+        _add_items(tools, state["items"])
+        found["tools"] = {name: _tool(counts) for name, counts in sorted(tools.items())}
         return found
 
 
@@ -222,51 +230,53 @@ def _short(value: float | None) -> float:
     return whole if whole == number else number
 
 
-def _counted_as(fate: str, pointer: str) -> str:
-    """Return under which name an argument is counted; places in lists are not told apart."""
-    return f"{fate} {_ITEM.sub('/*', pointer)}"
+def _texts(items: Sequence[Item]) -> list[str]:
+    """Return what is counted of items, each as one text; items of other graders say nothing here."""
+    said = [
+        (item.gold, item.label, item.counts, item.metadata.get("arguments"))
+        for item in items
+        if "expected" in item.counts or "extra" in item.counts
+    ]
+    try:
+        return [text.decode() for text in map(msgspec.json.encode, said)]
+    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
+        return [json.dumps(each, default=str) for each in said]
 
 
-_COUNTED_AS = {fate: lru_cache(maxsize=4096)(partial(_counted_as, fate)) for fate in FATES}
+def _keep_few(state: FiguresState) -> None:
+    """Count items by tool and path where too many are told apart."""
+    if len(state["items"]) > _ALIKE:
+        _add_items(state["tools"], state["items"])
+        state["items"].clear()
 
 
-@lru_cache(maxsize=4096)
-def _calls(names: tuple[str, ...], numbers: tuple[int, ...], own: tuple[str, ...]) -> str:
-    """Return an item's numbers of :data:`_CALLS` as one text; most items have those of others."""
-    counts = {name: number for name, number in zip(names, numbers, strict=True) if name in own}
-    return " ".join([str(int(counts.get(call) or 0)) for call in _CALLS])
-
-
-def _add_item(tools: dict[str, dict[str, int]], item: Item) -> None:
-    """Add an expected call, or one that was made for none; items of other graders say nothing here."""
-    counts, name, label = item.counts, item.gold, item.label
-    if name is None:
-        name = label
-    if name is None or not ("expected" in counts or "extra" in counts):
-        return
-    held = tools.setdefault(name, {})
-    if label is None or label == name:
-        calls = _calls(tuple(counts), tuple(counts.values()), _CALLS)
-        held[calls] = held.get(calls, 0) + 1
-    else:  # made under another of several names
-        for tool, own in ((held, _OF_THE_CALL_EXPECTED), (tools.setdefault(label, {}), _OF_THE_CALL_MADE)):
-            calls = _calls(tuple(counts), tuple(counts.values()), own)
-            tool[calls] = tool.get(calls, 0) + 1
-    for fate, pointers in as_map(item.metadata.get("arguments")).items():
-        counted_as = _COUNTED_AS.get(fate)
-        if counted_as is not None:
-            for counted in map(counted_as, map(str, as_list(pointers))):
-                held[counted] = held.get(counted, 0) + 1
+def _add_items(tools: dict[str, dict[str, int]], items: Mapping[str, int]) -> None:
+    """Add expected calls, and those that were made for none, given as texts with how often there are such."""
+    names: dict[tuple[str, str], str] = {}
+    """How an argument fared, and its pointer -> under which name it is counted."""
+    for text, times in items.items():
+        gold, label, counts, arguments = loads(text)
+        name = label if gold is None else gold
+        if name is None:
+            continue
+        held = tools.setdefault(name, {})
+        made = held if label is None or label == name else tools.setdefault(label, {})  # under another of several names
+        for call, number in counts.items():
+            if number and call in _CALLS:
+                of = made if call in _OF_THE_CALL_MADE else held
+                of[call] = of.get(call, 0) + int(number) * times
+        for fate, pointers in as_map(arguments).items():
+            for pointer in map(str, as_list(pointers)) if fate in FATES else ():
+                counted = names.get((fate, pointer))
+                if counted is None:
+                    counted = names[fate, pointer] = f"{fate} {_ITEM.sub('/*', pointer)}"
+                held[counted] = held.get(counted, 0) + times
 
 
 def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
     """Return what is said of one tool; its calls are right or not, shares left out."""
-    paths = sorted({counted.partition(" ")[2] for counted in counts if counted.startswith(FATES)})
-    calls = dict.fromkeys(_CALLS, 0)
-    for counted, times in counts.items():
-        if not counted.startswith(FATES):
-            for call, number in zip(_CALLS, counted.split(), strict=True):
-                calls[call] += int(number) * times
+    paths = sorted({counted.partition(" ")[2] for counted in counts.keys() - _CALLS})
+    calls = {call: counts.get(call, 0) for call in _CALLS}
     precision, recall = _ratio(calls["exact"], calls["made"]), _ratio(calls["exact"], calls["expected"])
     return {
         **calls,

@@ -1,5 +1,7 @@
 """Figures over many runs: precision, recall, F1, verdicts, by tool and by argument."""
 
+import json
+
 import pytest
 
 import gradestack
@@ -127,3 +129,20 @@ def test_a_block_adds_what_its_grades_add():
             merged = aggregator.merge(merged, part)
     assert aggregator.finish(merged) == aggregator.finish(one_by_one)
     assert aggregator.finish(merged)["counts"]["matched"] == 2
+
+
+def test_items_of_many_kinds_are_counted_alike(monkeypatch: pytest.MonkeyPatch):
+    """Figures by tool are the same where few items are told apart, and a state is JSON, whatever names are made of."""
+    odd = sample("u", [("a\ud800", {"\ud800": 1})], [("a\ud800", {"\ud800": 2})])
+    grades = [ToolCalls().grade(each) for each in (*RUNS, odd)]
+    keys = [Key(id=each.id) for each in (*RUNS, odd)]
+    aggregator = CallFigures()
+    found = []
+    for alike in (4096, 1):
+        monkeypatch.setattr("gradestack_plugins.tool_calls.aggregators._ALIKE", alike)
+        state = aggregator.start()
+        for key, grade in zip(keys, grades, strict=True):
+            state = json.loads(json.dumps(aggregator.add(state, key, grade)))
+        found.append(aggregator.finish(aggregator.merge(aggregator.start(), state))["tools"])
+    assert found[0] == found[1]
+    assert found[0]["a\ud800"]["arguments"] == {"/\ud800": {"right": 0, "wrong": 1, "missing": 0, "unknown": 0}}

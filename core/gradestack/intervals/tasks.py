@@ -31,15 +31,13 @@ Fewer = Callable[[list[NoteT], int], list[NoteT]]
 FORM = "2"
 """Form of the state; a run begun with another is not continued."""
 NOTES = 32_768
-"""Notes of all models that are kept as they came."""
+"""Notes of all models that are kept as they came, and as many are counted."""
 FEW = 4
 """Notes of one task that may stay."""
 _OFTEN = 4
 """How often usual notes are counted while so many come."""
 USUAL = 8
 """As many equal notes are counted; of fewer a mapping takes more memory than they do."""
-_COUNTED = 4
-"""How many times as many notes may be counted as stay as they came."""
 _PARTS = 16
 _LOOSE = 4
 """How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
@@ -248,5 +246,5 @@ class PerTask(abc.ABC, Generic[NoteT]):
             self._settle(held, NOTES // len(state))
 
     def _settle(self, held: Tasks[NoteT], most: int) -> None:
-        if len(held["tasks"]) > most or sum(map(len, held["counts"])) > _COUNTED * most:
+        if max(len(held["tasks"]), sum(map(len, held["counts"]))) > most:
             put_in_order(held, self.fewer, most // 2)

@@ -15,10 +15,11 @@ from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 
 
-@pytest.fixture
-def few_notes(monkeypatch):
-    """Let no more than six notes stay as they came."""
+@pytest.fixture(params=[2, 8])
+def few_notes(monkeypatch, request):
+    """Let no more than six notes stay as they came, and count two equal ones, or none."""
     monkeypatch.setattr(tasks, "NOTES", 6)
+    monkeypatch.setattr(tasks, "USUAL", request.param)
 
 
 class Sums(tasks.PerTask):
@@ -139,3 +140,42 @@ def test_large_whole_numbers_add_up_exactly_with_fractions(notes, monkeypatch):
 def test_the_laws_of_merging_hold_where_tasks_are_put_away(aggregator, seed):
     """Identity, associativity, any split, JSON round trips, with ==."""
     testing.check_aggregator(aggregator, seed=seed)
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_usual_notes_are_counted_exactly(copied, monkeypatch):
+    """Thirds and tenths of 100 tasks, met again 50 times, once as other objects: six values, and sums as fractions."""
+    monkeypatch.setattr(tasks, "NOTES", 1000)
+    cells, state = TaskCells("samples", "sum"), {}
+    rng = random.Random(1)  # noqa: S311 - test data
+    usual = [[1, value] for value in (0.0, 1.0, 1 / 3, 2 / 3, 0.1, 0.7)]
+    expected = Counter()
+    for run in range(50):
+        part = cells.start()
+        for task in range(100):
+            expected[task] += Fraction((note := rng.choice(usual))[1])
+            cells.add(part, Key(id=f"t{task}", run=run), note)
+        cells.merge(state, json.loads(json.dumps(part)) if copied else part)
+    assert len(state[""]["usual"]) == 6
+    assert len(state[""]["tasks"]) <= 250
+    exact = Counter()
+    for (_, parts), times in cells.counted(state)[0].items():
+        exact[sum(map(Fraction, parts)) if isinstance(parts, tuple) else Fraction(parts)] += times
+    assert exact == Counter(expected.values())
+    assert cells.rounded(state)[0] == Counter((50, float(each)) for each in expected.values())
+    assert cells.totals(state) == {"samples": 5000, "sum": sum(expected.values())}
+
+
+def test_usual_notes_take_no_more_memory_however_many_samples():
+    """A note for each task and value, as text, whether 20 or 200 samples had it."""
+
+    def size(runs):
+        cells, state = TaskCells("samples", "sum"), {}
+        note = [1, 0.5]
+        for _ in range(runs):
+            part = cells.start()
+            cells.add_many(part, [Key(id=f"t{task}") for task in range(2000)], [note] * 2000)
+            cells.merge(state, part)
+        return len(json.dumps(state))
+
+    assert size(200) < 1.2 * size(20)

@@ -13,7 +13,7 @@ from typing_extensions import override
 from gradestack.exact import exact_parts
 from gradestack.intervals.counted_cells import CountedCells, ExactCell, Several, rounded
 from gradestack.intervals.interval import Cell, Figures
-from gradestack.intervals.tasks import PerTask, Tasks, mappings, noted, pooled
+from gradestack.intervals.tasks import PerTask, Tasks, mappings, no_tasks, noted, pooled
 from gradestack.model import JSON
 
 CellsState = dict[str, Tasks[list[float]]]
@@ -51,6 +51,10 @@ class TaskCells(PerTask[list[float]]):
         self.names = names
 
     @override
+    def same(self, note: list[float]) -> tuple[float, ...]:
+        return tuple(note)
+
+    @override
     def fewer(self, notes: list[list[float]], most: int) -> list[list[float]]:
         return notes if len(notes) <= most else [self.added(notes)]
 
@@ -66,11 +70,12 @@ class TaskCells(PerTask[list[float]]):
         """Return the same cells, every task noted once but for those put away; for when several questions follow."""
         found: CellsState = {}
         for model, tasks in state.items():
-            by_task = noted(tasks)
+            by_task = noted(tasks, self.fewer)
             same = list(map(_identity, by_task.values()))
             known = dict(zip(same, by_task.values(), strict=True))
             cells = {each: self.added(notes) for each, notes in known.items()}
-            found[model] = {"tasks": list(by_task), "notes": [cells[each] for each in same], "away": tasks["away"]}
+            notes = [cells[each] for each in same]
+            found[model] = {**no_tasks(), "tasks": list(by_task), "notes": notes, "away": tasks["away"]}
         return found
 
     def together(self, state: CellsState) -> CountedCells:

@@ -1,11 +1,11 @@
 """Something of every task, in little memory: what an aggregator notes per model and task, however many there are.
 
 What samples bring is noted one after the other, task and value; nothing is looked up while samples are counted, and
-states are merged by writing one's notes behind the other's. Whenever there are some thousands of them they are put in
-order: the notes of a task become few. Where that leaves more than half of them, there are many tasks, and all are put
-away as text, compressed JSON of a mapping, a few bytes a task. A task met again stands in two texts, and its notes are
-joined when both are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read
-at once.
+states are merged by writing one's notes behind the other's. Whenever there are some thousands of them, those equal to
+many others are counted: few values are usual, as scores are. Where that leaves too many they are put in order: the
+notes of a task become few. Where that leaves more than half of them, there are many tasks, and all are put away as
+text, compressed JSON of a mapping, a few bytes a task. A task met again stands in two texts, and its notes are joined
+when both are read. Texts are kept in parts by a checksum of the id, so that only one part of all tasks is read at once.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 import abc
 import json
 from base64 import b64decode, b64encode
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, TypedDict, TypeVar
 from zlib import compress, crc32, decompress
@@ -28,10 +28,16 @@ NoteT = TypeVar("NoteT")
 Fewer = Callable[[list[NoteT], int], list[NoteT]]
 """Returns notes of one task, or one that comes to the same if they are more than so many; none is ever changed."""
 
+FORM = "2"
+"""Form of the state; a run begun with another is not continued."""
 NOTES = 32_768
-"""Notes of all models that are kept as they came."""
+"""Notes of all models that are kept as they came, and as many are counted."""
 FEW = 4
 """Notes of one task that may stay."""
+_OFTEN = 4
+"""How often usual notes are counted while so many come."""
+USUAL = 8
+"""As many equal notes are counted; of fewer a mapping takes more memory than they do."""
 _PARTS = 16
 _LOOSE = 4
 """How much longer than the tasks it names a part's text may grow, by naming tasks again and again."""
@@ -43,18 +49,22 @@ class Tasks(TypedDict, Generic[NoteT]):
     tasks: list[str]
     notes: list[NoteT]
     """As many as tasks."""
+    usual: list[NoteT]
+    """Further notes, which differ from each other."""
+    counts: list[dict[str, int]]
+    """Of each usual note: task -> how often it has it."""
     away: dict[str, list[str]]
     """Part -> mappings of further tasks, and of the same ones: JSON, compressed, in base64."""
 
 
 def no_tasks() -> Tasks[NoteT]:
     """Return the state of nothing seen."""
-    return {"tasks": [], "notes": [], "away": {}}
+    return {"tasks": [], "notes": [], "usual": [], "counts": [], "away": {}}
 
 
 def put_in_order(tasks: Tasks[NoteT], fewer: Fewer[NoteT], most: int) -> None:
     """Have few notes of each task, in place; where one of each is more than ``most``, put all away."""
-    found = noted(tasks)
+    found = noted(tasks, fewer)
     few = min(FEW, most // len(found)) or FEW
     found = {task: notes if len(notes) <= few else fewer(notes, few) for task, notes in found.items()}
     if len(found) > most:
@@ -63,22 +73,66 @@ def put_in_order(tasks: Tasks[NoteT], fewer: Fewer[NoteT], most: int) -> None:
         found = {}
     tasks["tasks"][:] = [task for task, notes in found.items() for _ in notes]
     tasks["notes"][:] = chain.from_iterable(found.values())
+    tasks["usual"].clear()
+    tasks["counts"].clear()
 
 
-def noted(tasks: Tasks[NoteT]) -> dict[str, list[NoteT]]:
-    """Return the notes by task, without what is put away."""
+def count_usual(tasks: Tasks[NoteT], same: Callable[[NoteT], Hashable]) -> None:
+    """Count the notes that many others equal, in place; the others stay as they came."""
+    known = dict(zip(map(id, tasks["notes"]), tasks["notes"], strict=True))
+    groups: defaultdict[int, list[str]] = defaultdict(list)
+    for task, note in zip(tasks["tasks"], map(id, tasks["notes"]), strict=True):
+        groups[note].append(task)
+    values: dict[Hashable, tuple[NoteT, list[str]]] = {}
+    for each, named in groups.items():
+        values.setdefault(same(known[each]), (known[each], []))[1].extend(named)
+    usual = set(map(same, tasks["usual"]))
+    rare = [group for value, group in values.items() if len(group[1]) < USUAL and value not in usual]
+    tasks["tasks"][:] = [task for _, named in rare for task in named]
+    tasks["notes"][:] = [note for note, named in rare for _ in named]
+    count(tasks, [group for value, group in values.items() if len(group[1]) >= USUAL or value in usual], same)
+
+
+def count(
+    tasks: Tasks[NoteT], groups: Iterable[tuple[NoteT, Iterable[str]]], same: Callable[[NoteT], Hashable]
+) -> None:
+    """Count notes, each with the tasks that have it, in place."""
+    places = {same(note): place for place, note in enumerate(tasks["usual"])}
+    for note, named in groups:
+        place = places.get(same(note))
+        if place is None:
+            tasks["usual"].append(note)
+            tasks["counts"].append(Counter(named))
+        else:
+            counts = tasks["counts"][place] = Counter(tasks["counts"][place])
+            counts.update(named)
+
+
+def noted(tasks: Tasks[NoteT], fewer: Fewer[NoteT]) -> dict[str, list[NoteT]]:
+    """Return the notes by task, without what is put away; one that was counted is one that comes to the same."""
     found: defaultdict[str, list[NoteT]] = defaultdict(list)
     for task, note in zip(tasks["tasks"], tasks["notes"], strict=True):
         found[task].append(note)
+    for note, counts in zip(tasks["usual"], tasks["counts"], strict=True):
+        multiples = {1: note}
+        for task, times in counts.items():
+            found[task].append(multiples[times] if times in multiples else _multiple(multiples, times, fewer))
     return found
+
+
+def _multiple(multiples: dict[int, NoteT], times: int, fewer: Fewer[NoteT]) -> NoteT:
+    if times not in multiples:
+        half = _multiple(multiples, times // 2, fewer)
+        multiples[times] = fewer([half, half, *[multiples[1]] * (times % 2)], 1)[0]
+    return multiples[times]
 
 
 def mappings(several: Sequence[Tasks[NoteT]], fewer: Fewer[NoteT]) -> Iterator[list[dict[str, list[NoteT]]]]:
     """Yield the notes by task of several states, a part of all tasks at a time: the same tasks in each."""
     if not any(each["away"] for each in several):
-        yield list(map(noted, several))
+        yield [noted(each, fewer) for each in several]
         return
-    parted = [_parted(noted(each)) for each in several]
+    parted = [_parted(noted(each, fewer)) for each in several]
     for part in map(str, range(_PARTS)):
         found = [_read(each["away"].get(part, ()), fewer) for each in several]
         for notes, more in zip(found, parted, strict=True):
@@ -142,6 +196,10 @@ class PerTask(abc.ABC, Generic[NoteT]):
     def fewer(self, notes: list[NoteT], most: int) -> list[NoteT]:
         """Return notes of one task; if they are more than ``most``, one that comes to the same."""
 
+    def same(self, note: NoteT) -> Hashable:
+        """Return what is equal for equal notes."""
+        return repr(note)
+
     def start(self) -> dict[str, Tasks[NoteT]]:
         """Return the state of nothing seen."""
         return {}
@@ -167,6 +225,10 @@ class PerTask(abc.ABC, Generic[NoteT]):
         """Add ``right`` to ``left`` in place and return ``left``."""
         for model, more in right.items():
             self._note(left, model, more["tasks"], more["notes"])
+            if more["usual"]:
+                again = (Counter(counts).elements() for counts in more["counts"])
+                count(left[model], zip(more["usual"], again, strict=True), self.same)
+                self._settle(left[model], NOTES // len(left))
             for part, texts in more["away"].items():
                 _put(left[model], part, texts, self.fewer)
         return left
@@ -175,7 +237,14 @@ class PerTask(abc.ABC, Generic[NoteT]):
         held = state.get(group)
         if held is None:
             held = state[group] = no_tasks()
+        before = len(held["tasks"]) * len(state)
         held["tasks"] += tasks
         held["notes"] += notes
-        if len(held["tasks"]) * len(state) > NOTES:
-            put_in_order(held, self.fewer, NOTES // len(state) // 2)
+        after = len(held["tasks"]) * len(state)
+        if after > NOTES or after * _OFTEN // NOTES > before * _OFTEN // NOTES:
+            count_usual(held, self.same)
+            self._settle(held, NOTES // len(state))
+
+    def _settle(self, held: Tasks[NoteT], most: int) -> None:
+        if max(len(held["tasks"]), sum(map(len, held["counts"]))) > most:
+            put_in_order(held, self.fewer, most // 2)

@@ -221,15 +221,16 @@ def unfinished(run, fill):
         ({"name": "y"}, "suite's name: was x, is y"),
         ({"rows": False}, "options: changed"),
         ("touch", "input runs.jsonl: changed"),
-        ("version", "gradestack: was 0.0, is "),
+        ("__version__", "gradestack: was 0.0, is "),
+        ("FORM", "form of notes on tasks: was 0.0, is "),
     ],
 )
 def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, told, monkeypatch):
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
-    if change == "version":
-        monkeypatch.setattr("gradestack.rundir.fingerprint.__version__", "0.0")
-    unfinished(run, fill)
-    monkeypatch.setattr("gradestack.rundir.fingerprint.__version__", gradestack.__version__)
+    with monkeypatch.context() as before:
+        if change in ("__version__", "FORM"):
+            before.setattr(f"gradestack.rundir.fingerprint.{change}", "0.0")
+        unfinished(run, fill)
     if change == "touch":
         os.utime("runs.jsonl", (1, 1))
     with pytest.raises(ConfigError) as caught:

@@ -179,7 +179,7 @@ class Matching:
 
     def _check(self, pairs: int) -> None:
         if pairs > self._manner.max_pairs:
-            told = f"{pairs} pairs of calls to compare, more than max_pairs: {self._manner.max_pairs}"
+            told = f"{pairs} pairs of calls are left to compare, more than max_pairs: {self._manner.max_pairs}"
             raise TooManyCalls(told)
 
     def _settled(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> dict[int, Given]:

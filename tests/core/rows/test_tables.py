@@ -183,9 +183,9 @@ def test_no_rows_are_empty_tables():
 
 def test_rows_of_any_kind_are_read(run_lines, record):
     """Ids that are numbers are texts; what is not of its type is as if it were not there, and never a zero."""
-    report = run_lines([record("a", 1.0)])
+    report = run_lines([record(name, 1.0) for name in "abcd"])
     path = report.path / "results.jsonl"
-    row = json.loads(path.read_text())
+    row = json.loads(path.read_text().splitlines()[0])
     odd = {"sample": {"id": 12}, "run": 2, "passed": "yes", "facets": 3, "usage": {"requests": "x", "seconds": "NaN"}}
     odd |= {"grades": {"quality": {"score": "NaN", "items": 5, "reasons": [7], "parts": {"a": "NaN"}}, "other": None}}
     bare = {"sample": None, "grades": [], "predicted": {"calls": [None]}, "expected": 4, "state": "graded"}

@@ -374,8 +374,7 @@ def load_report(path: str | Path) -> Report:
     """
     path = Path(path)
     if not path.is_dir():
-        what = "no such directory" if not path.exists() else "not a directory"
-        msg = f"{path}: {what}"
+        msg = f"{path}: {'not a directory' if path.exists() else 'no such directory'}"
         raise DataError(msg)
     if not is_run(path):
         msg = damage(path) or f"{path}: not a gradestack run directory ({HEADER} is missing or not ours)"

@@ -67,10 +67,6 @@ def scale_of(value: float | None) -> float | None:
     return round(100 * value, 2) if value is not None and 0 <= value <= 1 else None
 
 
-def _nowhere(_: float | None) -> None:
-    return None
-
-
 def confidence_of(summary: Mapping[str, Any]) -> str:
     """Return the confidence all intervals of the headline have, and what they are clustered by, as a sentence."""
     success = success_of(summary)
@@ -177,7 +173,7 @@ def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", co
     ends = "" if low is None or high is None else f"{_end(low, unit)} – {_end(high, unit)}{unit}"
     why = brief(as_text(as_map(held.get("interval")).get("reason")), 160)
     unsure = f"no interval: {why}" if why else ""
-    scale = _nowhere if as_map(held.get("interval")).get("method") == "t" else scale_of  # "t": it is no share
+    share = as_map(held.get("interval")).get("method") != "t"  # by which figures that are none have theirs
     return EstimateRow(
         title,
         code,
@@ -185,9 +181,7 @@ def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", co
         _short(value, unit),
         unit,
         ends,
-        scale(value),
-        scale(low),
-        scale(high),
+        *(scale_of(each) if share else None for each in (value, low, high)),
     )
 
 

@@ -247,6 +247,10 @@ def test_rows_that_are_not_those_of_a_run_are_refused_with_their_place(made):
     rows.write_text("")
     with pytest.raises(DataError, match=r"results\.jsonl: 0 rows, but summary\.json is of 40 samples"):
         compare(bad, good)
+    summary = json.loads((bad / "summary.json").read_text())
+    (bad / "summary.json").write_text(json.dumps(summary | {"metrics": summary["metrics"] | {"total": 0}}))
+    with pytest.raises(DataError, match=r"^bad: the run holds no sample"):
+        compare(bad, good)
 
 
 def test_a_damaged_header_is_named(made, command):

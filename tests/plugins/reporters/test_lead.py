@@ -165,6 +165,15 @@ def test_a_figure_that_equals_the_share_of_successes_by_chance_is_another_one(fi
     assert [(row.title, row.interval) for row in rows] == expected
 
 
+@pytest.mark.parametrize("figure", ["reward.mean", "reward.mean.mean", "reward.classification.accuracy"])
+def test_the_share_of_successes_is_said_once(figure):
+    """A mean of zeros and ones, or an accuracy, with the interval of the share of successes stands in its place."""
+    figures = [{"label": "Mean", "figure": figure, "value": 0.5, "interval": interval(0.32, 0.527)}]
+    summary = summary_of(headline={"figures": figures})
+    (row,) = rows_of(summary, success_of(summary), WORDS, Reliability(0, None, {}))
+    assert (row.title, row.value, row.interval) == ("Solved", "50.0", "32.0 – 52.7%")
+
+
 def test_a_figure_that_is_no_share_has_no_place_on_the_axis():
     """One step a run, give or take a half, is not all of anything, though it is 1."""
     figures = [

@@ -7,14 +7,13 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack import Item, Reason
+from gradestack import Item, Reason, replace
 from gradestack_plugins.tool_calls.calls import Arguments
 from gradestack_plugins.tool_calls.comparison import Differences, Share, pointers, reasons_of
 
 Figure = Literal["f1", "precision", "recall"]
 ARGUMENTS = ("right", "wrong", "missing", "unknown")
 """How an argument may fare."""
-_COUNTED = {fate: f"arguments_{fate}" for fate in ARGUMENTS}
 UNDECODABLE = "undecodable_arguments"
 ByFate = dict[str, list[str]]
 """Pointers of arguments by how they fare; where none fares so, it is left out."""
@@ -29,7 +28,7 @@ COUNTS = (
     "hallucinated_tool",
     "required",
     "weighed",
-    *_COUNTED.values(),
+    *(f"arguments_{fate}" for fate in ARGUMENTS),
 )
 
 
@@ -45,7 +44,7 @@ class Weighing:
     figure: Figure
 
 
-def right_call(index: int, name: str, at: int, label: str, places: list[str], **about: Any) -> Item:
+def right_call(index: int, name: str, at: int, label: str, places: list[str]) -> Item:
     """Return the item of an expected call that was made, with nothing wrong in it.
 
     Args:
@@ -54,14 +53,13 @@ def right_call(index: int, name: str, at: int, label: str, places: list[str], **
         at: Index of the call that was made.
         label: Its tool.
         places: Pointers of its arguments.
-        about: What else stands in its metadata.
     """
     counts = {"expected": 1, "made": 1, "matched": 1, "exact": 1}
-    arguments = {}
+    fared: ByFate = {}
     if places:
         counts["arguments_right"] = len(places)
-        arguments["right"] = places
-    metadata = {"call": at, "arguments": arguments, **about}
+        fared["right"] = places
+    metadata = {"call": at, "arguments": fared}
     return Item(id=str(index), score=1.0, gold=name, label=label, counts=counts, metadata=metadata)
 
 
@@ -71,56 +69,79 @@ class Account:
     Args:
         weighing: What extra and missing calls cost.
         tools: Names of the tools the run had; None where that is not known.
-        turn: The turn the calls belong to, for reasons.
+        turn: The turn the calls belong to.
+
+    Attributes:
+        items: One for each call that is expected, and for each that is not.
+        reasons: Theirs.
+        right: How many arguments are right.
+        wrong: How many have another value.
+        absent: How many are missing.
+        surplus: How many are unknown.
     """
 
-    __slots__ = ("_about", "_message", "_tools", "_weighing", "arguments", "items", "reasons")
+    __slots__ = ("_extra", "_message", "_tools", "_turn", "absent", "items", "reasons", "right", "surplus", "wrong")
 
     def __init__(self, weighing: Weighing, tools: AbstractSet[str] | None, turn: int | None = None) -> None:
-        self._weighing, self._tools = weighing, tools
+        self._extra, self._tools, self._turn = weighing.extra, tools, turn
         self._message = "" if turn is None else f"turn {turn}"
-        self._about: dict[str, Any] = {} if turn is None else {"turn": turn}
-        self.arguments = dict.fromkeys(_COUNTED.values(), 0)
+        self.right = self.wrong = self.absent = self.surplus = 0
         self.items: list[Item] = []
         self.reasons: list[Reason] = []
 
     def pair(self, index: int, name: str, at: int, label: str, right: Share, found: Differences) -> None:
-        """Tell of an expected call and the call that was made for it.
+        """Tell of an expected call and the call that was made for it, or of which nothing is right.
 
         Args:
             index: Of the expected call.
             name: Its tool.
             at: Index of the call that was made.
             label: Its tool.
-            right: How much of it is right; more than nothing.
+            right: How much of it is right.
             found: How each argument fares.
         """
         agree, of = right
+        fine, wrong, missing, unknown = found
         if agree == of:
-            self.arguments["arguments_right"] += len(found[0])
-            self.items.append(right_call(index, name, at, label, found[0], **self._about))
+            self.right += len(fine)
+            self._keep(right_call(index, name, at, label, fine))
             return
+        counts = {"expected": 1, "made": 1, "matched": 1} if agree else _mistaken()
         reasons = reasons_of(found, label, self._message)
-        counts = {"expected": 1, "made": 1, "matched": 1}
-        self._tell(str(index), name, at, label, agree / of, counts, reasons, _by_fate(found))
-
-    def mistaken(self, index: int, name: str, at: int, label: str, found: Differences) -> None:
-        """Tell of a call that was made, of which nothing is right."""
-        reasons = reasons_of(found, label, self._message) or [self._reason("missing_call", name)]
-        self._tell(str(index), name, at, label, 0.0, _mistaken(), reasons, _by_fate(found))
+        if not agree and not reasons:
+            reasons = [self._reason("missing_call", name)]
+        fared: ByFate = {}
+        if fine:
+            fared["right"] = fine
+            counts["arguments_right"] = number = len(fine)
+            self.right += number
+        if wrong:
+            fared["wrong"] = [each[0] for each in wrong]
+            counts["arguments_wrong"] = number = len(wrong)
+            self.wrong += number
+        if missing:
+            fared["missing"] = [each[0] for each in missing]
+            counts["arguments_missing"] = number = len(missing)
+            self.absent += number
+        if unknown:
+            fared["unknown"] = [each[0] for each in unknown]
+            counts["arguments_unknown"] = number = len(unknown)
+            self.surplus += number
+        self._tell(str(index), name, at, label, agree / of, counts, reasons, fared)
 
     def misplaced(
         self, index: int, name: str, at: int, label: str, *, code: str, arguments: Arguments, **values: Any
     ) -> None:
         """Tell of a call that was made at the wrong place, or with arguments that are none."""
+        counts = _mistaken()
         reasons = [self._reason(code, label, **values)]
-        self._tell(str(index), name, at, label, 0.0, _mistaken(), reasons, _all_of("missing", arguments))
+        self._tell(str(index), name, at, label, 0.0, counts, reasons, self._absent(arguments, counts))
 
     def missing(self, index: int, name: str, arguments: Arguments) -> None:
         """Tell of an expected call that was not made."""
-        reasons = [self._reason("missing_call", name, expected=arguments)]
         counts = {"expected": 1, "missing": 1}
-        self._tell(str(index), name, None, None, 0.0, counts, reasons, _all_of("missing", arguments))
+        reasons = [Reason(code="missing_call", expected=arguments, subject=name, message=self._message)]
+        self._tell(str(index), name, None, None, 0.0, counts, reasons, self._absent(arguments, counts))
 
     def unknown(self, label: str) -> list[Reason]:
         """Return the reason, if any, that there is no tool of that name."""
@@ -131,12 +152,23 @@ class Account:
     def unasked(self, at: int, label: str, arguments: Arguments, raw: str | None, *, code: str) -> None:
         """Tell of a call that was made for no expected one."""
         reasons = self.unknown(label)
-        if self._weighing.extra != "allow":
+        if self._extra != "allow":
             if raw is not None:
                 reasons.append(self._reason(UNDECODABLE, label, actual=raw))
-            reasons.append(self._reason(code, label, actual=arguments))
-        counts = {"made": 1, "extra": 1, "arguments_unknown": 0}
-        self._tell(f"+{at}", None, at, label, 0.0, counts, reasons, _all_of("unknown", arguments))
+            reasons.append(Reason(code=code, actual=arguments, subject=label, message=self._message))
+        places = pointers(arguments)
+        counts = {"made": 1, "extra": 1, "arguments_unknown": len(places)}
+        self.surplus += len(places)
+        self._tell(f"+{at}", None, at, label, 0.0, counts, reasons, {"unknown": places} if places else {})
+
+    def _absent(self, arguments: Arguments, counts: dict[str, int]) -> ByFate:
+        """Count arguments of which all are missing; return their pointers."""
+        places = pointers(arguments)
+        if not places:
+            return {}
+        counts["arguments_missing"] = number = len(places)
+        self.absent += number
+        return {"missing": places}
 
     def _tell(
         self,
@@ -147,14 +179,11 @@ class Account:
         score: float,
         counts: dict[str, int],
         reasons: list[Reason],
-        arguments: ByFate,
+        fared: ByFate,
     ) -> None:
-        for fate, places in arguments.items():
-            counted = _COUNTED[fate]
-            counts[counted] = number = len(places)
-            self.arguments[counted] += number
         self.reasons += reasons
-        self.items.append(
+        metadata = {"call": at, "arguments": fared}
+        self._keep(
             Item(
                 id=name,
                 score=score,
@@ -162,9 +191,14 @@ class Account:
                 label=label,
                 counts=counts,
                 reasons=tuple(reasons),
-                metadata={"call": at, "arguments": arguments, **self._about},
+                metadata=metadata,
             )
         )
+
+    def _keep(self, item: Item) -> None:
+        if self._turn is not None:
+            item = replace(item, metadata={**item.metadata, "turn": self._turn})
+        self.items.append(item)
 
     def _reason(self, code: str, subject: str, **values: Any) -> Reason:
         return Reason(code=code, subject=subject, message=self._message, **values)
@@ -173,22 +207,3 @@ class Account:
 def _mistaken() -> dict[str, int]:
     """Return what a call counts as that was made, of which nothing is right."""
     return {"expected": 1, "missing": 1, "made": 1, "extra": 1}
-
-
-def _by_fate(found: Differences) -> ByFate:
-    """Return pointers of arguments that are right, wrong, missing and unknown."""
-    right, wrong, missing, unknown = found
-    by_fate = {"right": right} if right else {}
-    if wrong:
-        by_fate["wrong"] = [each[0] for each in wrong]
-    if missing:
-        by_fate["missing"] = [each[0] for each in missing]
-    if unknown:
-        by_fate["unknown"] = [each[0] for each in unknown]
-    return by_fate
-
-
-def _all_of(fate: str, arguments: Arguments) -> ByFate:
-    """Return pointers of arguments that all fare alike."""
-    places = pointers(arguments)
-    return {fate: places} if places else {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
-from typing import Any, ClassVar, TypedDict
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Any, ClassVar, NamedTuple, TypedDict
 
 import attrs
 import msgspec
@@ -41,8 +42,11 @@ _PARTED = ("credit", "required_credit", *_MACRO)
 _COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
 _ITEM = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
-_ALIKE = 4096
+_ALIKE = 8192
 """Items of different text that are counted before they are counted by tool and path."""
+_MOST_KNOWN = 4096
+_LETTERS = 2048
+"""Of what is counted of items, up to which it is kept for the next time the same grade is given."""
 _UNDEFINED = {
     "verdict_rate": "the grader has no verdict of its own",
     "precision": "no call was made",
@@ -186,15 +190,13 @@ class CallFigures(Aggregator[FiguresState]):
         scored = [grade for grade in grades if grade.score is not None]
         if len(scored) < len(grades):
             keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
-        _CELLS.add_many(state["cells"], keys, list(map(_cell_of, scored)))
+        known = list(map(_said, scored))
+        _CELLS.add_many(state["cells"], keys, [said.cell for said in known])
         count_into(state["reasons"], Counter([reason.code for grade in scored for reason in grade.reasons]))
-        counts: dict[tuple[str, ...], list[Iterable[int]]] = {}
-        """Their names -> those of each grade."""
-        for grade in scored:
-            counts.setdefault(tuple(grade.counts), []).append(grade.counts.values())
-        for names, rows in counts.items():
-            count_into(state["counts"], dict(zip(names, map(sum, zip(*rows, strict=True)), strict=True)))
-        count_into(state["items"], Counter(_texts([item for grade in scored for item in grade.items])))
+        for names, alike in groupby(known, key=attrgetter("names")):
+            sums = map(sum, zip(*[said.counts for said in alike], strict=True))
+            count_into(state["counts"], dict(zip(names, sums, strict=True)))
+        count_into(state["items"], Counter([text for said in known for text in said.texts]))
         _keep_few(state)
         return state
 
@@ -230,6 +232,40 @@ def _short(value: float | None) -> float:
     return whole if whole == number else number
 
 
+class _Said(NamedTuple):
+    """What is counted of a grade."""
+
+    grade: Grade
+    cell: list[float]
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+    texts: list[str]
+
+    @property
+    def usual(self) -> bool:
+        """Whether it is worth keeping: a run that is right often has the grade of one before, and that is small."""
+        grade = self.grade
+        plain = grade.passed and not (grade.reasons or grade.rationale) and grade.metadata.keys() <= {"preset"}
+        return bool(plain) and 0 < sum(map(len, self.texts)) <= _LETTERS
+
+
+_known: dict[int, _Said] = {}
+"""By the identity of a grade, which is held as long as it stands here."""
+
+
+def _said(grade: Grade) -> _Said:
+    """Return what is counted of a grade."""
+    said = _known.get(id(grade))
+    if said is None:
+        counts = grade.counts
+        said = _Said(grade, _cell_of(grade), tuple(counts), tuple(counts.values()), _texts(grade.items))
+        if said.usual:
+            if len(_known) >= _MOST_KNOWN:
+                _known.clear()
+            _known[id(grade)] = said
+    return said
+
+
 def _texts(items: Sequence[Item]) -> list[str]:
     """Return what is counted of items, each as one text; items of other graders say nothing here."""
     said = [
@@ -252,24 +288,26 @@ def _keep_few(state: FiguresState) -> None:
 
 def _add_items(tools: dict[str, dict[str, int]], items: Mapping[str, int]) -> None:
     """Add expected calls, and those that were made for none, given as texts with how often there are such."""
-    names: dict[tuple[str, str], str] = {}
-    """How an argument fared, and its pointer -> under which name it is counted."""
-    for text, times in items.items():
-        gold, label, counts, arguments = loads(text)
+    names: dict[str, dict[str, str]] = {fate: {} for fate in FATES}
+    """How an argument fared -> its pointer -> under which name it is counted."""
+    for (gold, label, counts, arguments), times in zip(loads(f"[{','.join(items)}]"), items.values(), strict=True):
         name = label if gold is None else gold
         if name is None:
             continue
         held = tools.setdefault(name, {})
         made = held if label is None or label == name else tools.setdefault(label, {})  # under another of several names
-        for call, number in counts.items():
-            if number and call in _CALLS:
+        for call in _CALLS:
+            if number := counts.get(call):
                 of = made if call in _OF_THE_CALL_MADE else held
                 of[call] = of.get(call, 0) + int(number) * times
         for fate, pointers in as_map(arguments).items():
-            for pointer in map(str, as_list(pointers)) if fate in FATES else ():
-                counted = names.get((fate, pointer))
+            if fate not in names:
+                continue
+            known = names[fate]
+            for pointer in map(str, as_list(pointers)):
+                counted = known.get(pointer)
                 if counted is None:
-                    counted = names[fate, pointer] = f"{fate} {_ITEM.sub('/*', pointer)}"
+                    counted = known[pointer] = f"{fate} {_ITEM.sub('/*', pointer)}"
                 held[counted] = held.get(counted, 0) + times
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from gradestack import ExpectedCall, ToolCall, ToolSpec
+from gradestack import ExpectedCall, Grade, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, raw_of
 from gradestack_plugins.tool_calls.comparison import NO_DIFFERENCES, NOTHING, Differences, Share, compared, share_of
+from gradestack_plugins.tool_calls.grades import grade_of
 from gradestack_plugins.tool_calls.matching import Manner
-from gradestack_plugins.tool_calls.scoring import Scored, longest_rise, summed, total
+from gradestack_plugins.tool_calls.scoring import ZERO, figures_of, judged, longest_rise
 
-_DECODED = frozenset({dict, type(None)})
+_MANY = 64
+"""Calls made, from which on they are matched as any others are: what is looked up here is looked for in lists."""
 
 
 def apart(
@@ -20,8 +23,9 @@ def apart(
     tools: Sequence[ToolSpec] | None,
     manner: Manner,
     weighing: Weighing,
-) -> Scored | None:
-    """Return what is said of calls in any order that need no matching, their names telling which belong together.
+    metadata: Mapping[str, Any],
+) -> Grade | None:
+    """Return the grade of calls in any order that need no matching, their names telling which belong together.
 
     Args:
         expected: Expected calls.
@@ -29,68 +33,101 @@ def apart(
         tools: The tools the run had.
         manner: How calls are matched.
         weighing: What extra and missing calls cost.
+        metadata: Of the grade.
 
     Returns:
         What the matching comes to; None where calls have to be matched, or are more than a name and arguments.
     """
-    places = _places(made)
-    if places is None or not all(map(_is_plain, expected)) or len({call.name for call in expected}) < len(expected):
+    names = _names(expected, made, manner)
+    if names is None:
         return None
-    if not expected or (len(places) < len(made) and (manner.first_fit or len(made) > manner.max_pairs)):
-        return None
-    names = None if tools is None else {tool.name for tool in tools}
-    account = Account(weighing, names)
-    shares: list[Share] = []
+    known = None if tools is None else {tool.name for tool in tools}
+    account = Account(weighing, known)
     matched: list[int] = []
     shown: list[int] = []
+    exact, (credit, whole) = 0, ZERO
     for index, call in enumerate(expected):
         name, arguments = call.name, arguments_of(call.arguments)
-        if name not in places:
+        if name not in names:
             account.missing(index, name, arguments)
             continue
-        at, right, found = _closest(arguments, made, places[name], manner)
-        if right[0]:
-            account.pair(index, name, at, name, right, found)
-            shares.append(right)
+        at, right, found = _closest(arguments, made, name, names, manner)
+        agree, of = right
+        if agree:
+            exact += agree == of
+            credit, whole = (credit * of + agree * whole, whole * of) if matched else right
             matched.append(at)
+            account.pair(index, name, at, name, right, found)
             continue
         shown.append(at)
         raw = raw_of(made[at])
         if raw is None:
-            account.mistaken(index, name, at, name, found)
+            account.pair(index, name, at, name, NOTHING, found)
         else:
             account.misplaced(index, name, at, name, code=UNDECODABLE, arguments=arguments, actual=raw)
-    if len(matched) < len(made):
-        for at, each in enumerate(made):
+    pairs, number, required = len(matched), len(names), len(expected)
+    if pairs < number:
+        for at, name in enumerate(names):
             if at in shown:
-                account.reasons += account.unknown(each.name)
+                account.reasons += account.unknown(name)
             elif at not in matched:
-                account.unasked(at, each.name, arguments_of(each.arguments), raw_of(each), code="extra_call")
+                account.unasked(at, name, arguments_of(made[at].arguments), raw_of(made[at]), code="extra_call")
+    weighed = pairs if weighing.extra == "allow" else number
     counts = {
-        "expected": len(expected),
-        "made": len(made),
-        "matched": len(matched),
-        "exact": sum([right == of for right, of in shares]),
-        "missing": len(expected) - len(matched),
-        "extra": len(made) - len(matched),
-        "out_of_order": len(matched) - longest_rise(matched),
-        "hallucinated_tool": 0 if names is None else sum([each.name not in names for each in made]),
-        "required": len(expected),
-        "weighed": len(matched) if weighing.extra == "allow" else len(made),
+        "expected": required,
+        "made": number,
+        "matched": pairs,
+        "exact": exact,
+        "missing": required - pairs,
+        "extra": number - pairs,
+        "out_of_order": pairs - longest_rise(matched) if pairs > 1 else 0,
+        "hallucinated_tool": 0 if known is None else sum([name not in known for name in names]),
+        "required": required,
+        "weighed": weighed,
+        "arguments_right": account.right,
+        "arguments_wrong": account.wrong,
+        "arguments_missing": account.absent,
+        "arguments_unknown": account.surplus,
     }
-    credit = total(shares)
-    return summed(account, counts, credit, credit, weighing)
+    figures = (precision, of_made), (recall, of_expected), (f1, of) = figures_of(
+        (credit, whole), (credit, whole), weighed, required
+    )
+    (score, of_score), passed = judged(counts, figures, weighing)
+    numbers = score / of_score, precision / of_made, recall / of_expected, f1 / of, credit / whole, credit / whole
+    return grade_of(numbers, counts, account.items, account.reasons, passed=passed, metadata=metadata)
+
+
+def _names(expected: Sequence[ExpectedCall], made: Sequence[ToolCall], manner: Manner) -> list[str] | None:
+    """Return the tools of the calls that were made; None where calls have to be matched, or there is something odd."""
+    if not expected or len(made) > _MANY:
+        return None
+    for wanted in expected:
+        if type(wanted.name) is not str or type(wanted.arguments) is not dict or wanted.requestor is not None:
+            return None
+        if wanted.rules or wanted.names or wanted.optional:
+            return None
+    names = []
+    for call in made:
+        if type(call.name) is not str or (type(call.arguments) is not dict and call.arguments is not None):
+            return None
+        names.append(call.name)
+    if len(expected) > 1 and len({call.name for call in expected}) < len(expected):
+        return None
+    if (manner.first_fit or len(names) > manner.max_pairs) and len(set(names)) < len(names):
+        return None
+    return names
 
 
 def _closest(
-    arguments: Arguments, made: Sequence[ToolCall], places: Sequence[int], manner: Manner
+    arguments: Arguments, made: Sequence[ToolCall], name: str, names: list[str], manner: Manner
 ) -> tuple[int, Share, Differences]:
     """Return the place of the call that is closest to an expected one, the first of several; its share; how it differs.
 
     If nothing is right in any, that is the first.
     """
-    closest, share, differences = places[0], NOTHING, NO_DIFFERENCES
-    for at in places:
+    first = closest = names.index(name)
+    share, differences = NOTHING, NO_DIFFERENCES
+    for at in [first] if names.count(name) == 1 else [at for at, each in enumerate(names) if each == name]:
         if raw_of(made[at]) is not None:
             continue
         found = compared(arguments, arguments_of(made[at].arguments), manner.terms)
@@ -100,21 +137,3 @@ def _closest(
         if at == closest or agree * share[1] > share[0] * of:
             closest, share, differences = at, (agree, of), found
     return closest, share, differences
-
-
-def _places(made: Sequence[ToolCall]) -> dict[str, list[int]] | None:
-    """Return the places of each tool's calls; None where there is something odd."""
-    places: dict[str, list[int]] = {}
-    for at, call in enumerate(made):
-        name = call.name
-        if type(name) is not str or type(call.arguments) not in _DECODED:
-            return None
-        places.setdefault(name, []).append(at)
-    return places
-
-
-def _is_plain(call: ExpectedCall) -> bool:
-    """Return whether nothing but a name and arguments is expected."""
-    if type(call.name) is not str or type(call.arguments) is not dict:
-        return False
-    return not (call.rules or call.names or call.optional) and call.requestor is None

@@ -16,6 +16,7 @@ Share = tuple[int, int]
 NOTHING: Share = (0, 1)
 ALL: Share = (1, 1)
 _NO_RULES: Mapping[str, Rule] = {}
+_TEXTS = frozenset({str})
 _SHORT = 16
 """Arguments of which pointers are kept for the next call that has the same."""
 
@@ -130,23 +131,29 @@ def surely_equal(wanted: Wanted, given: Given, terms: Terms) -> bool:
         return False
     if terms.equality == "text":  # where 0.0 is not -0.0
         return repr(wanted.arguments) == repr(given.arguments)
-    return alike(wanted.arguments, given.arguments)
+    return wanted.arguments == given.arguments and alike(wanted.arguments, given.arguments)
 
 
 def alike(left: Arguments, right: Arguments) -> bool:
-    """Return whether arguments are equal, and of the same types: what true, 1 and 1.0 are to each other is not told."""
-    if left != right:
-        return False
-    for key, value in left.items():
-        kind = type(value)
-        if kind is str:
-            continue
-        other = right[key]
-        if kind is not type(other) or (kind is float and value != other):  # NaN, of which one object equals itself
-            return False
-        if kind not in SCALARS and ("nan" in (text := repr(value)) or text != repr(other)):
+    """Return whether equal arguments are of the same types: what true, 1 and 1.0 are to each other is not told."""
+    for key, value in left.items():  # noqa: SIM110 - a generator takes twice as long
+        if type(value) is not str and not same_kind(value, right[key]):
             return False
     return True
+
+
+def same_kind(value: Any, other: Any) -> bool:
+    """Return whether equal values are of the same types, and not NaN, of which one object equals itself."""
+    kind = type(value)
+    if kind is not type(other) or (kind is float and value != other):
+        return False
+    if kind in SCALARS:
+        return True
+    if kind is list and SCALARS.issuperset(map(type, value)):
+        return _TEXTS.issuperset(map(type, value)) or all(map(same_kind, value, other))
+    if kind is dict and are_scalars(value):
+        return alike(value, other)
+    return "nan" not in (text := repr(value)) and text == repr(other)
 
 
 def value_of(call: Wanted | Given, terms: Terms) -> object:
@@ -201,29 +208,58 @@ def differences(wanted: Wanted, given: Given, terms: Terms) -> Differences:
 
 def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
     """Return how each of some arguments fares, nothing left out of them."""
-    if terms.equality != "text":
-        if alike(left, right):
-            return pointers(left), [], [], []
-        if are_scalars(left) and are_scalars(right):
-            return _flat_differences(left, right, terms)
-    return _plain_differences(Leaves(left, terms.equality), Leaves(right, terms.equality), terms)
-
-
-def _flat_differences(left: Arguments, right: Arguments, terms: Terms) -> Differences:
-    """Return the same of arguments that are scalars, as most are."""
+    if terms.equality == "text":
+        return _plain_differences(Leaves(left, "text"), Leaves(right, "text"), terms)
+    if left == right and alike(left, right):
+        return pointers(left), [], [], []
     json = terms.equality == "json"
     fine: list[str] = []
     wrong: list[tuple[str, Any, Any]] = []
     missing: list[tuple[str, Any]] = []
-    for pointer, (key, value) in zip(flat_pointers(tuple(left)), left.items(), strict=True):
+    inside: dict[str, list[tuple[str, Any]]] = {}
+    """What is unknown within arguments that both have."""
+    for pointer, (key, value) in zip(_pointers(left), left.items(), strict=True):
+        kind = type(value)
         if key not in right:
-            missing.append((pointer, value))
-        elif value == (other := right[key]) and not (json and isinstance(value, bool) is not isinstance(other, bool)):
-            fine.append(pointer)
+            missing += [(pointer, value)] if kind in SCALARS else _leaves(key, value)
+        elif kind in SCALARS and type(other := right[key]) in SCALARS:
+            if value == other and (kind is str or not json or (kind is bool) is (type(other) is bool)):
+                fine.append(pointer)
+            else:
+                wrong.append((pointer, value, other))
+        elif value == (other := right[key]) and same_kind(value, other):
+            fine += _inside(pointer, value)
         else:
-            wrong.append((pointer, value, other))
-    unknown = [(pointer_to(key), value) for key, value in right.items() if key not in left]
-    return fine, wrong, [] if terms.mode == "subset" else missing, [] if terms.mode == "superset" else unknown
+            apart = _plain_differences(
+                Leaves({key: value}, terms.equality), Leaves({key: other}, terms.equality), terms
+            )
+            fine += apart[0]
+            wrong += apart[1]
+            missing += apart[2]
+            inside[key] = apart[3]
+    known = terms.mode == "superset" or (not inside and right.keys() <= left.keys())
+    unknown = [] if known else _unknown(left, right, inside)
+    return fine, wrong, [] if terms.mode == "subset" else missing, unknown
+
+
+def _unknown(left: Arguments, right: Arguments, inside: Mapping[str, list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = []
+    for key, value in right.items():
+        if key in left:
+            found += inside.get(key, ())
+        else:
+            found += [(pointer_to(key), value)] if type(value) in SCALARS else _leaves(key, value)
+    return found
+
+
+def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
+    return [(pointer, each) for pointer, _, each in walk({key: value})]
+
+
+def _pointers(arguments: Arguments) -> list[str]:
+    """Return the pointer of every argument; not to be changed."""
+    keys = tuple(arguments)
+    return flat_pointers(keys) if len(keys) <= _SHORT else list(map(pointer_to, keys))
 
 
 def are_scalars(arguments: Arguments) -> bool:
@@ -252,7 +288,7 @@ def reasons_of(found: Differences, subject: str, message: str = "") -> list[Reas
     _, wrong, missing, unknown = found
     said = []
     for pointer, expected, actual in wrong:
-        code = "wrong_value" if _kind(expected) == _kind(actual) else "wrong_type"
+        code = "wrong_value" if type(expected) is type(actual) or _kind(expected) == _kind(actual) else "wrong_type"
         said.append(
             Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject, message=message)
         )
@@ -282,19 +318,25 @@ def _kind(value: Any) -> str:
 
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
-    keys = tuple(arguments)
-    places = flat_pointers(keys) if len(keys) <= _SHORT else list(map(pointer_to, keys))
+    places = _pointers(arguments)
     if are_scalars(arguments):
         return places
     found: list[str] = []
-    for pointer, (key, value) in zip(places, arguments.items(), strict=True):
-        kind = type(value)
-        if kind in SCALARS or not value:
+    for pointer, value in zip(places, arguments.values(), strict=True):
+        if type(value) in SCALARS:
             found.append(pointer)
-        elif kind is list and SCALARS.issuperset(map(type, value)):
-            found += [f"{pointer}/{index}" for index in range(len(value))]
-        elif kind is dict and are_scalars(value):
-            found += [pointer + inner for inner in map(pointer_to, value)]
         else:
-            found += [each for each, _, _ in walk({key: value})]
+            found += _inside(pointer, value)
     return found
+
+
+def _inside(pointer: str, value: Any) -> list[str]:
+    """Return the pointer of every leaf of an argument."""
+    kind = type(value)
+    if kind in SCALARS or not value:
+        return [pointer]
+    if kind is list and SCALARS.issuperset(map(type, value)):
+        return [f"{pointer}/{index}" for index in range(len(value))]
+    if kind is dict and are_scalars(value):
+        return [pointer + inner for inner in map(pointer_to, value)]
+    return [pointer + below[1:] for below, _, _ in walk({"": value})]

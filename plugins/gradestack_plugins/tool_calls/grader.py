@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import starmap
-from operator import truediv
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -17,9 +15,7 @@ from gradestack import (
     Grade,
     Grader,
     Inputs,
-    Outcome,
     Reader,
-    Reason,
     Sample,
     ToolCall,
     failed,
@@ -30,6 +26,7 @@ from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
 from gradestack_plugins.tool_calls.apart import apart
 from gradestack_plugins.tool_calls.calls import name_of
 from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
+from gradestack_plugins.tool_calls.grades import grade_of
 from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
 from gradestack_plugins.tool_calls.peer_grades import peer_grade
@@ -39,9 +36,6 @@ from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Scored, scored
 from gradestack_plugins.tool_calls.straight import straight
 from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 
-MOST_REASONS = 50
-"""Reasons kept of a sample; one more says how many were left out."""
-SHOWN = 3
 _SIDES = frozenset({"assistant", "user"})
 _STRAIGHT = frozenset({"order", "extra", "missing", "arguments", "equality", "assignment", "credit", "score", "empty"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
@@ -211,9 +205,9 @@ class ToolCalls(Grader):
                 if found is not None:
                     return found
                 if self.order in {None, "any"} and (made or self.empty is None):
-                    of_each = apart(expected.calls, made, sample.tools, self._manner, self._weighing)
-                    if of_each is not None:
-                        return _grade([of_each], self._metadata)
+                    found = apart(expected.calls, made, sample.tools, self._manner, self._weighing, self._metadata)
+                    if found is not None:
+                        return found
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
             own = self._own(sample, made)
@@ -321,40 +315,14 @@ def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
     """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
     if len(turns) == 1:
         (found,) = turns
-        counts, items, reasons, passed = found.counts, found.items, found.reasons, found.passed
-        numbers = list(starmap(truediv, found.ratios))
-    else:
-        counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
-        items = tuple(item for each in turns for item in each.items)
-        reasons = tuple(reason for each in turns for reason in each.reasons)
-        passed = all(each.passed for each in turns)
-        sums = [
-            sum(Fraction(*ratio) for ratio in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)
-        ]
-        numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
-    score, precision, recall, f1, credit, required = numbers
-    parts = {"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required}
-    return Grade(
-        outcome=Outcome.GRADED,
-        score=score,
-        passed=passed,
-        counts=counts,
-        parts=parts,
-        items=items,
-        reasons=_limited(reasons),
-        rationale=_rationale(reasons) if reasons else "",
+        numbers = [above / below for above, below in found.ratios]
+        return grade_of(numbers, found.counts, found.items, found.reasons, passed=found.passed, metadata=metadata)
+    sums = [sum(Fraction(*each) for each in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)]
+    return grade_of(
+        [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])],
+        {name: sum(each.counts[name] for each in turns) for name in COUNTS},
+        [item for each in turns for item in each.items],
+        [reason for each in turns for reason in each.reasons],
+        passed=all(each.passed for each in turns),
         metadata=metadata,
     )
-
-
-def _limited(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    more = len(reasons) - MOST_REASONS
-    if more <= 0:
-        return reasons
-    return (*reasons[:MOST_REASONS], Reason(code="more_reasons", message=f"{more} more reasons were left out"))
-
-
-def _rationale(reasons: Sequence[Reason]) -> str:
-    said = [" ".join(filter(None, (each.subject, each.code, each.pointer, each.message))) for each in reasons[:SHOWN]]
-    hidden = len(reasons) - len(said)
-    return "; ".join(said + [f"{hidden} more"] * bool(hidden))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from math import lcm
 from typing import NamedTuple
 
 from gradestack import Item, Reason
 from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
-from gradestack_plugins.tool_calls.comparison import Given, Share, Wanted
+from gradestack_plugins.tool_calls.comparison import NOTHING, Given, Share, Wanted
 from gradestack_plugins.tool_calls.matching import Matching
 
 Ratio = tuple[int, int]
@@ -23,7 +22,6 @@ class Scored(NamedTuple):
     """What is said of the calls of a run, or of one turn."""
 
     score: Ratio
-    passed: bool
     precision: Ratio
     recall: Ratio
     f1: Ratio
@@ -31,6 +29,7 @@ class Scored(NamedTuple):
     """What the pairs come to: the sum of their shares."""
     required_credit: Ratio
     """The same of calls that are not optional."""
+    passed: bool
     counts: Mapping[str, int]
     items: tuple[Item, ...] = ()
     reasons: tuple[Reason, ...] = ()
@@ -96,36 +95,35 @@ def scored(
         "hallucinated_tool": 0 if tools is None else sum([made.name not in tools for made in given]),
         "required": sum([not call.optional for call in wanted]),
         "weighed": len(pairs) if weighing.extra == "allow" else len(given),
+        "arguments_right": account.right,
+        "arguments_wrong": account.wrong,
+        "arguments_missing": account.absent,
+        "arguments_unknown": account.surplus,
     }
     credit = total([pair.share for pair in pairs])
     optional = any(pair.wanted.optional for pair in pairs)
     recalled = total([pair.share for pair in pairs if not pair.wanted.optional]) if optional else credit
-    return summed(account, counts, credit, recalled, weighing)
+    figures = figures_of(credit, recalled, counts["weighed"], counts["required"])
+    score, passed = judged(counts, figures, weighing)
+    return Scored(score, *figures, credit, recalled, passed, counts, tuple(account.items), tuple(account.reasons))
 
 
-def summed(account: Account, counts: dict[str, int], credit: Ratio, recalled: Ratio, weighing: Weighing) -> Scored:
-    """Return what is said of calls that are accounted for.
+def judged(counts: Mapping[str, int], figures: tuple[Ratio, Ratio, Ratio], weighing: Weighing) -> tuple[Ratio, bool]:
+    """Return score and verdict.
 
     Args:
-        account: Items, reasons and counts of arguments.
         counts: Of calls.
-        credit: What the pairs come to.
-        recalled: The same of calls that are not optional.
+        figures: Precision, recall and F1.
         weighing: What extra and missing calls cost.
     """
     missing, extra = counts["missing"], counts["extra"]
-    precision, recall, f1 = _figures(credit, recalled, counts["weighed"], counts["required"])
     passed = not missing and (weighing.extra == "allow" or not extra) and counts["exact"] == counts["matched"]
     if weighing.verdict_only:
-        score = ONE if passed else ZERO
-    elif (weighing.extra == "forbid" and extra) or (weighing.missing == "forbid" and missing):
-        score = ZERO
-    else:
-        score = f1 if weighing.figure == "f1" else precision if weighing.figure == "precision" else recall
-    counts |= account.arguments
-    return Scored(
-        score, passed, precision, recall, f1, credit, recalled, counts, tuple(account.items), tuple(account.reasons)
-    )
+        return (ONE if passed else ZERO), passed
+    if (weighing.extra == "forbid" and extra) or (weighing.missing == "forbid" and missing):
+        return ZERO, passed
+    precision, recall, f1 = figures
+    return (f1 if weighing.figure == "f1" else precision if weighing.figure == "precision" else recall), passed
 
 
 def _shown(missing: Sequence[Wanted], extra: Sequence[Given]) -> dict[int, Given]:
@@ -150,10 +148,10 @@ def _mistaken(account: Account, matching: Matching, call: Wanted, made: Given, w
     elif weighing.order != "any" and matching.share(call, made)[0]:
         account.misplaced(*pair, code="wrong_order", arguments=call.arguments)
     else:
-        account.mistaken(*pair, matching.differences(call, made))
+        account.pair(*pair, NOTHING, matching.differences(call, made))
 
 
-def _figures(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:
+def figures_of(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:
     """Return precision, recall and F1: all 1 where there are no calls, 0 where there are on one side only."""
     if not required and not weighed:
         return ONE, ONE, ONE
@@ -174,7 +172,7 @@ def total(shares: Sequence[Share]) -> Ratio:
 
 def longest_rise(numbers: Sequence[int]) -> int:
     """Return the length of the longest rising subsequence."""
-    if len(numbers) < 2 or all(a < b for a, b in pairwise(numbers)):
+    if len(numbers) < 2 or sorted(numbers) == numbers:
         return len(numbers)
     ends: list[int] = []
     for number in numbers:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from gradestack import ExpectedCall, Grade, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.account import COUNTS, right_call
-from gradestack_plugins.tool_calls.comparison import alike, are_scalars, pointers
+from gradestack_plugins.tool_calls.comparison import pointers, same_kind
+from gradestack_plugins.tool_calls.leaves import SCALARS
 from gradestack_plugins.tool_calls.terms import pointer_to
 
+_MOST = 4096
 _MOST_CALLS = 4
 _LETTERS = 256
 """Of names and pointers of a run's calls, up to which its grade is kept for the next run with the same ones."""
 Shape = tuple[str, bool, tuple[str, ...]]
 """A tool; whether its arguments are scalars; and their keys, or else the pointers of all that is in them."""
+_kept: dict[tuple[str, tuple[Shape, ...]], Grade] = {}
 
 
 def straight(
@@ -30,27 +32,38 @@ def straight(
     """
     if len(expected) != len(made) or not made:
         return None
+    known = None if tools is None else {tool.name for tool in tools}
     shapes: list[Shape] = []
-    letters = 0
-    for index, call in enumerate(expected):
-        name, arguments, other = call.name, call.arguments, made[index]
-        if name != other.name or type(name) is not str or type(arguments) is not dict:
+    for call, other in zip(expected, made, strict=True):
+        name, arguments, given = call.name, call.arguments, other.arguments
+        if name != other.name or arguments != given or call.rules or call.names or call.optional:
             return None
-        if type(other.arguments) is not dict or not alike(arguments, other.arguments):
-            return None
-        if call.rules or call.names or call.optional:
+        if type(name) is not str or type(arguments) is not dict or type(given) is not dict:
             return None
         if call.requestor is not None and call.requestor != other.requestor:
             return None
-        flat = are_scalars(arguments)
-        places = tuple(arguments if flat else pointers(arguments))
-        letters += len(name) + len("".join(places))
-        shapes.append((name, flat, places))
-    if tools is not None and not {tool.name for tool in tools}.issuperset([call.name for call in made]):
-        return None  # there is a reason for each that is not
-    if letters <= _LETTERS and len(shapes) <= _MOST_CALLS:
-        return _kept(tuple(shapes), preset)
-    return _grade(tuple(shapes), preset)
+        if known is not None and name not in known:
+            return None  # there is a reason for that
+        flat = True
+        for key, value in arguments.items():
+            if type(value) is not str:
+                if not same_kind(value, given[key]):
+                    return None
+                flat = flat and type(value) in SCALARS
+        shapes.append((name, flat, tuple(arguments if flat else pointers(arguments))))
+    key = preset, tuple(shapes)
+    return _kept.get(key) or _keep(key)
+
+
+def _keep(key: tuple[str, tuple[Shape, ...]]) -> Grade:
+    """Return a new grade, which is kept unless it is large."""
+    preset, shapes = key
+    grade = _grade(shapes, preset)
+    if len(shapes) <= _MOST_CALLS and sum([len(name) + len("".join(places)) for name, _, places in shapes]) <= _LETTERS:
+        if len(_kept) >= _MOST:
+            _kept.clear()
+        _kept[key] = grade
+    return grade
 
 
 def _grade(shapes: tuple[Shape, ...], preset: str) -> Grade:
@@ -66,4 +79,3 @@ def _grade(shapes: tuple[Shape, ...], preset: str) -> Grade:
 
 
 _RIGHT = ("expected", "made", "matched", "exact", "required", "weighed")
-_kept = lru_cache(maxsize=4096)(_grade)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, ExpectedCall, Sample, ToolCall, ToolSpec, replace
+from gradestack import Expectation, ExpectedCall, Key, Sample, ToolCall, ToolSpec, replace
+from gradestack_plugins.tool_calls.aggregators import CallFigures
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
@@ -205,3 +206,50 @@ def test_short_ways_are_the_matching(expected, made, undecoded, first, options):
     looked = ToolCalls(requestor="stated", **options).grade(sample)
     assert replace(short, metadata={}) == looked
     assert json.dumps(short.counts) == json.dumps(looked.counts)
+
+
+NESTED = st.recursive(
+    st.sampled_from([0, 1, True, False, 1.0, -0.0, "1", "", None]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["x", "a/b", "~"]), inner, max_size=2),
+    max_leaves=5,
+)
+ODD_CALLS = st.lists(
+    st.tuples(st.sampled_from("fgh"), st.dictionaries(st.sampled_from(["x", "a/b", "~"]), NESTED, max_size=3)),
+    max_size=4,
+)
+
+
+@MANY
+@given(
+    ODD_CALLS,
+    ODD_CALLS,
+    st.integers(0, 4),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "extra": st.sampled_from(["allow", "forbid"]),
+            "missing": st.just("forbid"),
+            "credit": st.sampled_from(["none", "call"]),
+            "equality": st.just("python"),
+            "assignment": st.just("first_fit"),
+        },
+    ),
+)
+def test_the_short_ways_say_what_a_matching_says(expected, made, repeated, options):
+    """Calls whose names tell which belong together, and those that repeat what is expected, have the same grade."""
+    made = expected[:repeated] + made
+    short, matched = (grade(expected, made, **options, **more) for more in ({}, {"per_tool": {}}))
+    assert short == replace(matched, metadata=short.metadata)
+
+
+@FEW
+@given(st.lists(st.tuples(ODD_CALLS, ODD_CALLS), max_size=12))
+def test_figures_do_not_depend_on_what_was_counted_before(pairs):
+    """A grade that is met again, as one object or as another that is equal, counts as it did."""
+    grades = [grade(expected, expected if number % 2 else made) for number, (expected, made) in enumerate(pairs)]
+    keys = [Key(id=f"t{number}") for number in range(len(grades))]
+    found = []
+    for each in (grades, grades, [replace(one, reasons=tuple(one.reasons)) for one in grades]):
+        figures = CallFigures()
+        found.append(figures.finish(figures.add_many(figures.start(), keys, each)))
+    assert found[0] == found[1] == found[2]

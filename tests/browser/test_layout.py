@@ -55,6 +55,26 @@ def test_heads_of_failures_stand_over_their_columns(tab, run):
     assert all(head == cell for head, cell in starts)
 
 
+def test_heads_of_this_run_keep_their_distance(tab, run):
+    """From what stands above them."""
+    opened(tab, run / "report.html", 1440)
+    top, end = "one.getBoundingClientRect().top", "one.previousElementSibling.getBoundingClientRect().bottom"
+    gaps = tab.run(f"[...document.querySelectorAll('#run > h3')].map(one => {top} - {end})")
+    assert len(gaps) == 2
+    assert min(gaps) >= 12
+
+
+def test_a_score_stands_by_its_task(tab, tmp_path):
+    """Nearer to its own id than to the next one, where every task was run once."""
+    made = [{"id": str(each), "expected": [], "predicted": []} for each in range(12)]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8")
+    gradestack.grade_files(tmp_path / "rows.jsonl", output=tmp_path / "out")
+    opened(tab, tmp_path / "out" / "report.html", 1440)
+    boxes = "[...document.querySelectorAll('.map li > *')].slice(0, 3).map(one => one.getBoundingClientRect())"
+    own, following = tab.run(f"(boxes => [boxes[1].left - boxes[0].right, boxes[2].left - boxes[1].right])({boxes})")
+    assert 0 < own < following
+
+
 @pytest.mark.parametrize("width", [390, 1000, 1440])
 def test_long_names_widen_no_page(tab, tmp_path, width):
     """Names of tools and arguments break, after an underscore where they have one, and are whole when copied."""

@@ -8,7 +8,7 @@ import pytest
 import gradestack
 from gradestack_plugins.reporters.html import HtmlReporter
 
-AIRLINE = Path(__file__).parents[2] / "examples" / "airline" / "suite.yaml"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 MIDDLES = """(found => found.map(one => one.getBoundingClientRect()).map(box => (box.left + box.right) / 2))(
   [...document.querySelectorAll(%s)])"""
 LABELS, GRID = MIDDLES % "'.ticks span'", MIDDLES % "'.row:first-child .estimate .grid'"
@@ -26,7 +26,7 @@ LONG = "a_tool_with_a_long_name_" + "y" * 60
 def run(tmp_path_factory):
     """Return the run directory of the example, in which a figure is 100 %."""
     out = tmp_path_factory.mktemp("layout") / "run"
-    gradestack.run(AIRLINE, output=out, engine="serial")
+    gradestack.run(EXAMPLES / "airline" / "suite.yaml", output=out, engine="serial")
     return out
 
 
@@ -45,6 +45,16 @@ def test_the_axis_is_labelled_where_its_lines_are(tab, run, width):
     assert labels == pytest.approx(lines, abs=1)
     assert tab.run("document.querySelector('.estimates').textContent.includes('100.0')")
     assert tab.run(CUT) == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_an_interval_keeps_to_its_column(tab, tmp_path, width):
+    """Also one that needs more digits, of which this example has two."""
+    gradestack.run(EXAMPLES / "when2call" / "suite.yaml", output=tmp_path / "run", engine="serial")
+    opened(tab, tmp_path / "run" / "report.html", width)
+    shown = "[...document.querySelectorAll('.plot small')]"
+    assert tab.run(f"{shown}.filter(one => /0[.]000\\d/.test(one.textContent)).length") == 2
+    assert tab.run(f"{shown}.filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)") == []
 
 
 def test_heads_of_failures_stand_over_their_columns(tab, run):

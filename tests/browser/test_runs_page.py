@@ -45,6 +45,8 @@ def test_it_is_silent_and_can_be_read(tab, page, width, scheme):
     names, contrast = (tab.run(check) for check in CHECKS)
     assert (names, contrast["poor"]) == ([], [])
     assert contrast["seen"] > 30
+    heads = "[...document.querySelectorAll('.runs thead tr > *')].filter(one => one.matches('td') || !one.textContent)"
+    assert tab.run(f"{heads}.length") == 0
     assert tab.messages() == []
     assert tab.requests() == [page.as_uri()]
 

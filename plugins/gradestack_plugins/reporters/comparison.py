@@ -32,7 +32,7 @@ def markdown_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:
     shown = list(compared(data).items())[:_MOST_METRICS]
     found = asked(panels, ("compare",), data)
     filled = [each for each in found.filled if each.blocks]
-    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled)
+    return env.get_template("comparison.md").render(**_context(data), shown=shown, panels=filled, compared=compared)
 
 
 def html_page(data: Mapping[str, Any], panels: Sequence[Panel] = ()) -> str:

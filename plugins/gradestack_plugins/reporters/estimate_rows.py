@@ -162,7 +162,8 @@ def _rounded(value: Any) -> float | None:
 
 
 def _of(success: Success, reliable: Reliability) -> str:
-    return f"{number(success.passed)} of {number(success.of)} {reliable.noun}"
+    noun = reliable.noun.removesuffix("s") if success.of == 1 else reliable.noun
+    return f"{number(success.passed)} of {number(success.of)} {noun}"
 
 
 def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", code: str = "") -> EstimateRow:

@@ -137,11 +137,12 @@ def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
     failed, missing = as_count(states.get("failed")), as_count(states.get("missing"))
     every = as_count(states.get("graded")) + failed + missing
     if every and (failed + missing) / every > _UNGRADED:
+        has = "has" if failed + missing == 1 else "have"
         kinds = " and ".join(
             f"{number(count)} {name}" for name, count in (("failed", failed), ("missing", missing)) if count
         )
         parts = (
-            Part(f"{number(failed + missing)} of {number(every)} samples have no grade", "b"),
+            Part(f"{number(failed + missing)} of {number(every)} samples {has} no grade", "b"),
             Part(f" by {brief(main, 60)}: {kinds}. Means over what was graded leave them out."),
         )
         yield Finding(parts, link="samples")

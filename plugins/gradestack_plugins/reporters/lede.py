@@ -61,6 +61,8 @@ def sentence(
 def _are(success: Success, word: str) -> str:
     if " " in word:
         return f": {word}"
+    if word == "passed":
+        return " passed"
     return f" is {word}" if success.passed == 1 and success.of <= _FEW else f" are {word}"
 
 
@@ -92,7 +94,8 @@ def _models(success: Success, words: Mapping[str, str]) -> tuple[Part, ...]:
         return (Part(f"{len(success.models)} models."),)
     best, worst = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
     if shares[best] == shares[worst]:
-        return (Part(f"{len(shares)} models, all with the same share {words['passed']}."),)
+        joined = ": " if " " in words["passed"] else " "
+        return (Part(f"{len(shares)} models, all with the same share{joined}{words['passed']}."),)
     return (
         Part(brief(best, 60) or "(no name)", "ok"),
         Part(f" has most {words['passed']}, {_share(*_counts(success, best), 'samples')}; "),

@@ -71,14 +71,15 @@ def about(reliable: Reliability, words: Mapping[str, str]) -> tuple[Part, ...]:
     if not reliable.passes or (reliable.trials or 1) < 2:
         return ()
     return (
-        Part(f"{_tasks(reliable.always)} {words['passed']} every time, {number(reliable.never)} never, and "),
+        Part(f"{_tasks(reliable.always, words['passed'])} every time, {number(reliable.never)} never, and "),
         Part(f"{number(reliable.sometimes)} only sometimes", "b"),
         Part("."),
     )
 
 
-def _tasks(count: int) -> str:
-    return "1 task is" if count == 1 else f"{number(count)} tasks are"
+def _tasks(count: int, word: str) -> str:
+    tasks, joined = ("1 task", " is") if count == 1 else (f"{number(count)} tasks", " are")
+    return f"{tasks}{':' if ' ' in word else joined} {word}"
 
 
 def maps_of(index: RowIndex, words: Mapping[str, str], *, outcome: bool) -> tuple[TaskMap, ...]:

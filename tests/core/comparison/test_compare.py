@@ -216,6 +216,16 @@ def test_pages_say_what_the_data_say(made, tmp_path):
     assert found.sides[0].name.startswith("r::m")
 
 
+def test_pages_of_three_runs_have_every_pair(made, tmp_path):
+    """Also where no figure is compared beside the graders."""
+    compare(made("a", BEFORE), made("b", AFTER), made("c", BEFORE), output=tmp_path / "out")
+    page, text = ((tmp_path / "out" / f"comparison.{kind}").read_text() for kind in ("html", "md"))
+    pairs = ("b", "a"), ("c", "a"), ("c", "b")
+    assert all(f"<bdi>{b}</bdi> against <bdi>{a}</bdi></h2>" in page for b, a in pairs)
+    assert [f"<summary>{b} against {a}</summary>" in text for b, a in pairs] == [False, True, True]
+    assert text.count("| `g` | 0.") == 3
+
+
 def test_runs_are_called_by_the_last_part_of_their_place(made):
     """As long as that tells them apart."""
     a, b = made("a", BEFORE), made("b", AFTER)

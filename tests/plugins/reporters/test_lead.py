@@ -66,8 +66,13 @@ def test_the_sentence_of_other_runs():
     assert (
         sentence_of(success(4, 8), words={**WORDS, "passed": "all calls right"}) == "4 of 8 samples: all calls right."
     )
+    assert sentence_of(success(4, 5), words={**WORDS, "passed": "passed"}) == "4 of 5 samples passed."
     two = success(50, 100, north=(40, 10), south=(10, 40))
     assert sentence_of(two) == "north has most solved, 80 samples in 100; south fewest, 20 samples in 100."
+    same = success(2, 4, north=(1, 1), south=(1, 1))
+    assert sentence_of(same) == "2 models, all with the same share solved."
+    right = {**WORDS, "passed": "all calls right"}
+    assert sentence_of(same, words=right) == "2 models, all with the same share: all calls right."
     figure = {"headline": {"figures": [{"label": "Plan", "figure": "o.plan", "value": 0.5}]}}
     rows = rows_of(figure, None, WORDS, Reliability(0, None, {}))
     assert sentence_of(None, rows=rows, total=3) == "Plan comes to 0.500."
@@ -134,6 +139,9 @@ def test_successes_stand_first_even_if_no_figure_is_their_share():
     summary = {"outcome": {**SOLVED, "passed": 1, "failed": 3}, "headline": {"figures": []}}
     (only,) = rows_of(summary, success_of(summary), WORDS, Reliability(4, 1, {0: 3, 1: 1}))
     assert (only.title, only.value, only.unit, only.note) == ("Solved", "25.0", "%", "1 of 4 samples")
+    alone = {**summary, "outcome": {**SOLVED, "passed": 1, "failed": 0}}
+    (only,) = rows_of(alone, success_of(alone), WORDS, Reliability(1, 1, {1: 1}))
+    assert only.note == "1 of 1 sample"
 
 
 def test_the_share_of_successes_has_its_own_interval():
@@ -234,6 +242,10 @@ def test_lost_input_and_lost_grades_come_first():
         "136 of 402 records could not be read (33.8%). No figure contains them.",
         "10 of 100 samples have no grade by reward: 8 failed and 2 missing. Means over what was graded leave them out.",
     ]  # fmt: skip
+    one = {"metrics": {"total": 6, "states": {"reward": {"graded": 5, "failed": 1}}}}
+    assert found(index_of([]), None, one) == [
+        "1 of 6 samples has no grade by reward: 1 failed. Means over what was graded leave them out."
+    ]
     few = {"bad_records": {"count": 1}, "metrics": {"total": 266, "states": {"reward": {"graded": 265, "failed": 1}}}}
     assert found(index_of([]), None, few) == []
 
@@ -261,6 +273,8 @@ def test_the_map_goes_by_the_outcome():
     assert (cell.kind, cell.fill, cell.title) == ("lost", 11.5, "task 3, trial 0: not solved, 0.500")
     reliable = reliability_of(index, outcome=True)
     assert told(about(reliable, WORDS)) == "1 task is solved every time, 1 never, and 1 only sometimes."
+    right = {**WORDS, "passed": "all calls right"}
+    assert told(about(reliable, right)) == "1 task: all calls right every time, 1 never, and 1 only sometimes."
 
 
 def test_the_map_keeps_what_was_not_graded_apart():

@@ -172,6 +172,7 @@ def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
 
 _sorted = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _quoted = json.encoder.encode_basestring
+_AS_WRITTEN = frozenset({str, int, bool, type(None)})
 _compact = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -182,6 +183,8 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
     ``"Infinity"`` and ``"-Infinity"``. Non-ASCII text is kept, except in a value holding lone surrogates, which UTF-8
     cannot carry: that one is escaped.
     """
+    if indent is None and (quick := _plain(value)) is not None:
+        return quick
     try:
         text = _sorted(value)
     except ValueError:
@@ -193,6 +196,14 @@ def dumps(value: Any, *, indent: int | None = None) -> str:
         separators = (",", ":" if indent is None else ": ")
         return json.dumps(value, sort_keys=True, indent=indent, separators=separators)
     return text if indent is None else msgspec.json.format(text, indent=indent)  # ten times as fast
+
+
+def _plain(value: Any) -> str | None:
+    """Return the same of a flat object without fractions, which msgspec writes otherwise; None of anything else."""
+    if type(value) is dict and _AS_WRITTEN.issuperset(map(type, value.values())) and set(map(type, value)) == {str}:
+        with contextlib.suppress(ValueError, OverflowError):  # a lone surrogate, a very large number
+            return msgspec.json.encode(value, order="sorted").decode()
+    return None
 
 
 def _short(value: Any) -> str:

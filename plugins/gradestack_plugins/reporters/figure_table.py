@@ -21,6 +21,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """Names of the columns of each table, in order."""
 _BESIDE = ("_interval", "_reason")
+_NO_INTERVAL = (None,) * (len(_INTERVAL) + 1)
 
 
 def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, Line]]:
@@ -61,23 +62,25 @@ def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
 
 def _figures(metrics: Mapping[str, Any], path: str, model: str | None = None, intervals: Any = None) -> Iterator[Line]:
     """Yield the numbers in metrics by their dotted paths, and what is not defined with its reason."""
-    undefined = as_map(metrics.get("undefined"))
+    undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
     for name, value in metrics.items():
         if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
             continue
-        interval = metrics.get(f"{name}_interval", as_map(intervals).get(name))
-        if name == "models" and not path and all(isinstance(each, Mapping) for each in as_map(value).values()):
+        interval = metrics.get(f"{name}_interval", intervals.get(name))
+        if value is None or is_number(value):
+            reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
+            yield f"{path}{name}", model, value, *_interval(interval, reason)
+        elif name == "models" and not path and all(isinstance(each, Mapping) for each in as_map(value).values()):
             for key, each in as_map(value).items():
                 yield from _figures(as_map(each), "", key)
         elif isinstance(value, Mapping):
             yield from _figures(value, f"{path}{name}.", model, interval)
-        elif value is None or is_number(value):
-            reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
-            yield f"{path}{name}", model, value, *_interval(interval, reason)
 
 
 def _interval(held: Any, reason: Any = None) -> Line:
     """Return ends, confidence, size and method of an interval, and why there is no value, or no interval."""
+    if held is None and reason is None:
+        return _NO_INTERVAL
     fields = as_map(held)
     return (*(_plain(fields.get(name)) for name in _INTERVAL), _plain(reason or fields.get("reason")))
 

@@ -5,7 +5,7 @@ No aggregator is known by name. What a value is shown as follows from its shape 
 * a number, or an object with a value and its standard error or interval: a figure (``0.596 ± 0.030 [0.54 – 0.65]``);
 * a list of objects with ``lower``, ``upper`` and ``count``: a histogram; with a text: a table of bands;
 * an object whose keys are numbers or end in one (``1``, ``pass^2``): a series over that number;
-* an object of objects of numbers with common keys: a matrix; of figures: a table;
+* an object of objects of numbers with common keys: a matrix; of figures: a table; of many others: the first;
 * a list of flat objects: a table; null: "n/a" with its reason, never a zero.
 """
 
@@ -132,7 +132,12 @@ def _mapping(heading: str, fields: Mapping[str, Any], scope: Scope) -> Iterable[
     elif scope.depth >= _DEEPEST and any(isinstance(value, dict | list) for value in values):
         yield Words(heading, brief(fields, 1000))
     else:
+        more = len(fields) - _MOST_ROWS if all(isinstance(value, Mapping) for value in values) else 0
+        if more > 0:
+            fields = {key: fields[key] for key in scope.order(map(str, fields))[:_MOST_ROWS]}
         blocks = blocks_of(fields, scope)
+        if more > 0:
+            blocks = (*blocks, Words("", f"{number(more)} more are in summary.json."))
         if len(blocks) == 1 and not isinstance(blocks[0], Section):
             inner = blocks[0].title
             yield attrs.evolve(blocks[0], title=f"{heading}: {inner[:1].lower()}{inner[1:]}" if inner else heading)

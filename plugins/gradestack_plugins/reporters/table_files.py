@@ -18,6 +18,7 @@ from gradestack_plugins.reporters.figure_table import COLUMNS, figure_lines
 FOLDER = "tables"
 _OF_ROWS = ("tasks", "failures")
 Line = tuple[Any, ...]
+_PLAIN = frozenset({type(None), str, int, float})
 
 
 @attrs.frozen(kw_only=True)
@@ -92,6 +93,8 @@ class _JsonFile:
 
 
 def _cell(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     return compact(value) if isinstance(value, Mapping | list) else value

@@ -164,6 +164,14 @@ def test_indented_json_is_laid_out_as_the_standard_library_does_it(value):
     assert dumps(value, indent=2) == (escaped if re.search("[\ud800-\udfff]", kept) else kept)
 
 
+@given(
+    st.dictionaries(st.text(max_size=4), st.none() | st.booleans() | st.integers() | st.text(max_size=4), max_size=4)
+)
+def test_flat_objects_are_written_the_same(value):
+    """One on a line is what it is as an item of a list, which is written another way."""
+    assert dumps(value) == dumps([value])[1:-1]
+
+
 def test_non_finite_numbers_become_texts():
     """The output is strict JSON at any depth, mappings and tuples included."""
     value = {"a": [math.nan, (math.inf, {"b": -math.inf})], "c": 1e16}

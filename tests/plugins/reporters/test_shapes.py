@@ -247,3 +247,14 @@ def test_figures_by_class_stay_one_table_with_their_intervals():
     row = {"recall": 0.5, "recall_interval": sure, "support": 3}
     (table,) = blocks_of({"per_class": {"a": row, "b": row}})
     assert [cells[0].text for _, cells in table.rows] == ["0.500 [0.250 – 0.750]"] * 2
+
+
+def test_of_very_many_objects_the_first_are_shown():
+    """A run with hundreds of tools has sixty of them on its page, and says where the others are."""
+    tools = {f"tool {number}": {"made": number, "arguments": {"/x": {"right": 1}}} for number in range(75)}
+    shown = only({"tools": tools})
+    assert [block.title for block in shown.blocks[:2]] == ["Tool 0", "Tool 1"]
+    assert len(shown.blocks) == 61
+    assert shown.blocks[-1].text == "15 more are in summary.json."
+    few = only({"tools": dict(list(tools.items())[:60])})
+    assert len(few.blocks) == 60

@@ -29,6 +29,7 @@ SCRIPTS = (
     "startup",
     "dispatch",
     "authors",
+    "matcher",
     "throughput",
     "readers",
     "reports",

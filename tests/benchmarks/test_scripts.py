@@ -13,6 +13,7 @@ ROWS = {
     "dispatch": 2,
     "throughput": 15,
     "authors": 4,
+    "matcher": 5,
     "reports": 3,
     "pages": 2,
     "readers": 6,

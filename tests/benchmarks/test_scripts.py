@@ -16,7 +16,7 @@ ROWS = {
     "matcher": 5,
     "reports": 3,
     "pages": 2,
-    "readers": 6,
+    "readers": 11,
     "memory": 4,
     "million": 8,
 }

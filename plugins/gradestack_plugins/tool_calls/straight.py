@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from gradestack import ExpectedCall, Grade, ToolCall, ToolSpec
 from gradestack_plugins.tool_calls.account import COUNTS, right_call
@@ -72,10 +73,25 @@ def _grade(shapes: tuple[Shape, ...], preset: str) -> Grade:
         right_call(index, name, index, name, [pointer_to(key) for key in places] if flat else list(places))
         for index, (name, flat, places) in enumerate(shapes)
     ]
-    counts = dict.fromkeys(COUNTS, 0) | dict.fromkeys(_RIGHT, number) | {"arguments_right": right}
-    parts = {"precision": 1.0, "recall": 1.0, "f1": 1.0, "credit": float(number), "required_credit": float(number)}
     metadata = {"preset": preset} if preset else {}
-    return Grade(score=1.0, passed=True, counts=counts, parts=parts, items=tuple(items), metadata=metadata)
+    return Grade(
+        score=1.0,
+        passed=True,
+        counts=_counts(number, right),
+        parts=_parts(number),
+        items=tuple(items),
+        metadata=metadata,
+    )
 
 
 _RIGHT = ("expected", "made", "matched", "exact", "required", "weighed")
+
+
+@lru_cache(maxsize=1024)  # the fewer objects thousands of grades hold, the more of them are in the processor's cache
+def _counts(number: int, right: int) -> dict[str, int]:
+    return dict.fromkeys(COUNTS, 0) | dict.fromkeys(_RIGHT, number) | {"arguments_right": right}
+
+
+@lru_cache(maxsize=1024)
+def _parts(number: int) -> dict[str, float]:
+    return {"precision": 1.0, "recall": 1.0, "f1": 1.0, "credit": float(number), "required_credit": float(number)}

@@ -104,8 +104,13 @@ def as_samples(
     return _samples(samples, registry, columns)
 
 
+def is_table(samples: Any, columns: Mapping[str, str] | None) -> bool:
+    """Return whether samples are read as a table: a data frame, or mappings whose columns are given."""
+    return bool(columns) or hasattr(samples, "columns")
+
+
 def _samples(samples: Any, registry: Registry, columns: Mapping[str, str] | None) -> Iterator[Sample | BadRecord]:
-    if columns or hasattr(samples, "columns"):
+    if is_table(samples, columns):
         try:
             reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))
         except ValueError as error:

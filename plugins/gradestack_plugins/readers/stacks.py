@@ -26,7 +26,7 @@ _CALLS = {
 _TEXTS = {
     "graders": {"text": {"kind": "exact_match"}},
     "outcome": "text",
-    "headline": {"figures": {"Exact matches": "text.mean"}, "passed": "right text", "failed": "other text"},
+    "headline": {"figures": {"Exact matches": "text.mean"}, "passed": "the right text", "failed": "another text"},
 }
 
 

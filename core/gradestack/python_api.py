@@ -27,10 +27,11 @@ from gradestack.suites.given import (
     as_samples,
     by_key,
     graders_by_key,
+    is_table,
 )
 from gradestack.suites.in_file import key_of
+from gradestack.suites.in_memory import default_stack
 from gradestack.suites.options import Rows, RunOptions
-from gradestack.suites.recordings import stack_for
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
@@ -316,8 +317,9 @@ def grade(
             (``{"id": ..., "expected": ..., "predicted": ...}``); or a data frame (of pandas, polars or pyarrow), which
             is read as the reader ``records`` reads a table.
         graders: Names, objects, classes without options, functions of a sample, or ``FILE.py:NAME``; in a list, the key
-            of each is its name. The first is the main one, whose grade stands as the row's own. Default: those of the
-            stack ``trajectory``, which need no reference.
+            of each is its name. The first is the main one, whose grade stands as the row's own. Default: those that a
+            file of these samples would have; where none of the first 1,000 expects anything, those of the stack
+            ``trajectory``, which need no reference.
         columns: Field -> column or path, of a data frame or of mappings of any form; without it, columns of a data
             frame that are named like fields are taken.
         name: Name of the run.
@@ -351,7 +353,7 @@ def grade(
     options = RunOptions(output=output, allow_code=allow_code, strict=strict, registry=registry)
     reader = MemoryReader(samples=as_samples(samples, registry, columns))
     if graders is None:
-        stack = stack_for(registry, "trajectory")
+        stack, reader = default_stack(registry, reader, table=is_table(samples, columns))
         graders = stack["graders"]
         data |= {key: stack[key] for key in ("outcome", "headline")}
     suite = resolve_samples(Document(data=data, origin="grade()"), options, reader, graders_by_key(graders, registry))

@@ -18,8 +18,10 @@ from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
 from gradestack.reporter import panels_of
+from gradestack.rundir.place import check_directory
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
+from gradestack.suites.spec import Suite
 
 PAGES = ("html", "markdown")
 """Reporters asked for a page of a comparison."""
@@ -69,7 +71,17 @@ def compare(
         msg = "confidence lies between 0 and 1, failed is zero or skip, match is id, input or ordinal"
         raise ConfigError(msg, f"got confidence={confidence}, failed={failed!r}, match={match!r}")
     registry = registry or discover()
-    groups = [_sides(run, name, match, registry) for run, name in zip(runs, _names(runs), strict=True)]
+    if output is not None:
+        _check_output(Path(output))
+    options = RunOptions(registry=registry, overrides=("reports=[]",))
+    named = list(zip(runs, _names(runs), strict=True))
+    ready = [
+        _ready(run, name, match, options) for run, name in named
+    ]  # all that can be refused before files are graded
+    groups = [
+        each if isinstance(each, list) else sides_of(grade_suite(each, options), name, _model(run), match)
+        for each, (run, name) in zip(ready, named, strict=True)
+    ]
     sides = _ordered(groups, baseline)
     rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
     found = compared(sides, _with_figures(rules, figures, sides, registry), _by_model(groups))
@@ -96,15 +108,29 @@ def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Sid
     return attrs.evolve(rules, figures=found, left_out=left_out)
 
 
+def _check_output(out: Path) -> None:
+    """Refuse a directory that a comparison cannot be written into.
+
+    Raises:
+        ConfigError: It cannot be made, or holds a page of that name that is not one of ours.
+    """
+    try:
+        check_directory(out)
+        keep_foreign(out / (COMPARISON if (out / COMPARISON).exists() else COMPARISON_PAGE))
+    except OSError as error:
+        msg = f"{out}: {error.strerror or error}"
+        raise ConfigError(msg) from error
+
+
 def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> list[Path]:
     """Write ``comparison.json`` and the pages of the reporters that have one; return the paths.
 
     Raises:
         ConfigError: The directory cannot be made, or holds a page of that name that is not one of ours.
     """
+    _check_output(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        keep_foreign(out / (COMPARISON if (out / COMPARISON).exists() else COMPARISON_PAGE))
     except OSError as error:
         msg = f"{out}: {error.strerror or error}"
         raise ConfigError(msg) from error
@@ -132,15 +158,19 @@ def _names(runs: Sequence[str | Path | Report]) -> list[str]:
     return [short[each] if plain else each for each in whole]
 
 
-def _sides(run: str | Path | Report, name: str, match: Match, registry: Registry) -> list[Side]:
+def _model(run: str | Path | Report) -> str | None:
+    return None if isinstance(run, Report) else _place(run)[1]
+
+
+def _ready(run: str | Path | Report, name: str, match: Match, options: RunOptions) -> list[Side] | Suite:
+    """Return the sides of a finished run; of files the suite that grades them."""
     if isinstance(run, Report):
         return sides_of(run, name, match=match)
     place, model = _place(run)
     path = Path(place)
     if path.is_dir() and (is_run(path) or damage(path)):
         return sides_of(load_report(path), name, model, match)
-    options = RunOptions(registry=registry, overrides=("reports=[]",))
-    return sides_of(grade_suite(files_suite(path, options), options), name, model, match)
+    return files_suite(path, options)
 
 
 def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:

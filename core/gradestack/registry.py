@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -168,8 +169,13 @@ def flaw(target: Any, kind: Kind) -> str | None:
         return None if callable(target) else "is not a function"
     if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
         return f"is not a class derived from gradestack.{kind.capitalize()}"
+    if lacking := sorted(getattr(target, "__abstractmethods__", ())):
+        methods = (f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})" for each in lacking)
+        return f"has no method {', '.join(methods)}"
     if not attrs.has(target):
-        if target.__init__ is not object.__init__ or not all(map(_is_class_var, target.__annotations__.values())):
+        if target.__init__ is not object.__init__:
+            return "has an __init__ of its own; write its options as fields under @attrs.frozen instead"
+        if not all(map(_is_class_var, target.__annotations__.values())):
             return "is no attrs class; is @attrs.frozen missing?"
         attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None

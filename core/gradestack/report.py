@@ -236,12 +236,12 @@ class Report:
         """Return the rows of a run directory by position, after one pass over the ends of their lines.
 
         Raises:
-            DataError: No rows were kept.
+            DataError: No rows were kept, or others than those the summary is of.
             OSError: The file cannot be read.
         """
         self._check_rows()
         assert self.path is not None, "what was never written has no file"  # noqa: S101 - callers load a directory
-        return RowPlaces(self.path / ROWS, self._row, self._outcome)
+        return RowPlaces(self.path / ROWS, self._row, self._outcome, self.summary)
 
     def lines(self, start: int, stop: int) -> bytes:
         """Return the rows from position ``start`` to before ``stop`` as they stand in results.jsonl, a line each.

@@ -66,11 +66,12 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
     """Run a suite and write nothing: figures and rows are held for the report.
 
     Raises:
-        DataError: There was no sample, or a bad one under ``strict``.
+        DataError: There was no sample, or a bad one under ``strict``; a baseline cannot be used.
         PluginError: A grader raised under ``strict``.
     """
     started, begun = datetime.now(UTC), time.perf_counter()
     suite = counting(suite)
+    baselines = find_baselines(suite, None)
     held = HeldRows(suite, strict=options.strict)
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
@@ -78,7 +79,6 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         held.file.seek(0)
         leave_out_forgetful(suite, loop.merged, held.file)
         report = Report(path=None, header={}, summary={}, held=held.file)
-        baselines = find_baselines(suite, None)
         figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows), baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)

@@ -17,6 +17,11 @@ from gradestack.jsonio.values import JsonProblem, loads
 _STEP: Final = re.compile(
     r"""\.(?P<name>[^\W\d][\w-]*)|\[\s*(?:(?P<index>-?\d{1,9})|'(?P<single>[^'\\]*)'|"(?P<double>[^"\\]*)")\s*\]"""
 )
+_QUOTED: Final = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\"""")
+_QUERY: Final = re.compile(r"[*:?,\\\s]|\.\.|[^\x00-\x7f]")
+"""What the rest of a path has that only a query can follow."""
+_PAIRS: Final = ("[]", "()")
+_EXAMPLES: Final = "a path into a record is such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
 _LONGEST: Final = 200
 """Characters of a path that a message shows."""
 
@@ -26,24 +31,24 @@ class Query:
 
     Args:
         path: A JSONPath.
+        place: The whole path that it ends, for messages.
 
     Raises:
         ValueError: It is none, or python-jsonpath is not installed.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, place: str) -> None:
         try:
             library = importlib.import_module("jsonpath")
         except ImportError as error:
             what = "wildcards, slices and filters are followed by python-jsonpath"
-            msg = f"{path!r}: {what}: pip install 'gradestack[paths]'"
+            msg = f"{place[:_LONGEST]!r}: {what}: pip install 'gradestack[paths]'"
             raise ValueError(msg) from error
         try:
             self._find = library.JSONPathEnvironment(strict=True).compile(path).findall
         except (library.JSONPathError, RecursionError) as error:
             said = str(error).partition("\n")[0]
-            msg = f"{path[:_LONGEST]!r} is no JSONPath: {said}"
-            raise ValueError(msg) from error
+            raise ValueError(_refusal(place, f"is no JSONPath: {said}")) from error
 
     def found(self, value: Any) -> list[Any]:
         """Return what stands at the places it leads to, in order."""
@@ -74,12 +79,32 @@ def path_steps(place: str) -> Steps:
         name = next((step[group] for group in ("name", "single", "double") if step[group] is not None), None)
         found.append(int(step["index"]) if name is None else name)
         at = step.end()
-    if at < len(place):
-        found.append(Query(f"${place[at:]}"))
+    rest = place[at:]
+    if problem := _unclosed(rest):
+        raise ValueError(_refusal(place, f"is no path: {problem}"))
+    if _QUERY.search(rest):
+        found.append(Query(f"${rest}", place))
+    elif rest and found:
+        raise ValueError(_refusal(place, f"is no path: {rest[:_LONGEST]!r} is neither a name nor an index"))
     if not found or isinstance(found[0], int):
-        msg = f"{place!r} is no path into a record such as $.log.messages, $.runs[0], $.log[*].call or $['a column']"
-        raise ValueError(msg)
+        raise ValueError(_refusal(place, "is no path into a record"))
     return tuple(found)
+
+
+def _refusal(place: str, problem: str) -> str:
+    return f"{place[:_LONGEST]!r} {problem}; {_EXAMPLES}"
+
+
+def _unclosed(path: str) -> str | None:
+    """Return which quote or bracket is opened and not closed, or closed and not opened."""
+    bare = _QUOTED.sub("", path)
+    for quote in ('"', "'"):
+        if quote in bare:
+            return f"a {quote} is not closed"
+    for begin, end in _PAIRS:
+        if bare.count(begin) != bare.count(end):
+            return f"a {begin} is not closed" if bare.count(begin) > bare.count(end) else f"a {end} is not opened"
+    return None
 
 
 def path_value(record: Any, steps: Steps) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import attrs
 from gradestack.jsonio.lines import whole_line
 from gradestack.rows.index import RowEntry
 from gradestack.rows.names import NumberedLine, names_of, samples_of
-from gradestack.rows.read import Row
+from gradestack.rows.read import Row, check_count
 
 VERDICTS = ("passed", "failed", "ungraded")
 _PIECE = 1 << 20
@@ -46,9 +46,19 @@ class RowPlaces:
         path: A results.jsonl.
         loads: Returns the value of a line, given its number and bytes.
         outcome: Key of the outcome grader, if the run has one.
+        summary: Content of the run's summary.json.
+
+    Raises:
+        DataError: The file has not the rows the summary is of.
     """
 
-    def __init__(self, path: Path, loads: Callable[[int, bytes], Any], outcome: str | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        loads: Callable[[int, bytes], Any],
+        outcome: str | None,
+        summary: Mapping[str, Any],
+    ) -> None:
         self._path, self._loads, self._outcome = path, loads, outcome
         self._places = array("q")
         place = 0
@@ -57,6 +67,7 @@ class RowPlaces:
                 if not line.isspace():
                     self._places.append(place)
                 place += len(line)
+        check_count(path, len(self), summary)
 
     def __len__(self) -> int:
         return len(self._places)

@@ -49,14 +49,27 @@ def _check_place(path: Path) -> None:
     if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
         msg = f"{path}: holds the working directory, and a run directory is replaced whole; name another with -o"
         raise ConfigError(msg)
-    if path.is_dir():
-        if any(path.iterdir()) and not is_run(path):
-            msg = f"{path}: the directory is not empty and not a gradestack run; name another with -o"
-            raise ConfigError(msg)
-    elif path.exists() or path.is_symlink():
+    if path.is_dir() and any(path.iterdir()) and not is_run(path):
+        msg = f"{path}: the directory is not empty and not a gradestack run; name another with -o"
+        raise ConfigError(msg)
+    check_directory(path, path.absolute().parent)
+
+
+def check_directory(path: Path, parent: Path | None = None) -> None:
+    """Refuse what is no directory, and one that cannot be made or written to.
+
+    Args:
+        path: The directory.
+        parent: What must be writable, or if it does not exist what it would be made in; default: the directory itself.
+
+    Raises:
+        ConfigError: What is wrong with it.
+        OSError: It cannot be looked at.
+    """
+    if not path.is_dir() and (path.exists() or path.is_symlink()):
         msg = f"{path}: exists and is not a directory; name another place with -o"
         raise ConfigError(msg)
-    parent = path.absolute().parent
+    parent = parent or path.absolute()
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):

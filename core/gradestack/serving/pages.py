@@ -58,6 +58,9 @@ class ServedRun:
     Args:
         report: The run.
         registry: Where the reporter comes from.
+
+    Raises:
+        DataError: Its rows are not the samples its summary is of.
     """
 
     def __init__(self, report: Report, registry: Registry) -> None:
@@ -66,8 +69,8 @@ class ServedRun:
         self._reporter: Any = registry.load("reporter", "html")()
         self._one, self._whole = threading.Lock(), threading.Lock()
         self._written: dict[str, Path] = {}
-        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.rows = report.places() if report.has_rows else None
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
     def close(self) -> None:
         """Remove what was written."""

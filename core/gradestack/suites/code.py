@@ -50,9 +50,11 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
     elif found is None:
         known = [name for name, value in vars(module).items() if _fits(value, kind, module.__name__)]
         there = f"; there are: {', '.join(known)}" if known else f"; it has no {kind}"
+        if not reference.name:
+            raise ConfigError(f"no {kind} of {path.name} is named; write {reference.file}:NAME{there}")
         raise ConfigError(f"{path.name} has no {reference.name!r}{suggest(reference.name, known) or there}")
     elif problem := flaw(found, kind):
-        also = ", nor a function" if kind == "grader" else ""
+        also = ", nor a function" if kind == "grader" and problem.endswith(".Grader") else ""
         raise ConfigError(f"{reference.name}{_line(found, path)} {problem}{also}")
     return FromFile(_plugin(path, Component(kind=kind, name=reference.shown, target=target, summary="")), options)
 

@@ -35,7 +35,7 @@ class Document:
     """File name, or what stands in for one."""
     lines: dict[Place, int] = attrs.field(factory=dict)
     overrides: set[Place] = attrs.field(factory=set)
-    """Places set on the command line."""
+    """Places set on the command line, and those that were not there before."""
 
     def where(self, place: Place) -> str:
         """Return ``file:line: path`` of a value, or of the nearest thing around it that has a line."""
@@ -147,6 +147,8 @@ def apply_override(document: Document, assignment: str) -> None:
     for step in steps[:-1]:
         key = _key(at, step)
         place = (*place, key)
+        if isinstance(at, dict) and at.get(str(key)) is None:
+            document.overrides.add(place)
         at = _enter(at, key, assignment)
     last = _key(at, steps[-1])
     if isinstance(at, dict) or (isinstance(last, int) and last < len(at)):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
+from gradestack.api import Grader
 from gradestack.errors import suggest
 from gradestack.gates.limit import Limit, as_limit
 from gradestack.gates.rules import (
+    OPERATORS,
     PERCENT,
     AggregateGate,
     AnyGate,
@@ -129,11 +132,33 @@ class _Gates:
 
     def _check(self, gate: AggregateGate, place: Place) -> None:
         self._check_confidence(gate, place)
+        self._check_range(gate, place)
         at = (*place, "over")
         if gate.over == "total" and gate.aggregation not in PERCENT:
             self.resolver.say(at, f"{gate.aggregation} is over graded samples; total is for {' and '.join(PERCENT)}")
         if gate.over is not None:
             _without_effect(self.resolver, at)
+
+    def _check_range(self, gate: AggregateGate, place: Place) -> None:
+        """Warn of a value beyond all that the figure can be, as far as that is sure."""
+        if isinstance(gate, WeightedGate):
+            return
+        key = gate.metric_key or next(iter(self.graders), "")
+        low, high = (0.0, 100.0) if gate.aggregation in PERCENT else _stated_bounds(self.graders.get(key))
+        if low <= gate.value <= high:
+            return
+        passes = OPERATORS[gate.op][1](low if math.isfinite(low) else high, gate.value)
+        between = f"is at least {low:g}" if math.isinf(high) else f"lies between {low:g} and {high:g}"
+        verdict = f"this {'passes' if passes else 'fails'} whatever is graded"
+        text = f"{gate.value:g} is out of reach: {gate.aggregation} of {key} {between}, so that {verdict}"
+        self.resolver.warnings.append(f"{self.resolver.document.where((*place, 'value'))}: {text}")
+
+
+def _stated_bounds(grader: Stage | None) -> tuple[float, float]:
+    """Return the bounds of a grader's scores where its class says them: nobody has to who writes one of their own."""
+    kinds = type(grader.component).__mro__ if grader is not None else ()
+    stated = any("bounds" in vars(kind) for kind in kinds if kind is not Grader)
+    return grader.component.bounds if grader is not None and stated else (-math.inf, math.inf)
 
 
 def _filled(condition: Mapping[str, Any], spec: LogicalSpec, over: Over | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import attrs
 from gradestack.api import Grader, Input, Inputs, Reader, Shard
 from gradestack.errors import ConfigError
 from gradestack.model import BadRecord, Sample
-from gradestack.registry import Registry
+from gradestack.registry import Registry, flaw
 from gradestack.suites.code import FUNCTIONS
 from gradestack.suites.in_file import key_of
 
@@ -70,13 +71,29 @@ def _name_of(grader: Graders) -> str:
 def _ready(grader: Any, registry: Registry) -> Any:
     """Return a class as its object and a function as the grader that calls it; anything else as it is."""
     try:
-        if isinstance(grader, type) and issubclass(grader, Grader):
-            return grader()
-        if callable(grader) and not isinstance(grader, Grader | type):
+        if isinstance(grader, type):
+            return _object_of(grader)
+        if callable(grader) and not isinstance(grader, Grader):
             return registry.load("grader", FUNCTIONS).of(grader)
-    except (TypeError, ValueError) as error:  # options are missing; or other parameters than a sample
+    except (TypeError, ValueError) as error:  # options that are wrong; or other parameters than a sample
         raise ConfigError(f"graders: {error}") from error
     return grader
+
+
+def _object_of(kind: type) -> Grader:
+    """Return a grader of a class without options.
+
+    Raises:
+        ConfigError: It is no class of graders, lacks a method, or has options that must be given.
+    """
+    name = kind.__name__
+    if not issubclass(kind, Grader) or inspect.isabstract(kind):
+        raise ConfigError(f"graders: {name} {flaw(kind, 'grader')}")
+    try:
+        inspect.signature(kind).bind()
+    except TypeError as error:
+        raise ConfigError(f"graders: {name}: {error}; hand over an object, such as {name}(…)") from error
+    return kind()
 
 
 def as_samples(
@@ -104,8 +121,13 @@ def as_samples(
     return _samples(samples, registry, columns)
 
 
+def is_table(samples: Any, columns: Mapping[str, str] | None) -> bool:
+    """Return whether samples are read as a table: a data frame, or mappings whose columns are given."""
+    return bool(columns) or hasattr(samples, "columns")
+
+
 def _samples(samples: Any, registry: Registry, columns: Mapping[str, str] | None) -> Iterator[Sample | BadRecord]:
-    if columns or hasattr(samples, "columns"):
+    if is_table(samples, columns):
         try:
             reader = registry.load("reader", RECORDS)(columns=dict(columns or {}))
         except ValueError as error:

@@ -39,8 +39,10 @@ def short(reference: Any) -> Any:
 
 
 def key_of(reference: str) -> str:
-    """Return the grader key of a reference that was given without one: its name in snake case."""
-    return snake(reference.rpartition(":")[2])
+    """Return the grader key of a reference that was given without one: its name in snake case, of a file alone its."""
+    file, _, name = reference.rpartition(":")
+    name = name or file
+    return snake(Path(name).stem if name.endswith(".py") else name)
 
 
 def snake(name: str) -> str:

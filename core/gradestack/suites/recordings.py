@@ -1,14 +1,14 @@
 """What depends on the recording itself, decided once before grading: stacks made for it, graders that look at it.
 
-A stack's function may take the inputs, and as ``provides`` the fields their reader fills. A grader may have a method
-``for_recording(key, reader, inputs, samples)`` that returns the grader to use, and a reader one, ``remarks(inputs)``,
-that returns what people should know of its inputs.
+A stack's function may take the inputs, as ``provides`` the fields their reader fills, and as ``samples`` the first of
+those in memory. A grader may have a method ``for_recording(key, reader, inputs, samples)`` that returns the grader to
+use, and a reader one, ``remarks(inputs)``, that returns what people should know of its inputs.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from typing import Any
 
@@ -21,15 +21,18 @@ from gradestack.grading.reading import name_of, records_of, shards_of
 from gradestack.model import Sample
 from gradestack.plugin_errors import guarded
 from gradestack.registry import Registry
-from gradestack.suites.given import MemoryReader
 from gradestack.suites.references import Resolver
 
 FIRST = 1000
 """Records of each input that are looked at."""
 
 
-def stack_for(registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None) -> Mapping[str, Any]:
+def stack_for(
+    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Sequence[Sample] = ()
+) -> Mapping[str, Any]:
     """Return the suite mapping of a named stack, made for the inputs and their reader where its function takes them.
+
+    ``samples`` are the first of those in memory, for which there are no inputs.
 
     Raises:
         ConfigError: No such stack.
@@ -38,7 +41,8 @@ def stack_for(registry: Registry, name: str, inputs: Inputs | None = None, provi
     make = registry.load("stack", name)
     try:
         takes = set(inspect.signature(make).parameters)
-        known: dict[str, Any] = {"provides": provides} if "provides" in takes else {}
+        about = {"provides": provides, "samples": samples}
+        known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
         fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
     except Exception as error:
         msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
@@ -100,19 +104,3 @@ def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs
     chosen = {name: getattr(component, name) for name in names}
     changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
     return attrs.evolve(stage, component=component, options={**stage.options, **changed})
-
-
-def graders_for_samples(
-    resolver: Resolver, graders: Mapping[str, Stage], samples: MemoryReader
-) -> tuple[dict[str, Stage], MemoryReader]:
-    """Return the graders as samples in memory ask for, and what reads these samples, those looked at included."""
-    taken: list[Any] = []
-    rest = iter(samples.samples)
-
-    def noted() -> Iterator[Any]:
-        for each in rest:
-            taken.append(each)
-            yield each
-
-    found, _ = graders_for(resolver, graders, attrs.evolve(samples, samples=noted()), Inputs(data=()))
-    return found, attrs.evolve(samples, samples=chain(taken, rest) if taken else rest)

@@ -135,10 +135,11 @@ class Resolver:
 
         None when that cannot be done, with the problem recorded.
         """
-        reference = InFile.parse(name)
+        reference = InFile.parse(name) or InFile.parse(f"{name}:")
         if reference is None:
             return name
-        if not self._allowed(f"{name} is Python code", place):
+        unnamed = "" if reference.name else f", and no {kind} of it is named ({reference.file}:NAME)"
+        if not self._allowed(f"{name} is Python code{unnamed}", place):
             return None
         try:
             path, shown = self._path(reference.file), reference.shown

@@ -23,12 +23,13 @@ from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
 from gradestack.suites.gates import resolve_gates, resolve_limit
 from gradestack.suites.given import MemoryReader
 from gradestack.suites.headline import resolve_headline
+from gradestack.suites.in_memory import graders_for_samples
 from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
 from gradestack.suites.local_files import LocalFiles
 from gradestack.suites.options import Rows, RunOptions
 from gradestack.suites.paths import Place
 from gradestack.suites.published import jsonable, published
-from gradestack.suites.recordings import graders_for, graders_for_samples, stack_for
+from gradestack.suites.recordings import graders_for, stack_for
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import Headline, Suite, SuiteSpec
 

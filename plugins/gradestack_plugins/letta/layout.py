@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack import ABSENT, DataError, Input, is_run
+from gradestack import ABSENT, DataError, Input, is_run, load_report
 from gradestack.jsonio import JsonProblem, loads
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
@@ -61,6 +61,24 @@ def result_files(path: Path) -> list[ResultFile]:
         ]
         return sorted(found, key=_order)
     return single if (path / RESULTS).is_file() else []
+
+
+def check_rows(path: Path) -> None:
+    """Refuse a run directory of gradestack's own that has lost rows since, or got some.
+
+    Without its summary, and as a file alone, results are taken as they are.
+
+    Raises:
+        DataError: Its rows are not the samples its summary is of.
+    """
+    if not (path.is_dir() and is_run(path)):
+        return
+    try:
+        report = load_report(path)
+    except DataError:  # whatever is missing or damaged beside the rows is not needed
+        return
+    if report.has_rows:
+        report.places()
 
 
 def place_of(given: Input, relative: str) -> Input:

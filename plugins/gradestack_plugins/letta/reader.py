@@ -24,7 +24,7 @@ from gradestack import (
     read_records,
 )
 from gradestack.jsonio import Layout
-from gradestack_plugins.letta.layout import ResultFile, place_of, result_files, suite_samples, unwrapped
+from gradestack_plugins.letta.layout import ResultFile, check_rows, place_of, result_files, suite_samples, unwrapped
 from gradestack_plugins.letta.models import models_of, only_model
 from gradestack_plugins.letta.recognition import begins_like, complaint, directory_certainty, looks_like
 from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
@@ -122,8 +122,10 @@ class Letta(RecordReader):
 
         Raises:
             ConfigError: An input's other results name several.
-            DataError: An input cannot be read.
+            DataError: An input cannot be read, or is a run of gradestack's that has lost rows.
         """
+        for given in inputs.data:
+            check_rows(given.path)
         for given in inputs.data if self.model is None else ():
             if (model := only_model(given)) is not None:
                 count = models_of(given).unnamed

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gradestack import DataError, Inputs, read_records
+from gradestack import DataError, Expectation, Inputs, Sample, read_records
 
 _LOOKED_AT = 100
 """Records of each file by which the stack is chosen."""
@@ -26,33 +26,39 @@ _CALLS = {
 _TEXTS = {
     "graders": {"text": {"kind": "exact_match"}},
     "outcome": "text",
-    "headline": {"figures": {"Exact matches": "text.mean"}, "passed": "right text", "failed": "other text"},
+    "headline": {"figures": {"Exact matches": "text.mean"}, "passed": "the right text", "failed": "another text"},
 }
 
 
-def jsonl(inputs: Inputs | None = None) -> dict[str, Any]:
+def jsonl(inputs: Inputs | None = None, samples: Sequence[Sample] = ()) -> dict[str, Any]:
     """Return the stack for gradestack's own form: partial credit for calls, or where only texts are expected, equality.
 
     Args:
         inputs: The files.
+        samples: Without files, the first samples in memory.
     """
-    return dict(_TEXTS if inputs is not None and _expects_texts_only(inputs) else _CALLS)
+    in_memory = (_is_text(each.expected) for each in islice(samples, _LOOKED_AT))
+    found = [each for each in (in_memory if inputs is None else _in_files(inputs)) if each is not None]
+    return dict(_TEXTS if found and all(found) else _CALLS)
 
 
-def _expects_texts_only(inputs: Inputs) -> bool:
-    """Return whether the first records expect texts, and none of them calls, a label or a plan alone."""
-    found = False
+def _in_files(inputs: Inputs) -> Iterator[bool | None]:
+    """Yield for the first records of each file whether a text alone is expected; None where nothing is."""
     for given in inputs.data:
         try:
-            records = [each.value for each in islice(read_records(given, layout="lines"), _LOOKED_AT)]
+            for each in islice(read_records(given, layout="lines"), _LOOKED_AT):
+                record = each.value
+                expected = record.get("expected") if isinstance(record, Mapping) else None
+                text = expected.get("text") if isinstance(expected, Mapping) else expected
+                alone = (text, {"text": text}, {"label": text, "text": text})
+                yield None if expected is None else isinstance(text, str) and expected in alone
         except DataError:  # the reader will say so
-            return False
-        for record in records:
-            expected = record.get("expected") if isinstance(record, Mapping) else None
-            if expected is None:
-                continue
-            text = expected.get("text") if isinstance(expected, Mapping) else expected
-            if not isinstance(text, str) or (isinstance(expected, Mapping) and len(expected) > 1):
-                return False
-            found = True
-    return found
+            yield False
+
+
+def _is_text(expected: Expectation | None) -> bool | None:
+    """Return whether a text alone is expected, which may stand for a label, too; None where nothing is."""
+    if expected is None or expected == Expectation():
+        return None
+    text = expected.text
+    return isinstance(text, str) and expected in (Expectation(text=text), Expectation(text=text, label=text))

@@ -39,7 +39,10 @@ def check_columns(columns: Mapping[str, str]) -> None:
         if not place:
             msg = f"{field}: no column or path is given"
             raise ValueError(msg)
-        path_steps(place)
+        try:
+            path_steps(place)
+        except ValueError as error:
+            raise ValueError(f"{field}: {error}") from error
 
 
 def mapped(columns: Mapping[str, str]) -> tuple[Mapped, ...]:

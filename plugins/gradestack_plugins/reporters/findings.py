@@ -15,6 +15,7 @@ from gradestack_plugins.reporters.estimate_rows import EstimateRow
 from gradestack_plugins.reporters.headline import Success
 from gradestack_plugins.reporters.lede import Part
 from gradestack_plugins.reporters.losses import loss_of
+from gradestack_plugins.reporters.phrases import behind, counted, one, those
 from gradestack_plugins.reporters.text import brief, number, percent
 
 _MOST = 3
@@ -126,7 +127,7 @@ def _unread(summary: Mapping[str, Any]) -> Iterator[Finding]:
     every = bad + as_count(as_map(summary.get("metrics")).get("total"))
     if every and bad / every > _LOST_INPUT:
         parts = (
-            Part(f"{number(bad)} of {number(every)} records could not be read", "b"),
+            Part(f"{number(bad)} of {counted(every, 'records')} could not be read", "b"),
             Part(f" ({percent(bad, every)}). No figure contains them."),
         )
         yield Finding(parts, link="problems")
@@ -141,8 +142,9 @@ def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
         kinds = " and ".join(
             f"{number(count)} {name}" for name, count in (("failed", failed), ("missing", missing)) if count
         )
+        has = "has" if failed + missing == 1 else "have"
         parts = (
-            Part(f"{number(failed + missing)} of {number(every)} samples {has} no grade", "b"),
+            Part(f"{number(failed + missing)} of {counted(every, 'samples')} {has} no grade", "b"),
             Part(f" by {brief(main, 60)}: {kinds}. Means over what was graded leave them out."),
         )
         yield Finding(parts, link="samples")
@@ -163,13 +165,20 @@ def _unrelated(
         if high - low < _NO_DIFFERENCE:
             name = names.get(key) or brief(key, 60)
             parts = (
-                Part(f"{name} does not tell {words['passed']} from {words['lost']} {noun} here:", "b"),
+                Part(f"{name} does not tell {_either(words, noun)} here:", "b"),
                 Part(
-                    f" it averages {high:.2f} in the {number(ours.scores.count)} {words['passed']} and {low:.2f} in the"
-                    f" {number(theirs.scores.count)} {words['lost']}."
+                    f" it averages {high:.2f} in the {number(ours.scores.count)} {behind(words['passed'])}"
+                    f" and {low:.2f} in the {number(theirs.scores.count)} {behind(words['lost'])}."
                 ),
             )
             yield Finding(parts, opposed(index, key, words, name), _quiet(index, words, noun), "samples")
+
+
+def _either(words: Mapping[str, str], noun: str) -> str:
+    """Return ``solved from not solved runs``."""
+    passed, lost = (those(words[name], noun) for name in ("passed", "lost"))
+    both = all(each.endswith(f" {noun}") for each in (passed, lost))
+    return f"{passed.removesuffix(f' {noun}') if both else passed} from {lost}"
 
 
 def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
@@ -179,9 +188,10 @@ def _quiet(index: RowIndex, words: Mapping[str, str], noun: str) -> str:
     if not lost:
         return ""
     tasks = len({(entry.model, entry.id) for entry in entries})
-    every = f"{number(tasks)} task{'' if tasks == 1 else 's'} ({number(len(entries))} {noun})"
-    told = f"so {number(lost)} {words['passed']} ones score 0"
-    return f"{every} expect no call at all: any call counts against them, {told}."
+    every = f"{counted(tasks, 'tasks')} ({counted(len(entries), noun)}) {'expects' if tasks == 1 else 'expect'} no call"
+    ones = those(words["passed"], one(noun) if lost == 1 else noun)
+    told = f"{number(lost)} {ones} {'scores' if lost == 1 else 'score'} 0"
+    return f"{every} at all: any call counts against {'it' if tasks == 1 else 'them'}, so {told}."
 
 
 def _losses(
@@ -191,10 +201,14 @@ def _losses(
     loss = None if success is None or success.many else loss_of(index, aside)
     if loss is None:
         return
-    of = f"{number(loss.lost)} of {number(loss.of_lost)} {words['lost']} {noun}"
+    of = f"{number(loss.lost)} of {number(loss.of_lost)} {those(words['lost'], noun)}"
     tool = brief(loss.tool, 60)
     head = f"{tool}.{brief(loss.argument, 60)} is wrong in {of}" if loss.argument else f"{tool} goes wrong in {of}"
-    others = f", and in {number(loss.passed)} of {number(loss.of_passed)} {words['passed']}" if loss.of_passed else ""
+    others = (
+        f", and in {number(loss.passed)} of {number(loss.of_passed)} {behind(words['passed'])}"
+        if loss.of_passed
+        else ""
+    )
     yield Finding((Part(head, "b"), Part(f" by {brief(loss.grader, 60)}{others}.")), link="samples", kinds=loss.kinds)
 
 

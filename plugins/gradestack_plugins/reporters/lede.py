@@ -10,8 +10,9 @@ import attrs
 from gradestack.jsonio import as_count, as_map
 from gradestack_plugins.reporters.estimate_rows import EstimateRow
 from gradestack_plugins.reporters.headline import Success
+from gradestack_plugins.reporters.phrases import behind, counted, one, those, verb
 from gradestack_plugins.reporters.reliability import Reliability
-from gradestack_plugins.reporters.text import brief, number
+from gradestack_plugins.reporters.text import brief, capital, number
 
 _NAMES = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _FEW = 30
@@ -46,11 +47,13 @@ def sentence(
     if success is None or not success.of:
         first = next((row for row in rows if row.at is not None), None)
         if success is not None or first is None:
-            many = f"{number(total)} sample{'' if total == 1 else 's'}"
-            return (Part(f"{many}, none of them graded." if not rows else f"{many}."),)
+            none = ", which is not graded" if total == 1 else ", none of them graded"
+            return (Part(f"{counted(total, 'samples')}{'' if rows else none}."),)
         return (Part(f"{first.title} comes to "), Part(f"{first.value}{first.unit}", "ok"), Part("."))
     share = success.passed / success.of
-    head = (Part(_share(success.passed, success.of, reliable.noun), "ok"), Part(_are(success, words["passed"])))
+    single = success.of == 1 or _leading(success.passed, success.of) == 1
+    said = verb(words["passed"], single=single, no=success.of == 1 and not success.passed)
+    head = (Part(capital(_share(success.passed, success.of, reliable.noun)), "ok"), Part(f" {said}"))
     if not reliable.passes or (reliable.trials or 1) < 2 or success.passed in (0, success.of):
         return (*head, Part("."))
     every = reliable.always / reliable.tasks
@@ -58,24 +61,27 @@ def sentence(
     return (*head, Part(joined), Part(_tasks(reliable.always, reliable.tasks), "no"), Part(" every time."))
 
 
-def _are(success: Success, word: str) -> str:
-    if " " in word:
-        return f": {word}"
-    if word == "passed":
-        return " passed"
-    return f" is {word}" if success.passed == 1 and success.of <= _FEW else f" are {word}"
+def _in_hundred(part: int, whole: int) -> int | None:
+    """Return how many in 100 a share comes to; None where it is better counted."""
+    in_hundred = round(100 * part / whole)
+    return in_hundred if whole > _FEW and 0 < in_hundred < 100 else None
+
+
+def _leading(part: int, whole: int) -> int:
+    """Return the number a share in words begins with."""
+    return _in_hundred(part, whole) or part
 
 
 def _share(part: int, whole: int, noun: str) -> str:
-    """Return a share in words: ``42 runs in 100``, ``5 of 8 samples``, ``All 12 samples``."""
+    """Return a share in words: ``42 runs in 100``, ``5 of 8 samples``, ``all 12 samples``, ``the only sample``."""
+    if whole == 1:
+        return f"the only {one(noun)}"
     if part == whole:
-        return f"All {number(whole)} {noun}" if whole > 1 else f"The only {noun.removesuffix('s')}"
+        return f"all {number(whole)} {noun}"
     if part == 0:
-        return f"None of {number(whole)} {noun}"
-    in_hundred = round(100 * part / whole)
-    if whole <= _FEW or not 0 < in_hundred < 100:
-        return f"{number(part)} of {number(whole)} {noun}"
-    return f"{in_hundred} {noun} in 100"
+        return f"none of the {number(whole)} {noun}"
+    in_hundred = _in_hundred(part, whole)
+    return f"{number(part)} of {number(whole)} {noun}" if in_hundred is None else f"{counted(in_hundred, noun)} in 100"
 
 
 def _tasks(part: int, whole: int) -> str:
@@ -85,7 +91,7 @@ def _tasks(part: int, whole: int) -> str:
     times = round(whole / part)
     if times in range(2, len(_NAMES)) and abs(part * times - whole) <= whole / 25:
         return f"one task in {_NAMES[times]}"
-    return f"{number(part)} of {number(whole)} task{'' if whole == 1 else 's'}"
+    return f"{number(part)} of {counted(whole, 'tasks')}"
 
 
 def _models(success: Success, words: Mapping[str, str]) -> tuple[Part, ...]:
@@ -94,19 +100,18 @@ def _models(success: Success, words: Mapping[str, str]) -> tuple[Part, ...]:
         return (Part(f"{len(success.models)} models."),)
     best, worst = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
     if shares[best] == shares[worst]:
-        joined = ": " if " " in words["passed"] else " "
-        return (Part(f"{len(shares)} models, all with the same share{joined}{words['passed']}."),)
+        return (Part(f"{len(shares)} models, all with the same share of {those(words['passed'], 'samples')}."),)
     return (
         Part(brief(best, 60) or "(no name)", "ok"),
-        Part(f" has most {words['passed']}, {_share(*_counts(success, best), 'samples')}; "),
+        Part(f" has most {behind(words['passed'])}, {_of_model(success, best)}; "),
         Part(brief(worst, 60) or "(no name)", "no"),
-        Part(f" fewest, {_share(*_counts(success, worst), 'samples')}."),
+        Part(f" fewest, {_of_model(success, worst)}."),
     )
 
 
-def _counts(success: Success, model: str) -> tuple[int, int]:
+def _of_model(success: Success, model: str) -> str:
     passed, lost = success.models[model]
-    return passed, passed + lost
+    return "0 of 1 sample" if (passed, lost) == (0, 1) else _share(passed, passed + lost, "samples")
 
 
 def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
@@ -116,10 +121,8 @@ def made_of(summary: Mapping[str, Any], reliable: Reliability) -> str:
         each, left = divmod(reliable.tasks, reliable.models)
         models = f" × {reliable.models} models" if reliable.models > 1 and not left else ""
         tasks = each if models else reliable.tasks
-        return (
-            f"{number(tasks)} task{'' if tasks == 1 else 's'}{models} × {reliable.trials} trials = {number(total)} runs"
-        )
-    return f"{number(total)} sample{'' if total == 1 else 's'}"
+        return f"{counted(tasks, 'tasks')}{models} × {reliable.trials} trials = {number(total)} runs"
+    return counted(total, "samples")
 
 
 def states_of(states: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:

@@ -10,6 +10,7 @@ import attrs
 from gradestack import RowEntry, RowIndex
 from gradestack_plugins.reporters.index import name_of, shown_as, verdict
 from gradestack_plugins.reporters.lede import Part
+from gradestack_plugins.reporters.phrases import counted, verb
 from gradestack_plugins.reporters.reliability import Reliability, by_task
 from gradestack_plugins.reporters.text import clean, natural, number
 
@@ -70,16 +71,13 @@ def about(reliable: Reliability, words: Mapping[str, str]) -> tuple[Part, ...]:
     """Return how many tasks are a success always, never and sometimes, in parts of a sentence."""
     if not reliable.passes or (reliable.trials or 1) < 2:
         return ()
+    always = reliable.always
+    said = verb(words["passed"], single=always == 1)
     return (
-        Part(f"{_tasks(reliable.always, words['passed'])} every time, {number(reliable.never)} never, and "),
+        Part(f"{counted(always, 'tasks')} {said} every time, {number(reliable.never)} never, and "),
         Part(f"{number(reliable.sometimes)} only sometimes", "b"),
         Part("."),
     )
-
-
-def _tasks(count: int, word: str) -> str:
-    tasks, joined = ("1 task", " is") if count == 1 else (f"{number(count)} tasks", " are")
-    return f"{tasks}{':' if ' ' in word else joined} {word}"
 
 
 def maps_of(index: RowIndex, words: Mapping[str, str], *, outcome: bool) -> tuple[TaskMap, ...]:

@@ -30,6 +30,7 @@ class _Compared(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = NEEDS
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     submission: ClassVar[bool] = True
 
     profile: Profile = "documented"
@@ -130,6 +131,7 @@ class AsciiPrintableOnly(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = frozenset({"text"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     submission: ClassVar[bool] = True
 
     @override

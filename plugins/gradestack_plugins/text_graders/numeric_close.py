@@ -50,6 +50,7 @@ class NumericClose(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = NEEDS
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     submission: ClassVar[bool] = True
 
     rel_tol: float = 1e-9

@@ -40,6 +40,7 @@ class OneOf(Grader):
     version: ClassVar[str] = "1"
     needs: ClassVar[frozenset[str]] = NEEDS
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     alternatives: ClassVar[bool] = True
     submission: ClassVar[bool] = True
 

@@ -38,6 +38,7 @@ class CallRepeats(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("loops", "mean")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     loop: int = 3
     period: int = 4

@@ -89,6 +89,7 @@ class ToolPolicy(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "turns", "expected"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("policy_checks", "mean")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     allow: tuple[Pattern, ...] | None = None
     deny: tuple[Pattern, ...] = ()

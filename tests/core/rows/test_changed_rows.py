@@ -18,7 +18,7 @@ def test_a_row_that_is_no_longer_there_is_an_error(tmp_path):
 
     path = tmp_path / "results.jsonl"
     path.write_text('{"a": 1}\n{"a": 2}\n')
-    places = RowPlaces(path, row, None)
+    places = RowPlaces(path, row, None, {})
     assert places.line(1) == b'{"a": 2}\n'
     for text in ('x{"a": 1}\n{"a": 2}\n', '{"a": 1}\n'):
         path.write_text(text)

@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+import shutil
 import signal
 import socket
 import threading
@@ -13,6 +14,7 @@ from urllib.parse import quote
 import pytest
 
 import gradestack
+from gradestack import DataError
 from gradestack.report import load_report
 from gradestack.serving.pages import ServedRun
 from gradestack.serving.server import Server
@@ -221,8 +223,8 @@ def test_a_damaged_row_costs_its_page_only(runs, registry, tmp_path):
     """It is named with its line; blank lines are no rows."""
     for name in ("header.json", "summary.json"):
         (tmp_path / name).write_bytes((runs / "full" / name).read_bytes())
-    first, second, *_ = (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)
-    (tmp_path / "results.jsonl").write_bytes(first + b"\n  \n" + b'{"sample": \n' + second)
+    first, second, _, *others = (runs / "full" / "results.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "results.jsonl").write_bytes(first + b"\n  \n" + b'{"sample": \n' + second + b"".join(others))
     with served(tmp_path, registry) as ask:
         status, _, body = ask("samples/2")
         assert status == 500
@@ -259,3 +261,16 @@ def test_ctrl_c_ends_it_quietly(command, runs, monkeypatch, name):
     assert [folder.exists() for folder in folders] == [False]
     with closing(socket.socket()) as probe:
         assert probe.connect_ex(("127.0.0.1", int(url.split(":")[2].split("/")[0]))) != 0
+
+
+def test_a_run_that_has_lost_rows_is_not_served(runs, registry, command, tmp_path):
+    """Its figures are of other samples; what says so is what `show` and `compare` say."""
+    shutil.copytree(runs / "full", tmp_path / "out")
+    rows = tmp_path / "out" / "results.jsonl"
+    rows.write_bytes(b"".join(rows.read_bytes().splitlines(keepends=True)[:-1]))
+    with pytest.raises(DataError, match=f"{COUNT - 1} rows, but summary"):
+        ServedRun(gradestack.load_report(tmp_path / "out"), registry)  # which the command would serve for ever
+    said = command("view", str(tmp_path / "out"))
+    assert (said.code, said.out) == (3, "")
+    problem = f"{rows}: {COUNT - 1} rows, but summary.json is of {COUNT} samples: it was changed; grade the files again"
+    assert said.err == f"error: {problem}\n"

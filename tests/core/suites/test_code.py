@@ -167,7 +167,11 @@ MISTAKES = [
     ("importing.py:f", "cannot be imported: ZeroDivisionError: division by zero (raising.py:2)"),
     ("shapes.py:Sharre", "graders.q: shapes.py has no 'Sharre' (did you mean 'Share'?)"),
     ("shapes.py:zzz", "has no 'zzz'; there are: Always, Share, Forgetful, shout, torn, pair, three"),
-    ("shapes.py:", "has no ''; there are: Always"),
+    ("shapes.py:", "graders.q: no grader of shapes.py is named; write shapes.py:NAME; there are: Always, Share"),
+    ("shapes.py", "graders.q: no grader of shapes.py is named; write shapes.py:NAME; there are: Always, Share"),
+    ("gone.py", "graders.q: gone.py: no such Python file"),
+    ("odd.py:Built", "Built (odd.py:3) has an __init__ of its own; write its options as fields under @attrs.frozen"),
+    ("odd.py:Empty", "Empty (odd.py:8) has no method grade(self, sample)"),
     ("shapes.py:Count", "Count (shapes.py:21) is not a class derived from gradestack.Grader, nor a function"),
     ("shapes.py:VALUE", "VALUE is not a class derived from gradestack.Grader, nor a function"),
     ("shapes.py:Forgetful", "Forgetful (shapes.py:15) is no attrs class; is @attrs.frozen missing?"),
@@ -179,9 +183,22 @@ MISTAKES = [
 ]
 
 
+ODD = """\
+from gradestack import Grade, Grader
+
+class Built(Grader):
+    def __init__(self, most): ...
+    def grade(self, sample):
+        return Grade(score=1.0)
+
+class Empty(Grader): ...
+"""
+
+
 @pytest.mark.parametrize(("reference", "message"), MISTAKES, ids=[str(each) for each, _ in MISTAKES])
 def test_a_mistake_is_one_problem_with_its_place(shapes, command, reference, message):
     """Exit 2, one line: the place in the suite, what is wrong, and where in the user's code."""
+    (shapes / "odd.py").write_text(ODD)
     (shapes / "broken.py").write_text("VALUE = 1\nf(\n")
     (shapes / "raising.py").write_text("def f(sample): ...\n1 / 0\n")
     (shapes / "leaving.py").write_text("raise SystemExit(3)\n")
@@ -276,6 +293,10 @@ class Choosy(Grader):
         return Grade(score=float(self.least))
 
 
+class Empty(Grader):
+    """Grades nothing."""
+
+
 def test_samples_are_graded_by_functions_and_classes(shapes, registry):
     """By the names they have; a file needs leave, what is at hand does not."""
 
@@ -297,8 +318,22 @@ def test_samples_are_graded_by_functions_and_classes(shapes, registry):
         gradestack.grade(samples, "shapes.py:Share", registry=registry)
     with pytest.raises(ConfigError, match="'<lambda>' must take one parameter"):
         gradestack.grade(samples, [lambda: 1.0], registry=registry)
-    with pytest.raises(ConfigError, match=r"graders: .*missing 1 required keyword-only argument: 'least'"):
+    with pytest.raises(
+        ConfigError, match=r"^graders: Choosy: missing a required argument: 'least'; .* as Choosy\(…\)$"
+    ):
         gradestack.grade(samples, [Choosy], registry=registry)
+    with pytest.raises(ConfigError, match=r"^graders: Empty has no method grade\(self, sample\)$"):
+        gradestack.grade(samples, Empty, registry=registry)
+    with pytest.raises(ConfigError, match=r"^graders: Sample is not a class derived from gradestack\.Grader$"):
+        gradestack.grade(samples, {"q": Sample}, registry=registry)
+
+
+def test_a_file_without_a_name_is_told_so_with_or_without_leave(shapes, command):
+    """The grader is called like the file where it has no name of its own."""
+    said = command("grade", "runs.jsonl", "--grader", "./shapes.py")
+    assert (said.code, len(said.err.splitlines())) == (2, 2)
+    assert "graders.shapes: ./shapes.py is Python code, and no grader of it is named (./shapes.py:NAME)" in said.err
+    assert "pass --allow-code" in said.err
 
 
 def test_a_registry_is_not_changed_by_a_suite(shapes, registry):

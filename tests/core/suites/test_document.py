@@ -199,3 +199,6 @@ def test_a_problem_with_an_override_is_placed_on_the_command_line():
     apply_override(document, "graders.one.factor=x")
     assert document.where(("graders", "one", "factor")) == "--set graders.one.factor"
     assert document.where(("graders", "one", "kind")) == "s.yaml:3: graders.one.kind"
+    apply_override(document, "gone.deeper.key=x")
+    assert document.where(("gone",)) == "--set gone"
+    assert document.where(("gone", "deeper", "other")) == "--set gone.deeper.other"

@@ -168,6 +168,8 @@ def test_a_mistaken_override_is_placed_on_the_command_line(load):
         "--set graders.quality.facter: unknown key (did you mean 'factor'?)"
     ]
     assert refused(load, BASE, "reader.odd=1") == ["--set reader.odd: unknown key; known: ids"]
+    assert refused(load, BASE, "odd.key=1")[0].startswith("--set odd: unknown key; known: name, ")
+    assert refused(load, BASE, "metrics.odd.of=quality")[0].startswith("--set metrics.odd: kind is missing; ")
 
 
 def test_aliases_nine_levels_deep_are_refused_at_once(load):

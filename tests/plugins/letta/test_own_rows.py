@@ -9,6 +9,7 @@ import pytest
 
 import gradestack
 from gradestack import (
+    DataError,
     Expectation,
     ExpectedCall,
     Fault,
@@ -216,3 +217,27 @@ def test_a_submission_is_no_answer(tmp_path, profile):
     for before, after in zip(one.rows(), two.rows(), strict=True):
         assert before["submissions"] == {"asked": "{}", "ascii": ""} == after["submissions"]
         assert before["grades"] == after["grades"]
+
+
+@pytest.mark.parametrize("change", ["lost", "repeated"])
+def test_a_run_that_has_lost_rows_is_not_graded_again(tmp_path, change):
+    """Before anything is; its rows alone, or without the summary that counts them, are taken as they are."""
+    lines = "".join(f'{{"id": "{n}", "expected": "x", "predicted": "x"}}\n' for n in range(3))
+    (tmp_path / "runs.jsonl").write_text(lines, encoding="utf-8")
+    run, seen = tmp_path / "run", []
+    gradestack.grade_files(tmp_path / "runs.jsonl", output=run, overrides=["reports=[]"])
+    rows = (run / "results.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "results.jsonl").write_text("".join(rows[:2] if change == "lost" else [*rows, rows[0]]), encoding="utf-8")
+    suite = {"name": "again", "target": {"kind": "agent"}, "graders": {"q": "exact_match"}, "reports": []}
+    said = (
+        f"{2 if change == 'lost' else 4} rows, but summary.json is of 3 samples: it was changed; grade the files again"
+    )
+    with pytest.raises(DataError, match=said):
+        gradestack.run(suite, cached=run, output=tmp_path / "out", progress=seen.append)
+    with pytest.raises(DataError, match=said):
+        gradestack.grade_files(run, graders=["exact_match"], output=tmp_path / "out", progress=seen.append)
+    assert not seen
+    (run / "summary.json").unlink()
+    left = 2 if change == "lost" else 3  # of repeated ones the last counts
+    for place in (run, run / "results.jsonl"):
+        assert gradestack.grade_files(place, graders=["exact_match"], output=tmp_path / "out").metrics["total"] == left

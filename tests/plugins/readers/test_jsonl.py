@@ -348,6 +348,46 @@ def test_files_that_expect_texts_alone_have_them_compared(tmp_path, expected):
     assert list(gradestack.grade_files([path], output=tmp_path / "two").aggregates) == ["partial"]
 
 
+CALLING = {"id": "a", "expected": [FLAT], "predicted": [FLAT]}
+WRITING = {"id": "b", "expected": {"text": "Oslo"}, "predicted": "Rome"}
+NOTHING = {"id": "c", "predicted": [FLAT]}
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [CALLING, NOTHING],
+        [CALLING, WRITING],
+        [NOTHING, WRITING],
+        [WRITING | {"expected": "Oslo"}],
+        [WRITING | {"expected": {"text": "Oslo", "label": "Oslo"}}],
+        [WRITING | {"expected": {"text": "Oslo", "label": "Rome"}}],
+        [CALLING | {"expected": []}],
+    ],
+)
+def test_records_from_python_are_graded_as_a_file_of_them(tmp_path, records):
+    """Mappings, samples, and what gives each only once: what is expected is compared."""
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(f"{json.dumps(each)}\n" for each in records), encoding="utf-8")
+    file = gradestack.grade_files([path], output=tmp_path / "out")
+    samples = [JsonLines().record(each, file="memory", ordinal=at) for at, each in enumerate(records)]
+    for given in (records, samples, iter(records)):
+        report = gradestack.grade(given)
+        assert report.states == file.states
+        assert report.aggregates == file.aggregates
+        assert report.summary["headline"] == file.summary["headline"]
+        assert report.summary["outcome"] == file.summary["outcome"]
+
+
+def test_records_that_expect_nothing_get_the_graders_that_compare_nothing():
+    """Also where others come after a thousand of them."""
+    late = [*(NOTHING | {"id": str(at)} for at in range(1000)), CALLING]
+    for given in ([NOTHING], [NOTHING | {"expected": None}], [Sample(id="a", calls=(CALL,))], late):
+        report = gradestack.grade(given)
+        assert "tool_policy" in report.states
+        assert sum(report.states["tool_policy"].values()) == len(given)
+
+
 def test_a_grader_without_any_grade_says_why(tmp_path):
     """The warning holds the first sample's reason."""
     path = tmp_path / "runs.jsonl"

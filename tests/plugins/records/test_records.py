@@ -221,8 +221,40 @@ def test_a_path_is_names_and_indexes(place, steps):
 def test_a_path_of_another_kind_is_refused(place):
     """What is no JSONPath, and one that leads into no record; nothing of a mapping is ever evaluated."""
     pytest.importorskip("jsonpath")
-    with pytest.raises(ValueError, match=r"is no JSONPath|is no path into a record"):
+    with pytest.raises(ValueError, match=r"is no JSONPath: |is no path: |is no path into a record"):
         Records(columns={"id": place})
+
+
+@pytest.mark.parametrize(
+    ("place", "problem"),
+    [
+        ("$.log[messages", "is no path: a [ is not closed"),
+        ("$.log[0", "is no path: a [ is not closed"),
+        ("$.log[*", "is no path: a [ is not closed"),
+        ("$.log.messages]", "is no path: a ] is not opened"),
+        ("$.log['mess]", "is no path: a ' is not closed"),
+        ('$.log["mess]', 'is no path: a " is not closed'),
+        ("$.log[?(@.x]", "is no path: a ( is not closed"),
+        ("$.log[messages]", "is no path: '[messages]' is neither a name nor an index"),
+        ("$.log.", "is no path: '.' is neither a name nor an index"),
+        ("$log", "is no path into a record"),
+    ],
+)
+def test_a_path_that_is_not_ended_says_so(monkeypatch, place, problem):
+    """With its field, the whole of it and what paths look like; no package is asked for that would not help."""
+    monkeypatch.setitem(sys.modules, "jsonpath", None)
+    with pytest.raises(ValueError, match="path") as caught:
+        Records(columns={"id": "task", "messages": place})
+    assert str(caught.value).startswith(
+        f"messages: {place!r} {problem}; a path into a record is such as $.log.messages, "
+    )
+
+
+@pytest.mark.parametrize("place", ["$.log['it\\'s']", "$.log[?search(@.a, '[(')].b", "$.log [0]", "$.log..['a]']"])
+def test_brackets_and_quotes_within_texts_are_no_mistakes(place):
+    """They end nothing."""
+    pytest.importorskip("jsonpath")
+    assert len(path_steps(place)) == 2
 
 
 def test_wildcards_want_a_package(monkeypatch):

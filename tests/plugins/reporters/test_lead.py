@@ -2,6 +2,7 @@
 
 import pytest
 
+import gradestack
 from gradestack import RowIndex
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.reporters.estimate_rows import confidence_of, rows_of
@@ -9,6 +10,7 @@ from gradestack_plugins.reporters.findings import findings
 from gradestack_plugins.reporters.funnel import funnel_of
 from gradestack_plugins.reporters.headline import Success, success_of, words_of
 from gradestack_plugins.reporters.lede import made_of, sentence
+from gradestack_plugins.reporters.phrases import behind, those, verb
 from gradestack_plugins.reporters.reliability import Reliability, reliability_of
 from gradestack_plugins.reporters.taskmap import about, maps_of
 
@@ -52,8 +54,12 @@ def row(id_, run, passed, partial=0.0, **more):
         (7, 12, Reliability(6, 2, {1: 4, 2: 2}), "7 of 12 runs are solved, yet only one task in three every time."),
         (1, 9, None, "1 of 9 samples is solved."),
         (12, 12, Reliability(6, 2, {2: 6}), "All 12 runs are solved."),
-        (0, 12, Reliability(6, 2, {0: 6}), "None of 12 runs are solved."),
-        (1, 1000, None, "1 of 1,000 samples are solved."),
+        (0, 12, Reliability(6, 2, {0: 6}), "None of the 12 runs are solved."),
+        (0, 1, None, "The only sample is not solved."),
+        (1, 1, None, "The only sample is solved."),
+        (1, 1000, None, "1 of 1,000 samples is solved."),
+        (10, 1000, None, "1 sample in 100 is solved."),
+        (996, 1000, None, "996 of 1,000 samples are solved."),
     ],
 )  # fmt: skip
 def test_the_sentence_says_what_was_counted(passed, of, reliable, text):
@@ -62,22 +68,77 @@ def test_the_sentence_says_what_was_counted(passed, of, reliable, text):
 
 
 def test_the_sentence_of_other_runs():
-    """A phrase for success, several models, no outcome, nothing graded and no samples each have their own."""
-    assert (
-        sentence_of(success(4, 8), words={**WORDS, "passed": "all calls right"}) == "4 of 8 samples: all calls right."
-    )
-    assert sentence_of(success(4, 5), words={**WORDS, "passed": "passed"}) == "4 of 5 samples passed."
+    """Several models, no outcome, nothing graded and no samples each have their own."""
     two = success(50, 100, north=(40, 10), south=(10, 40))
     assert sentence_of(two) == "north has most solved, 80 samples in 100; south fewest, 20 samples in 100."
-    same = success(2, 4, north=(1, 1), south=(1, 1))
-    assert sentence_of(same) == "2 models, all with the same share solved."
-    right = {**WORDS, "passed": "all calls right"}
-    assert sentence_of(same, words=right) == "2 models, all with the same share: all calls right."
     figure = {"headline": {"figures": [{"label": "Plan", "figure": "o.plan", "value": 0.5}]}}
     rows = rows_of(figure, None, WORDS, Reliability(0, None, {}))
     assert sentence_of(None, rows=rows, total=3) == "Plan comes to 0.500."
     assert sentence_of(success(0, 0), rows=rows, total=3) == "3 samples."
     assert sentence_of(None, total=0) == "This run has no samples."
+    assert [sentence_of(success(0, 0), total=n) for n in (1, 2)] == [
+        "1 sample, which is not graded.",
+        "2 samples, none of them graded.",
+    ]
+    assert (
+        sentence_of(success(5, 6, a=(5, 0), b=(0, 1))) == "a has most solved, all 5 samples; b fewest, 0 of 1 sample."
+    )
+    same = success(4, 8, a=(2, 2), b=(2, 2))
+    assert sentence_of(same) == "2 models, all with the same share of solved samples."
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("solved", ["is not solved", "is solved", "are solved", "is solved", "are solved"]),
+        ("not lost", ["is lost", "is not lost", "are not lost", "is not lost", "are not lost"]),
+        ("passed", ["did not pass", "passed", "passed", "passed", "passed"]),
+        (
+            "all calls right",
+            [
+                "does not have all calls right",
+                "has all calls right",
+                *["have all calls right", "has all calls right"] * 2,
+            ],
+        ),
+        (
+            "without failed calls",
+            [
+                "has failed calls",
+                "is without failed calls",
+                *["are without failed calls", "is without failed calls"] * 2,
+            ],
+        ),
+        (
+            "well done",
+            [
+                "does not count as “well done”",
+                "counts as “well done”",
+                *["count as “well done”", "counts as “well done”"] * 2,
+            ],
+        ),
+    ],
+)
+def test_the_sentence_is_english_whatever_the_words(word, said):
+    """Of none, one, some and all samples, and of a single one."""
+    counts = [(0, 1), (1, 1), (0, 8), (1, 8), (4, 8)]
+    heads = ["The only sample", "The only sample", "None of the 8 samples", "1 of 8 samples", "4 of 8 samples"]
+    words = {**WORDS, "passed": word}
+    found = [sentence_of(success(*each), words=words) for each in counts]
+    assert found == [f"{head} {text}." for head, text in zip(heads, said[:5], strict=True)]
+    assert sentence_of(success(8, 8), words=words) == f"All 8 samples {said[2]}."
+
+
+def test_the_words_of_every_stack_make_a_sentence():
+    """None has to be quoted."""
+    registry = gradestack.discover(limit="")
+    words = set()
+    for name in registry.names("stack"):
+        headline = registry.load("stack", name)().get("headline") or {}
+        words |= {headline[key] for key in ("passed", "failed") if key in headline}
+    words |= {"the right text", "another text"}  # of files that expect texts alone
+    assert {"solved", "not all calls right", "without failed calls"} <= words
+    assert not [word for word in words if "“" in verb(word, single=True) + behind(word)]
 
 
 @pytest.mark.parametrize(
@@ -220,8 +281,42 @@ def test_a_score_that_tells_nothing_is_said():
     )
     assert [(bar.label, bar.left, bar.right) for bar in finding.chart.bars][:2] == [("1", 10, 10), ("0.8–1", 0, 0)]
     assert finding.more == (
-        "10 tasks (10 runs) expect no call at all: any call counts against them, so 2 solved ones score 0."
+        "10 tasks (10 runs) expect no call at all: any call counts against them, so 2 solved runs score 0."
     )
+
+
+def test_a_finding_is_english_whatever_the_words():
+    """With words that stand behind what they are said of."""
+    rows = [row(str(n % 10), n // 10, n % 2 == 0, [0.0, 0.5, 1.0][n % 3]) for n in range(60)]
+    rows[0]["expected"] = {"calls": []}
+    outcome = {**SOLVED, "words": {"passed": "all calls right", "failed": "not all calls right"}}
+    (finding,) = findings(summary_of(outcome=outcome), index_of(rows), success(30, 60), (), "reward", "runs")
+    assert told(finding.parts) == (
+        "Credit does not tell runs with all calls right from runs without all calls right here: it averages 0.50 in the"
+        " 30 with all calls right and 0.50 in the 30 without all calls right."
+    )
+    assert finding.more == (
+        "1 task (1 run) expects no call at all: any call counts against it, so 1 run with all calls right scores 0."
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "runs"),
+    [
+        ("wrong", "wrong runs"),
+        ("not solved", "not solved runs"),
+        ("with failed calls", "runs with failed calls"),
+        ("not all calls right", "runs without all calls right"),
+        ("something wrong", "runs with something wrong"),
+        ("not within budget", "runs that are not within budget"),
+        ("badly done", "runs that count as “badly done”"),
+        ("not badly done", "runs that do not count as “badly done”"),
+        ("", "runs"),
+    ],
+)
+def test_samples_by_a_word(word, runs):
+    """An adjective stands before them, all else behind."""
+    assert those(word, "runs") == runs
 
 
 def test_a_score_that_tells_something_is_not_a_finding():
@@ -274,7 +369,7 @@ def test_the_map_goes_by_the_outcome():
     reliable = reliability_of(index, outcome=True)
     assert told(about(reliable, WORDS)) == "1 task is solved every time, 1 never, and 1 only sometimes."
     right = {**WORDS, "passed": "all calls right"}
-    assert told(about(reliable, right)) == "1 task: all calls right every time, 1 never, and 1 only sometimes."
+    assert told(about(reliable, right)) == "1 task has all calls right every time, 1 never, and 1 only sometimes."
 
 
 def test_the_map_keeps_what_was_not_graded_apart():

@@ -1,0 +1,66 @@
+"""What cannot be compared or written is refused before anything is graded, which may take long."""
+
+import json
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, DataError, compare, python_compare
+
+SCORES = {"1": [1], "2": [0]}
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Return a file of records; grading it is a mistake."""
+
+    def grade(*_):
+        pytest.fail("it was graded")
+
+    path = tmp_path / "runs.jsonl"
+    path.write_text(json.dumps({"id": "1", "expected": "x", "predicted": "x"}) + "\n", encoding="utf-8")
+    monkeypatch.setattr(python_compare, "grade_suite", grade)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("foreign", r"comparison\.json: is there already and was not written by gradestack"),
+        ("page", r"comparison\.html: is there already and was not written by gradestack"),
+        ("runs.jsonl", r"runs\.jsonl: exists and is not a directory; name another place with -o"),
+        ("runs.jsonl/out", r"runs\.jsonl is not a directory that can be written to"),
+    ],
+)
+def test_where_nothing_can_be_written_is_refused_before_files_are_graded(file, tmp_path, place, said):
+    """Somebody else's page, and what is no directory."""
+    for name, page in (("foreign", "comparison.json"), ("page", "comparison.html")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / page).write_text("mine", encoding="utf-8")
+    with pytest.raises(ConfigError, match=said):
+        compare(file, file, output=tmp_path / place)
+
+
+@pytest.mark.parametrize("model", ["", "::m"])
+def test_a_run_without_rows_is_refused_before_files_are_graded(file, made, tmp_path, model):
+    """And a run without the model that is asked for, and a file that is not there."""
+    run = made("run", SCORES)
+    header = json.loads((run / "header.json").read_text(encoding="utf-8"))
+    rows = header | {"rows": False}
+    (run / "header.json").write_text(json.dumps(header if model else rows), encoding="utf-8")
+    with pytest.raises((DataError, ConfigError), match=r"run: (the run keeps no rows|it has no model 'm')"):
+        compare(file, f"{run}{model}")
+    with pytest.raises(DataError, match=r"gone\.jsonl: no such file"):
+        compare(file, tmp_path / "gone.jsonl")
+
+
+def test_a_baseline_without_rows_is_refused_before_samples_are_graded(made):
+    """Also of a run that is not written."""
+    run = made("run", SCORES)
+    header = json.loads((run / "header.json").read_text(encoding="utf-8"))
+    (run / "header.json").write_text(json.dumps(header | {"rows": False}), encoding="utf-8")
+    seen = []
+    gate = {"metric_key": "append", "baseline": str(run), "max_flips": 0}
+    with pytest.raises(DataError, match=r"baseline cannot be used: .*the run keeps no rows"):
+        gradestack.grade([{"id": "1"}], {"append": lambda sample: seen.append(sample) or 1.0}, gate=gate)
+    assert not seen

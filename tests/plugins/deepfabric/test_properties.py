@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Outcome, Sample, ToolCall
+from gradestack import Expectation, Key, Outcome, Sample, ToolCall
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
@@ -138,7 +138,7 @@ def test_figures_are_consistent(profile, pairs, data):
 def fold(aggregator, grades):
     state = aggregator.start()
     for grade in grades:
-        state = aggregator.add(state, None, grade)
+        state = aggregator.add(state, Key(id="s"), grade)
     return aggregator.finish(state)
 
 

@@ -75,9 +75,8 @@ def compare(
         _check_output(Path(output))
     options = RunOptions(registry=registry, overrides=("reports=[]",))
     named = list(zip(runs, _names(runs), strict=True))
-    ready = [
-        _ready(run, name, match, options) for run, name in named
-    ]  # all that can be refused before files are graded
+    # all that can be refused is, before files are graded
+    ready = [_ready(run, name, match, options) for run, name in named]
     groups = [
         each if isinstance(each, list) else sides_of(grade_suite(each, options), name, _model(run), match)
         for each, (run, name) in zip(ready, named, strict=True)

@@ -114,3 +114,19 @@ def test_the_page_of_one_sample_has_a_margin(tab, run, tmp_path, width):
     opened(tab, path, width)
     left = "document.querySelector('%s').getBoundingClientRect().left"
     assert tab.run(f"{left % 'main .inside h4, main .inside h3'} - {left % 'main .card'}") >= 15
+
+
+def test_no_card_is_stretched_over_the_height_of_two(tab, tmp_path):
+    """Of two figures beside a finding the card is as high as its content, and the scores stand below both."""
+    gradestack.run(EXAMPLES / "letta" / "suite.yaml", output=tmp_path / "run", engine="serial")
+    opened(tab, tmp_path / "run" / "report.html", 1440)
+    boxes = (
+        "(one => { const box = document.querySelector(one).getBoundingClientRect(); return [box.top, box.bottom]; })"
+    )
+    figures, finding, scores = (
+        tab.run(f"{boxes}({json.dumps(each)})") for each in (".estimates", ".findings", ".findings + .card")
+    )
+    assert figures == finding
+    assert scores[0] > figures[1]
+    last = tab.run("document.querySelector('.estimates > :last-child').getBoundingClientRect().bottom")
+    assert figures[1] - last < 40

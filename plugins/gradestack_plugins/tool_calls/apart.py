@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
-from gradestack import ExpectedCall, Grade, ToolCall, ToolSpec
+from gradestack import ExpectedCall, Grade, ToolCall
 from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, raw_of
 from gradestack_plugins.tool_calls.comparison import NO_DIFFERENCES, NOTHING, Differences, Share, compared, share_of
@@ -20,7 +21,7 @@ _MANY = 64
 def apart(
     expected: Sequence[ExpectedCall],
     made: Sequence[ToolCall],
-    tools: Sequence[ToolSpec] | None,
+    known: AbstractSet[str] | None,
     manner: Manner,
     weighing: Weighing,
     metadata: Mapping[str, Any],
@@ -30,7 +31,7 @@ def apart(
     Args:
         expected: Expected calls.
         made: Calls that were made.
-        tools: The tools the run had.
+        known: Names of the tools the run had; None where that is not known.
         manner: How calls are matched.
         weighing: What extra and missing calls cost.
         metadata: Of the grade.
@@ -41,7 +42,6 @@ def apart(
     names = _names(expected, made, manner)
     if names is None:
         return None
-    known = None if tools is None else {tool.name for tool in tools}
     account = Account(weighing, known)
     matched: list[int] = []
     shown: list[int] = []
@@ -127,10 +127,11 @@ def _closest(
     """
     first = closest = names.index(name)
     share, differences = NOTHING, NO_DIFFERENCES
-    for at in [first] if names.count(name) == 1 else [at for at, each in enumerate(names) if each == name]:
-        if raw_of(made[at]) is not None:
+    for at in (first,) if names.count(name) == 1 else [at for at, each in enumerate(names) if each == name]:
+        given = made[at].arguments
+        if given is None and made[at].raw_arguments is not None:
             continue
-        found = compared(arguments, arguments_of(made[at].arguments), manner.terms)
+        found = compared(arguments, arguments_of(given), manner.terms)
         agree, of = share_of(found)
         if not manner.partial and agree < of:
             agree = 0

@@ -201,11 +201,13 @@ class ToolCalls(Grader):
         preset = self._preset
         try:
             if self._simple and expected.calls is not None and not expected.alternatives:
-                found = straight(expected.calls, made, sample.tools, self._metadata.get("preset", ""))
+                tools = sample.tools
+                known = None if tools is None else {name for tool in tools if type(name := tool.name) is str}
+                found = straight(expected.calls, made, known, self._metadata.get("preset", ""))
                 if found is not None:
                     return found
                 if self.order in {None, "any"} and (made or self.empty is None):
-                    found = apart(expected.calls, made, sample.tools, self._manner, self._weighing, self._metadata)
+                    found = apart(expected.calls, made, known, self._manner, self._weighing, self._metadata)
                     if found is not None:
                         return found
             if preset is not None and preset.name != DOCUMENTED:

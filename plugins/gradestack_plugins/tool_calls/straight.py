@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
-from gradestack import ExpectedCall, Grade, ToolCall, ToolSpec
+from gradestack import ExpectedCall, Grade, ToolCall
 from gradestack_plugins.tool_calls.account import COUNTS, right_call
 from gradestack_plugins.tool_calls.comparison import pointers, same_kind
 from gradestack_plugins.tool_calls.leaves import SCALARS
@@ -21,19 +22,18 @@ _kept: dict[tuple[str, tuple[Shape, ...]], Grade] = {}
 
 
 def straight(
-    expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: Sequence[ToolSpec] | None, preset: str
+    expected: Sequence[ExpectedCall], made: Sequence[ToolCall], known: AbstractSet[str] | None, preset: str
 ) -> Grade | None:
     """Return the grade of a run whose calls are those expected, in their order; None where that takes a closer look.
 
     Args:
         expected: Expected calls.
         made: Calls that were made.
-        tools: The tools the run had.
+        known: Names of the tools the run had; None where that is not known.
         preset: For the grade's metadata; empty for none.
     """
     if len(expected) != len(made) or not made:
         return None
-    known = None if tools is None else {tool.name for tool in tools}
     shapes: list[Shape] = []
     for call, other in zip(expected, made, strict=True):
         name, arguments, given = call.name, call.arguments, other.arguments

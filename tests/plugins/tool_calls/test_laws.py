@@ -253,3 +253,13 @@ def test_figures_do_not_depend_on_what_was_counted_before(pairs):
         figures = CallFigures()
         found.append(figures.finish(figures.add_many(figures.start(), keys, each)))
     assert found[0] == found[1] == found[2]
+
+
+def test_keys_that_are_no_text():
+    """Samples of one's own may have them; each stands under its own pointer, in right runs and in wrong ones."""
+    for key in (1, True, 1.0, None, 0, False):
+        found = grade([("f", {key: "a"})], [("f", {key: "a"})])
+        assert (found.score, found.passed) == (1.0, True)
+        assert found.items[0].metadata["arguments"] == {"right": [f"/{key}"]}
+        found = grade([("f", {key: "a", "x": 1})], [("f", {key: "a", "x": 2})])
+        assert found.items[0].metadata["arguments"] == {"right": [f"/{key}"], "wrong": ["/x"]}

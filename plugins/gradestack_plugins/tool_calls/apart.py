@@ -41,7 +41,10 @@ def apart(
     names = _names(expected, made, manner)
     if names is None:
         return None
-    known = None if tools is None else {tool.name for tool in tools}
+    try:
+        known = None if tools is None else {tool.name for tool in tools}
+    except TypeError:  # a name that is no text
+        return None
     account = Account(weighing, known)
     matched: list[int] = []
     shown: list[int] = []

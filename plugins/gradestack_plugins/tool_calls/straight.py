@@ -33,7 +33,10 @@ def straight(
     """
     if len(expected) != len(made) or not made:
         return None
-    known = None if tools is None else {tool.name for tool in tools}
+    try:
+        known = None if tools is None else {tool.name for tool in tools}
+    except TypeError:  # a name that is no text
+        return None
     shapes: list[Shape] = []
     for call, other in zip(expected, made, strict=True):
         name, arguments, given = call.name, call.arguments, other.arguments

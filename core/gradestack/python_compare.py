@@ -13,7 +13,7 @@ from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.values import dumps
-from gradestack.outcome.foreign import COMPARISON, COMPARISON_PAGE, keep_foreign
+from gradestack.outcome.foreign import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
@@ -115,7 +115,7 @@ def _check_output(out: Path) -> None:
     """
     try:
         check_directory(out)
-        keep_foreign(out / (COMPARISON if (out / COMPARISON).exists() else COMPARISON_PAGE))
+        keep_foreign_comparison(out)
     except OSError as error:
         msg = f"{out}: {error.strerror or error}"
         raise ConfigError(msg) from error

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gradestack.errors import ConfigError
 
-COMPARISON, COMPARISON_PAGE = "comparison.json", "comparison.html"
+COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT = "comparison.json", "comparison.html", "comparison.md"
 REPORT_PAGES = ("report.html", "report.md")
 _MARKS = {".html": b'<meta name="generator" content="gradestack', ".json": b'{"baseline":', ".md": b" gradestack "}
 """What stands near the beginning of a page, and of a comparison."""
@@ -25,5 +25,24 @@ def keep_foreign(*pages: Path) -> None:
             continue
         with page.open("rb") as file:
             if _MARKS[page.suffix] not in file.read(_BEGINNING):
-                msg = f"{page}: is there already and was not written by gradestack; move it away"
-                raise ConfigError(msg)
+                raise _in_the_way(page)
+
+
+def keep_foreign_comparison(out: Path) -> None:
+    """Refuse to write a comparison where a file of somebody else's stands.
+
+    What ``comparison.json`` says of itself goes for its pages; without it the HTML page is asked. Markdown says nothing
+    of itself: where it stands alone it is not one of ours.
+
+    Raises:
+        ConfigError: One of them is there and was not written by gradestack.
+        OSError: One of them cannot be read.
+    """
+    data, page, text = (out / name for name in (COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT))
+    keep_foreign(data if data.exists() else page)
+    if text.exists() and not data.exists() and not page.exists():
+        raise _in_the_way(text)
+
+
+def _in_the_way(page: Path) -> ConfigError:
+    return ConfigError(f"{page}: is there already and was not written by gradestack; move it away")

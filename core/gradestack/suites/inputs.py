@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradestack.api import Input, Reader
 from gradestack.copies.names import STANDARD_INPUT, original, shown_path
@@ -213,7 +213,8 @@ def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
     if is_run(path) and not (path / ROWS).exists():
-        return f"{path}: a run without rows (rows: none): there is nothing in it to grade again"
+        why = "rows: none" if _rows_of(path) is False else f"{ROWS} is gone"
+        return f"{path}: a run without rows ({why}): there is nothing in it to grade again"
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
     known = ", ".join(registry.names("reader"))
@@ -242,7 +243,7 @@ def _advice(path: Path, registry: Registry) -> str:
 def slim_runs(inputs: Iterable[Input]) -> list[str]:
     """Return a warning for each input that is a run of ours, or its results, whose rows hold no conversation."""
     folders = {given: given.path if given.path.is_dir() else given.path.parent for given in inputs}
-    slim = {folder for folder in set(folders.values()) if is_run(folder) and _is_slim(folder)}
+    slim = {folder for folder in set(folders.values()) if is_run(folder) and _rows_of(folder) == "slim"}
     return [
         f"{given.shown}: a run with slim rows, which hold no conversation: graders and extractors that read it "
         "find none; grade the input of that run instead"
@@ -258,8 +259,9 @@ def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
     return [*twice, *(f"{shown[path]}{said}" for path, said in found.odd)]
 
 
-def _is_slim(run: Path) -> bool:
-    return bool(loads((run / HEADER).read_bytes()).get("rows") == "slim")
+def _rows_of(run: Path) -> Any:
+    """Return what header.json says is kept of the samples of a run."""
+    return loads((run / HEADER).read_bytes()).get("rows")
 
 
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:

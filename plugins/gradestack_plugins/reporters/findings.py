@@ -138,7 +138,6 @@ def _ungraded(summary: Mapping[str, Any], main: str) -> Iterator[Finding]:
     failed, missing = as_count(states.get("failed")), as_count(states.get("missing"))
     every = as_count(states.get("graded")) + failed + missing
     if every and (failed + missing) / every > _UNGRADED:
-        has = "has" if failed + missing == 1 else "have"
         kinds = " and ".join(
             f"{number(count)} {name}" for name, count in (("failed", failed), ("missing", missing)) if count
         )

@@ -137,7 +137,7 @@ def _mapping(heading: str, fields: Mapping[str, Any], scope: Scope) -> Iterable[
             fields = {key: fields[key] for key in scope.order(map(str, fields))[:_MOST_ROWS]}
         blocks = blocks_of(fields, scope)
         if more > 0:
-            blocks = (*blocks, Words("", f"{number(more)} more are in summary.json."))
+            blocks = (*blocks, Words("", f"{number(more)} more {'is' if more == 1 else 'are'} in summary.json."))
         if len(blocks) == 1 and not isinstance(blocks[0], Section):
             inner = blocks[0].title
             yield attrs.evolve(blocks[0], title=f"{heading}: {inner[:1].lower()}{inner[1:]}" if inner else heading)

@@ -259,7 +259,10 @@ def _leaves(key: str, value: Any) -> list[tuple[str, Any]]:
 def _pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every argument; not to be changed."""
     keys = tuple(arguments)
-    return flat_pointers(keys) if len(keys) <= _SHORT else list(map(pointer_to, keys))
+    try:
+        return flat_pointers(keys) if len(keys) <= _SHORT else list(map(pointer_to, keys))
+    except TypeError:  # a key that is no text
+        return list(map(pointer_to, keys))
 
 
 def are_scalars(arguments: Arguments) -> bool:

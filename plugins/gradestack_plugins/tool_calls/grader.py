@@ -107,6 +107,7 @@ class ToolCalls(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "turns"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     preset: str | None = None
     order: Order | None = None

@@ -83,7 +83,12 @@ def is_flat(arguments: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def flat_pointers(keys: tuple[str, ...]) -> list[str]:
-    """Return the pointers of scalars under these keys; a list that is shared, not to be changed."""
+    """Return the pointers of scalars under these keys; a list that is shared, not to be changed.
+
+    Raises:
+        TypeError: A key is no text. Such keys are equal where their pointers are not, as 1 and true are.
+    """
+    "".join(keys)
     return [f"/{escaped(key)}" for key in keys]
 
 

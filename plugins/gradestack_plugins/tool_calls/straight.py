@@ -57,10 +57,14 @@ def straight(
 
 
 def _keep(key: tuple[str, tuple[Shape, ...]]) -> Grade:
-    """Return a new grade, which is kept unless it is large."""
+    """Return a new grade, which is kept unless it is large or a key is no text: 1 and true are equal ones."""
     preset, shapes = key
     grade = _grade(shapes, preset)
-    if len(shapes) <= _MOST_CALLS and sum([len(name) + len("".join(places)) for name, _, places in shapes]) <= _LETTERS:
+    try:
+        letters = sum([len(name) + len("".join(places)) for name, _, places in shapes])
+    except TypeError:
+        return grade
+    if len(shapes) <= _MOST_CALLS and letters <= _LETTERS:
         if len(_kept) >= _MOST:
             _kept.clear()
         _kept[key] = grade

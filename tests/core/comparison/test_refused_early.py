@@ -28,13 +28,14 @@ def file(tmp_path, monkeypatch):
     [
         ("foreign", r"comparison\.json: is there already and was not written by gradestack"),
         ("page", r"comparison\.html: is there already and was not written by gradestack"),
+        ("notes", r"comparison\.md: is there already and was not written by gradestack"),
         ("runs.jsonl", r"runs\.jsonl: exists and is not a directory; name another place with -o"),
         ("runs.jsonl/out", r"runs\.jsonl is not a directory that can be written to"),
     ],
 )
 def test_where_nothing_can_be_written_is_refused_before_files_are_graded(file, tmp_path, place, said):
     """Somebody else's page, and what is no directory."""
-    for name, page in (("foreign", "comparison.json"), ("page", "comparison.html")):
+    for name, page in (("foreign", "comparison.json"), ("page", "comparison.html"), ("notes", "comparison.md")):
         (tmp_path / name).mkdir()
         (tmp_path / name / page).write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match=said):

@@ -174,6 +174,7 @@ def test_percentages_that_look_like_fractions_are_suspicious(run):
         ("exact_match", {"op": "gt", "value": -1}, "avg_score of q lies between 0 and 1, so that this passes"),
         ("exact_match", {"op": "lte", "value": 2}, "avg_score of q lies between 0 and 1, so that this passes"),
         ("exact_match", {"op": "eq", "value": 2}, "avg_score of q lies between 0 and 1, so that this fails"),
+        ("tool_calls", {"op": "gte", "value": 90}, "avg_score of q lies between 0 and 1, so that this fails"),
         ("usage", {"op": "lt", "value": -1}, "avg_score of q is at least 0, so that this fails"),
         (
             "toy",

@@ -168,12 +168,19 @@ def test_directories_nobody_can_read(place, registry, run_lines, name, reader):
     run_lines(place / "runs/a.jsonl", output="run")
     (place / "run/results.jsonl").unlink()
     said = {
-        "run": "a run without rows (rows: none): there is nothing in it to grade again",
+        "run": "a run without rows (results.jsonl is gone): there is nothing in it to grade again",
         "runs/deep": "numbers recognises nothing in this directory; name the files it shall read",
     }
     with pytest.raises(DataError) as caught:
         recognise([place / name], registry, reader)
     assert str(caught.value) == f"{place / name}: {said[name]}"
+
+
+def test_a_run_that_kept_no_rows_is_not_read_again(place, registry, run_lines):
+    """The message says that it was asked not to keep them."""
+    run_lines(place / "runs/a.jsonl", output="run", rows="none")
+    with pytest.raises(DataError, match=r"run: a run without rows \(rows: none\): there is nothing in it"):
+        recognise([place / "run"], registry, None)
 
 
 def test_several_formats_at_once_are_refused(place, registry):

@@ -256,5 +256,7 @@ def test_of_very_many_objects_the_first_are_shown():
     assert [block.title for block in shown.blocks[:2]] == ["Tool 0", "Tool 1"]
     assert len(shown.blocks) == 61
     assert shown.blocks[-1].text == "15 more are in summary.json."
+    one_more = only({"tools": dict(list(tools.items())[:61])})
+    assert one_more.blocks[-1].text == "1 more is in summary.json."
     few = only({"tools": dict(list(tools.items())[:60])})
     assert len(few.blocks) == 60

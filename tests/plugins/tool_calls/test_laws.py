@@ -253,3 +253,25 @@ def test_figures_do_not_depend_on_what_was_counted_before(pairs):
         figures = CallFigures()
         found.append(figures.finish(figures.add_many(figures.start(), keys, each)))
     assert found[0] == found[1] == found[2]
+
+
+def test_keys_that_are_no_text():
+    """Samples of one's own may have them; each stands under its own pointer, in right runs and in wrong ones."""
+    for key in (1, True, 1.0, None, 0, False):
+        found = grade([("f", {key: "a"})], [("f", {key: "a"})])
+        assert (found.score, found.passed) == (1.0, True)
+        assert found.items[0].metadata["arguments"] == {"right": [f"/{key}"]}
+        found = grade([("f", {key: "a", "x": 1})], [("f", {key: "a", "x": 2})])
+        assert found.items[0].metadata["arguments"] == {"right": [f"/{key}"], "wrong": ["/x"]}
+
+
+@pytest.mark.parametrize("made", [{"x": 1}, {"x": 2}])
+def test_a_tool_whose_name_is_no_text_is_none_of_those_called(made):
+    """Whatever stands there: it may be what no set can hold."""
+    wanted = (ExpectedCall(name="f", arguments={"x": 1}),)
+    tools = (ToolSpec(name="f"), ToolSpec(name=["f"]))  # type: ignore[arg-type]
+    sample = Sample(
+        id="s", expected=Expectation(calls=wanted), calls=(ToolCall(name="f", arguments=made),), tools=tools
+    )
+    found = ToolCalls().grade(sample)
+    assert (found.passed, found.counts["hallucinated_tool"]) == (made == {"x": 1}, 0)

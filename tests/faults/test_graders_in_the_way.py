@@ -42,7 +42,9 @@ def command(tmp_path):
         options = ["--allow-code", "--grader", "own.py:grade", "--engine", engine, "-o", output, *options]
         command = [sys.executable, "-m", "gradestack.cli", "grade", *files, *options, "--set", "reports=[]"]
         out, err = tmp_path / "stdout", tmp_path / "stderr"  # no pipes, which what is left behind would keep open
-        with out.open("w") as first, err.open("w") as second:
+        for path in (out, err):
+            path.write_text("")
+        with out.open("a") as first, err.open("a") as second:  # where several write, none over another
             done = subprocess.run(command, cwd=tmp_path, stdout=first, stderr=second, check=False)
         return subprocess.CompletedProcess(command, done.returncode, out.read_text(), err.read_text())
 

@@ -80,6 +80,9 @@ def _ready(grader: Any, registry: Registry) -> Any:
     return grader
 
 
+_ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
 def _object_of(kind: type) -> Grader:
     """Return a grader of a class without options.
 
@@ -89,10 +92,9 @@ def _object_of(kind: type) -> Grader:
     name = kind.__name__
     if not issubclass(kind, Grader) or inspect.isabstract(kind):
         raise ConfigError(f"graders: {name} {flaw(kind, 'grader')}")
-    try:
-        inspect.signature(kind).bind()
-    except TypeError as error:
-        raise ConfigError(f"graders: {name}: {error}; hand over an object, such as {name}(…)") from error
+    options = inspect.signature(kind).parameters.values()
+    if needed := [each.name for each in options if each.default is each.empty and each.kind not in _ANY]:
+        raise ConfigError(f"graders: {name} must be given {', '.join(needed)}; hand over an object, such as {name}(…)")
     return kind()
 
 

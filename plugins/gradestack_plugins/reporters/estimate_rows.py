@@ -11,6 +11,7 @@ import attrs
 from gradestack.jsonio import as_list, as_map, as_number, as_text
 from gradestack_plugins.reporters.estimates import interval
 from gradestack_plugins.reporters.headline import Success, success_of
+from gradestack_plugins.reporters.phrases import counted
 from gradestack_plugins.reporters.reliability import Reliability
 from gradestack_plugins.reporters.text import UNDEFINED, brief, capital, number
 
@@ -162,8 +163,7 @@ def _rounded(value: Any) -> float | None:
 
 
 def _of(success: Success, reliable: Reliability) -> str:
-    noun = reliable.noun.removesuffix("s") if success.of == 1 else reliable.noun
-    return f"{number(success.passed)} of {number(success.of)} {noun}"
+    return f"{number(success.passed)} of {counted(success.of, reliable.noun)}"
 
 
 def _row(title: str, held: Mapping[str, Any], note: str = "", unit: str = "", code: str = "") -> EstimateRow:

@@ -45,7 +45,7 @@ def straight(
             return None
         if known is not None and name not in known:
             return None  # there is a reason for that
-        flat = True
+        flat = True  # what alike and are_scalars say, in one pass
         for key, value in arguments.items():
             if type(value) is not str:
                 if not same_kind(value, given[key]):

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_LEFT = "Inspected target navigated or closed"
 _PATIENCE = 60.0
 
 
@@ -76,9 +77,18 @@ class Tab:
     def wait(self, condition: str) -> None:
         """Wait until a script expression is true."""
         deadline = time.monotonic() + _PATIENCE
-        while not self.run(condition):
+        while not self._holds(condition):
             _check(time.monotonic() < deadline, f"never true: {condition}")
             time.sleep(0.02)
+
+    def _holds(self, condition: str) -> bool:
+        """Return whether a script expression is true; it is not yet where the page was left while it was asked."""
+        try:
+            return bool(self.run(condition))
+        except BrowserError as error:
+            if _LEFT not in str(error):
+                raise
+            return False
 
     def open(self, url: str) -> None:
         """Open a page and wait until it has loaded."""

@@ -7,9 +7,10 @@ Python writes floats so that they read back equal.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from fractions import Fraction
-from typing import TypedDict
+from typing import TypedDict, cast
 
 _WHOLE = 1 << 53
 """Every whole number up to this is a float."""
@@ -170,6 +171,11 @@ def count_into(counts: MutableMapping[str, int], more: Mapping[str, int]) -> Non
     """Add integer counts key by key, in place."""
     for name, number in more.items():
         counts[name] = counts.get(name, 0) + number
+
+
+def count_each(counts: MutableMapping[str, int], names: Iterable[str]) -> None:
+    """Add 1 for each name, in place."""
+    Counter.update(cast("Counter[str]", counts), names)  # of any dictionary; a loop takes three times as long
 
 
 _SAFE_LOW, _SAFE_HIGH, _SAFE_TIMES = 1e-200, 1e200, _WHOLE

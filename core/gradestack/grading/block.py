@@ -24,10 +24,10 @@ from gradestack.grading.selection import digest
 from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 
-LARGEST_BLOCK = 64
+LARGEST_BLOCK = 256
 """Samples of a block at most."""
 QUICK_BLOCK = 0.01
-"""Seconds a block may take for the next one to be larger."""
+"""Seconds a block may take, with its reading, for the next one to be larger: of large records, few are held."""
 _MOST_IDS = 65_536
 _ids: dict[str, str] = {}
 """Ids of tasks met before: what is noted of a thousand runs holds the text of the first of them alone."""
@@ -66,6 +66,7 @@ class Blocks:
         self._block: list[Sample] = []
         self._ordinals: list[int] = []
         self._size = 1
+        self._begun = perf_counter()
 
     def __enter__(self) -> Self:
         return self
@@ -155,7 +156,6 @@ class Blocks:
         block = self._block
         if not block:
             return
-        started = perf_counter()
         ordinals, self._ordinals, self._block = self._ordinals, [], []
         recorded = self._recorded(block)
         columns, texts = self._graders.columns(block)
@@ -166,7 +166,8 @@ class Blocks:
         if self._graders.interrupted:
             raise KeyboardInterrupt
         if not self.assignment.noting and not self.assignment.strict:
-            quick = perf_counter() - started < QUICK_BLOCK
+            now = perf_counter()
+            quick, self._begun = now - self._begun < QUICK_BLOCK, now
             self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
 
     def _count(

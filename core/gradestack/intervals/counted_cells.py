@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, repeat
@@ -17,8 +17,10 @@ from gradestack.model import JSON
 ExactCell = tuple[float | tuple[float, ...], ...]
 """A cell, with what no float holds as the parts of an exact sum."""
 CellT = TypeVar("CellT", ExactCell, Cell)
-Several = tuple[float, ...]
-"""Cells one after the other."""
+Notes = Sequence[Sequence[float]]
+"""What was noted of one task: cells, of which a note may hold several, one after the other."""
+Counted = Sequence[tuple[Notes, int]]
+"""Notes of a task, and how many tasks have them; or how many of those that do."""
 
 
 class CountedCells:
@@ -26,14 +28,11 @@ class CountedCells:
 
     Args:
         names: What the numbers of a cell are.
-        every: Cells of a task, one after the other -> how many tasks have them; a task's are those of all models. Not
-            read where there is one model.
+        every: Notes of tasks; a task's are those of all models. Not read where there is one model.
         models: Model -> the same of its own tasks.
     """
 
-    def __init__(
-        self, names: tuple[str, ...], every: Mapping[Several, int], models: Mapping[str, Mapping[Several, int]]
-    ) -> None:
+    def __init__(self, names: tuple[str, ...], every: Counted, models: Mapping[str, Counted]) -> None:
         self.names, self._every, self._models = names, every, models
         self._totals: dict[str, dict[str, Fraction]] = {}
 
@@ -47,7 +46,7 @@ class CountedCells:
         """The same with every sum rounded, once; faster, where nothing is to be computed exactly from them."""
         return self._summed(rounded)
 
-    def _summed(self, sum_of: Callable[[Several, int], CellT]) -> tuple[Counter[CellT], dict[str, Counter[CellT]]]:
+    def _summed(self, sum_of: Callable[[Notes, int], CellT]) -> tuple[Counter[CellT], dict[str, Counter[CellT]]]:
         models = {model: _sums(cells, len(self.names), sum_of) for model, cells in self._models.items()}
         if len(models) == 1:
             return next(iter(models.values())), models
@@ -60,9 +59,9 @@ class CountedCells:
             return {name: sum((sums[name] for sums in several), Fraction(0)) for name in self.names}
         if model not in self._totals:
             counts: Counter[Cell] = Counter()
-            for numbers, times in self._models[model].items():
-                for cell in zip(*[iter(numbers)] * len(self.names), strict=True):
-                    counts[cell] += times
+            for notes, times in self._models[model]:
+                for cell in _cells(notes, len(self.names)):
+                    counts[tuple(cell)] += times
             columns = zip(*counts, strict=True) if counts else [()] * len(self.names)
             sums = [exact_parts([*chain.from_iterable(map(repeat, each, counts.values()))]) for each in columns]
             self._totals[model] = {
@@ -169,24 +168,30 @@ def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
     return found
 
 
-def _exact(numbers: Several, width: int) -> ExactCell:
-    """Return the sum of cells that stand one after the other."""
-    if len(numbers) == width:
-        return numbers
-    sums = [exact_parts(numbers[place::width]) for place in range(width)]
+def _cells(notes: Notes, width: int) -> Iterable[Sequence[float]]:
+    """Return the cells of notes."""
+    if all(len(note) == width for note in notes):
+        return notes
+    return zip(*[chain.from_iterable(notes)] * width, strict=True)
+
+
+def _exact(notes: Notes, width: int) -> ExactCell:
+    """Return the sum of all cells of notes."""
+    if len(notes) == 1 and len(notes[0]) == width:
+        return tuple(notes[0])
+    sums = [exact_parts(numbers) for numbers in zip(*_cells(notes, width), strict=True)]
     return tuple([parts[0] if len(parts) == 1 else tuple(parts) for parts in sums])
 
 
-def rounded(numbers: Several, width: int) -> Cell:
-    """Return the sum of cells that stand one after the other, each number rounded once."""
-    if len(numbers) == width:
-        return numbers
-    cells = zip(*[iter(numbers)] * width, strict=True)
-    return tuple(map(math.fsum, zip(*cells, strict=True)))
+def rounded(notes: Notes, width: int) -> Cell:
+    """Return the sum of all cells of notes, each number rounded once."""
+    if len(notes) == 1 and len(notes[0]) == width:
+        return tuple(notes[0])
+    return tuple(map(math.fsum, zip(*_cells(notes, width), strict=True)))
 
 
-def _sums(cells: Mapping[Several, int], width: int, sum_of: Callable[[Several, int], CellT]) -> Counter[CellT]:
+def _sums(counted: Counted, width: int, sum_of: Callable[[Notes, int], CellT]) -> Counter[CellT]:
     found: Counter[CellT] = Counter()
-    for numbers, times in cells.items():
-        found[sum_of(numbers, width)] += times
+    for notes, times in counted:
+        found[sum_of(notes, width)] += times
     return found

@@ -8,7 +8,7 @@ C - 1) over the square root of C. For the mean of equally many runs a task this 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat, starmap
 from operator import sub
@@ -84,20 +84,18 @@ def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width:
     """
     clusters = sum(cells.values())
     times = list(cells.values())
-    totals = [_total([cell[place] for cell in cells], times) for place in range(width)]
+    totals = [_total(column, times) for column in zip(*cells, strict=True)] or [0.0] * width
     whole = figures(*totals)
     if clusters < 2:
         return {name: Estimate(value, None, clusters) for name, value in whole.items()}
-    left = [figures(*starmap(sub, zip(totals, cell, strict=True))) for cell in cells]
-    return {
-        name: estimate(value, list(zip([each[name] for each in left], times, strict=True)), clusters)
-        for name, value in whole.items()
-    }
+    left = [figures(*map(sub, totals, cell)) for cell in cells]
+    return {name: _estimate(value, [each[name] for each in left], times, clusters) for name, value in whole.items()}
 
 
-def _total(values: Iterable[float], times: Iterable[int]) -> float:
+def _total(values: Sequence[float], times: Sequence[int]) -> float:
     """Return the sum of values, each as often as it says; rounded once, so that order and grouping do not show."""
-    return math.fsum(chain.from_iterable(map(repeat, values, times)))
+    again = [(value, number - 1) for value, number in zip(values, times, strict=True) if number > 1]
+    return math.fsum(chain(values, chain.from_iterable(starmap(repeat, again))))
 
 
 def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> Estimate:
@@ -108,15 +106,18 @@ def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clus
         left: The figure without a task, and without how many tasks it is that.
         clusters: Number of tasks.
     """
-    return Estimate(value, None if value is None or clusters < 2 else _stderr(value, left, clusters), clusters)
+    return _estimate(value, [without for without, _ in left], [times for _, times in left], clusters)
 
 
-def _stderr(value: float, left: Sequence[tuple[float | None, int]], clusters: int) -> float | None:
+def _estimate(value: float | None, left: Sequence[float | None], times: Sequence[int], clusters: int) -> Estimate:
+    return Estimate(value, None if value is None or clusters < 2 else _stderr(value, left, times, clusters), clusters)
+
+
+def _stderr(value: float, left: Sequence[float | None], times: Sequence[int], clusters: int) -> float | None:
     whole, others = clusters * value, clusters - 1
-    pseudo = [whole - others * without for without, _ in left if without is not None]
+    pseudo = [whole - others * without for without in left if without is not None]
     if len(pseudo) < len(left):
         return None
-    times = [times for _, times in left]
     try:
         mean = _total(pseudo, times) / clusters
         spread = math.sqrt(_total([(each - mean) ** 2 for each in pseudo], times) / others)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from fractions import Fraction
 from itertools import chain, zip_longest
 
 from typing_extensions import override
 
 from gradestack.exact import exact_parts
-from gradestack.intervals.counted_cells import CountedCells, ExactCell, Several, rounded
+from gradestack.intervals.counted_cells import CountedCells, ExactCell, Notes, rounded
 from gradestack.intervals.interval import Cell, Figures
 from gradestack.intervals.tasks import PerTask, Tasks, mappings, no_tasks, noted, pooled
 from gradestack.model import JSON
@@ -80,14 +80,14 @@ class TaskCells(PerTask[list[float]]):
 
     def together(self, state: CellsState) -> CountedCells:
         """Return the cells of a state by task, equal ones counted; worth keeping where more than one thing is asked."""
-        every: Counter[Several] = Counter()
-        models: dict[str, Counter[Several]] = {model: Counter() for model in state}
-        count = _count_read if any(tasks["away"] for tasks in state.values()) else _count
+        every: list[tuple[Notes, int]] = []
+        models: dict[str, list[tuple[Notes, int]]] = {model: [] for model in state}
+        counted = _counted_read if any(tasks["away"] for tasks in state.values()) else _counted
         for parts in mappings(list(state.values()), self.fewer):
             for model, tasks in zip(state, parts, strict=True):
-                count(models[model], tasks.values())
+                models[model] += counted(tasks.values())
             if len(state) > 1:
-                count(every, pooled(parts))
+                every += counted(pooled(parts))
         return CountedCells(self.names, every, models)
 
     def totals(self, state: CellsState) -> dict[str, Fraction]:
@@ -116,11 +116,11 @@ class TaskCells(PerTask[list[float]]):
         for parts in mappings(list(state.values()), self.fewer):
             wanted: dict[str, list[Cell]] = {}
             for model, tasks in zip(state, parts, strict=True):
-                known: dict[Several, Cell] = {}
+                known: dict[tuple[float, ...], Cell] = {}
                 for task, notes in tasks.items():
                     cells = tuple(chain.from_iterable(notes))
                     if cells not in known:
-                        known[cells] = of(model, rounded(cells, len(self.names)))
+                        known[cells] = of(model, rounded([cells], len(self.names)))
                     wanted.setdefault(task, []).append(known[cells])
                     models[model][known[cells]] += 1
             every.update([_sum(each) for each in wanted.values()])
@@ -186,16 +186,16 @@ def _identity(notes: list[list[float]]) -> tuple[int, ...]:
     return tuple(sorted(map(id, notes)))
 
 
-def _count_read(into: Counter[Several], tasks: Collection[list[list[float]]]) -> None:
+def _counted_read(tasks: Collection[list[list[float]]]) -> Iterable[tuple[Notes, int]]:
     """Count what was put away, of which no two cells are one object."""
-    into.update([tuple(chain.from_iterable(notes)) for notes in tasks])
+    counts = Counter([tuple(chain.from_iterable(notes)) for notes in tasks])
+    return [([numbers], times) for numbers, times in counts.items()]
 
 
-def _count(into: Counter[Several], tasks: Collection[list[list[float]]]) -> None:
+def _counted(tasks: Collection[list[list[float]]]) -> Iterable[tuple[Notes, int]]:
     same = list(map(_identity, tasks))
     known = dict(zip(same, tasks, strict=True))
-    for each, times in Counter(same).items():
-        into[tuple(chain.from_iterable(known[each]))] += times
+    return [(known[each], times) for each, times in Counter(same).items()]
 
 
 def _sum(cells: list[Cell]) -> Cell:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from gradestack.jsonio.values import dumps, json_data
 from gradestack.model import ABSENT, Fault, Grade, Item, Outcome, Reason, Sample
@@ -15,6 +15,8 @@ from gradestack.rows.read import Row
 
 _LONG = 1 << 20
 """Bytes of a row of which no copy is made."""
+_MOST_HELD, _SHORT = 2048, 4096
+"""Grades that are kept as they were written, and the bytes of one."""
 Pieces = tuple[bytes | memoryview, ...]
 """What a line is written of, one after the other."""
 
@@ -35,8 +37,8 @@ class _Grade(Struct, gc=False, omit_defaults=True):
 
 
 class _Graded(Struct, gc=False):
-    grade: _Grade
-    grades: Mapping[str, _Grade]
+    grade: Any
+    grades: Mapping[str, Any]
     passed: bool | None
     state: Outcome
     submission: str
@@ -83,12 +85,30 @@ def _submission(sample: Sample, submissions: Mapping[str, str], main: str) -> st
     return ""
 
 
-def _graded(
-    sample: Sample, grades: Mapping[str, Grade], main: str, passed: bool | None, submissions: Mapping[str, str]
-) -> _Graded:
-    written = {key: _grade(grade) for key, grade in grades.items()}
-    submission = _submission(sample, submissions, main)
-    return _Graded(written[main], written, passed, grades[main].outcome, submission, submissions or None)
+_held: dict[int, tuple[Grade, Raw]] = {}
+"""Grades that were written, by their identity: of a right run, a grader may give the grade of one before."""
+
+
+def _checked(grade: Grade) -> _Grade | Raw:
+    """Return a grade that can be written, or as it was written before.
+
+    Raises:
+        AttributeError: A reason or an item is none.
+        TypeError: Something is not JSON.
+        ValueError: Something is NaN or infinite.
+    """
+    held = _held.get(id(grade))
+    if held is not None:
+        return held[1]
+    check_grade(grade)
+    if not grade.passed or grade.reasons or grade.rationale:
+        return _grade(grade)
+    written = Raw(write(_grade(grade)))
+    if len(memoryview(written)) <= _SHORT:
+        if len(_held) >= _MOST_HELD:
+            _held.clear()
+        _held[id(grade)] = grade, written
+    return written
 
 
 def graded_bytes(
@@ -113,13 +133,15 @@ def graded_bytes(
         TypeError: Something is not JSON.
         ValueError: The same.
     """
-    row = _graded(sample, grades, main, passed, submissions)
+
+    def row(written: Mapping[str, Any]) -> _Graded:
+        submission = _submission(sample, submissions, main)
+        return _Graded(written[main], written, passed, grades[main].outcome, submission, submissions or None)
+
     try:
-        for grade in grades.values():
-            check_grade(grade)
-        return write(row)
+        return write(row({key: _checked(grade) for key, grade in grades.items()}))
     except (TypeError, ValueError):  # as what is recorded: the standard library decides
-        return dumps(json_data(row)).encode()
+        return dumps(json_data(row({key: _grade(grade) for key, grade in grades.items()}))).encode()
 
 
 def pieces_of_line(graded: bytes, recorded: bytes) -> Pieces:

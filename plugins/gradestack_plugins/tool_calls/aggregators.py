@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
-from operator import attrgetter, itemgetter
-from typing import Any, ClassVar, NamedTuple, TypedDict
+from operator import itemgetter
+from typing import Any, ClassVar, TypedDict
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, TaskCells, valid_confidence
-from gradestack.exact import count_into
+from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, Outcome, TaskCells, valid_confidence
+from gradestack.exact import count_each, count_into
 from gradestack.jsonio import as_count, as_list, as_map, loads
+from gradestack_plugins.tool_calls.fates import CALLS, kept_fate, text_of
+from gradestack_plugins.tool_calls.grades import kept_sums
 
 FATES = ("right", "wrong", "missing", "unknown")
-_CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
 _OF_THE_CALL_MADE = ("made", "extra")
 _MACRO = ("precision", "recall", "f1")
 _CELLS = TaskCells(
@@ -45,6 +44,7 @@ _ITEM = re.compile(r"/\d+(?=/|$)")
 _ALIKE = 8192
 """Items of different text that are counted before they are counted by tool and path."""
 _MOST_KNOWN = 4096
+_GRADED = Outcome.GRADED.value
 _LETTERS = 2048
 """Of what is counted of items, up to which it is kept for the next time the same grade is given."""
 _UNDEFINED = {
@@ -70,10 +70,13 @@ class FiguresState(TypedDict):
     states: dict[str, int]
     counts: dict[str, int]
     reasons: dict[str, int]
-    items: dict[str, int]
-    """JSON text of tool, tool called, counts and arguments of items -> how often; most are like thousands of others."""
+    alike: dict[str, int]
+    """JSON text -> how often; most are like thousands of others.
+
+    Of a sample its counts, of an item tool, tool called, what it counts as and its arguments.
+    """
     tools: dict[str, dict[str, int]]
-    """Tool -> one of :data:`_CALLS`, or how an argument fared, a space and its path -> how often, of other items."""
+    """Tool -> one of :data:`CALLS`, or how an argument fared, a space and its path -> how often, of other items."""
     cells: CellsState
 
 
@@ -168,7 +171,7 @@ class CallFigures(Aggregator[FiguresState]):
     under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
     """
 
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     memory: ClassVar[Memory] = "per_key"
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -176,7 +179,7 @@ class CallFigures(Aggregator[FiguresState]):
 
     @override
     def start(self) -> FiguresState:
-        return {"states": {}, "counts": {}, "reasons": {}, "items": {}, "tools": {}, "cells": _CELLS.start()}
+        return {"states": {}, "counts": {}, "reasons": {}, "alike": {}, "tools": {}, "cells": _CELLS.start()}
 
     @override
     def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
@@ -185,24 +188,22 @@ class CallFigures(Aggregator[FiguresState]):
     @override
     def add_many(self, state: FiguresState, keys: Sequence[Key], grades: Sequence[Grade]) -> FiguresState:
         states = state["states"]
-        for outcome, times in Counter([grade.outcome for grade in grades]).items():
-            states[outcome.value] = states.get(outcome.value, 0) + times
         scored = [grade for grade in grades if grade.score is not None]
         if len(scored) < len(grades):
             keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
-        known = list(map(_said, scored))
-        _CELLS.add_many(state["cells"], keys, [said.cell for said in known])
-        count_into(state["reasons"], Counter([reason.code for grade in scored for reason in grade.reasons]))
-        for names, alike in groupby(known, key=attrgetter("names")):
-            sums = map(sum, zip(*[said.counts for said in alike], strict=True))
-            count_into(state["counts"], dict(zip(names, sums, strict=True)))
-        count_into(state["items"], Counter([text for said in known for text in said.texts]))
+            count_each(states, [grade.outcome.value for grade in grades if grade.score is None])
+        if scored:
+            states[_GRADED] = states.get(_GRADED, 0) + len(scored)
+        found = list(map(_said, scored))
+        _CELLS.add_many(state["cells"], keys, [cell for cell, _ in found])
+        count_each(state["reasons"], [reason.code for grade in scored if grade.reasons for reason in grade.reasons])
+        count_each(state["alike"], [text for _, texts in found for text in texts])
         _keep_few(state)
         return state
 
     @override
     def merge(self, left: FiguresState, right: FiguresState) -> FiguresState:
-        for part in ("states", "counts", "reasons", "items"):
+        for part in ("states", "counts", "reasons", "alike"):
             count_into(left[part], right[part])
         for name, counts in right["tools"].items():
             count_into(left["tools"].setdefault(name, {}), counts)
@@ -215,10 +216,11 @@ class CallFigures(Aggregator[FiguresState]):
         found: dict[str, JSON] = _CELLS.finish(state["cells"], _figures, confidence=self.confidence)
         found["undefined"] = {name: why for name, why in _UNDEFINED.items() if found.get(name) is None}
         found["states"] = dict(sorted(state["states"].items()))
-        found["counts"] = dict(sorted(state["counts"].items()))
+        counts = dict(state["counts"])
+        tools = {name: dict(of_tool) for name, of_tool in state["tools"].items()}
+        _add_up(counts, tools, state["alike"])
+        found["counts"] = dict(sorted(counts.items()))
         found["reasons"] = dict(sorted(state["reasons"].items()))
-        tools = {name: dict(counts) for name, counts in state["tools"].items()}
-        _add_items(tools, state["items"])
         found["tools"] = {name: _tool(counts) for name, counts in sorted(tools.items())}
         return found
 
@@ -232,72 +234,95 @@ def _short(value: float | None) -> float:
     return whole if whole == number else number
 
 
-class _Said(NamedTuple):
-    """What is counted of a grade."""
-
-    grade: Grade
-    cell: list[float]
-    names: tuple[str, ...]
-    counts: tuple[int, ...]
-    texts: list[str]
-
-    @property
-    def usual(self) -> bool:
-        """Whether it is worth keeping: a run that is right often has the grade of one before, and that is small."""
-        grade = self.grade
-        plain = grade.passed and not (grade.reasons or grade.rationale) and grade.metadata.keys() <= {"preset"}
-        return bool(plain) and 0 < sum(map(len, self.texts)) <= _LETTERS
-
-
-_known: dict[int, _Said] = {}
+Said = tuple[list[float], list[str]]
+"""What is counted of a grade: its cell, and texts of its counts and items."""
+_known: dict[int, tuple[Grade, Said]] = {}
 """By the identity of a grade, which is held as long as it stands here."""
 
 
-def _said(grade: Grade) -> _Said:
+def _said(grade: Grade) -> Said:
     """Return what is counted of a grade."""
-    said = _known.get(id(grade))
-    if said is None:
-        counts = grade.counts
-        said = _Said(grade, _cell_of(grade), tuple(counts), tuple(counts.values()), _texts(grade.items))
-        if said.usual:
-            if len(_known) >= _MOST_KNOWN:
-                _known.clear()
-            _known[id(grade)] = said
-    return said
+    known = _known.get(id(grade))
+    if known is not None:
+        return known[1]
+    cell, text = _counted(grade)
+    texts = [text]
+    _add_texts(texts, grade.items)
+    plain = grade.passed and not (grade.reasons or grade.rationale) and grade.metadata.keys() <= {"preset"}
+    if plain and grade.items and sum(map(len, texts)) <= _LETTERS:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[id(grade)] = grade, (cell, texts)
+    return cell, texts
 
 
-def _texts(items: Sequence[Item]) -> list[str]:
-    """Return what is counted of items, each as one text; items of other graders say nothing here."""
-    said = [
-        (item.gold, item.label, item.counts, item.metadata.get("arguments"))
-        for item in items
-        if "expected" in item.counts or "extra" in item.counts
-    ]
+def _counted(grade: Grade) -> tuple[list[float], str]:
+    """Return a grade's cell, and its counts as JSON."""
+    sums = kept_sums.of_part(id(grade.counts))
+    if sums is None or sums.parts is not grade.parts or sums.passed is not grade.passed:
+        return _cell_of(grade), _text(grade.counts)
+    if sums.counted is None:
+        sums.counted = _cell_of(grade), _text(grade.counts)
+    return sums.counted
+
+
+def _text(counts: Mapping[str, int]) -> str:
     try:
-        return [text.decode() for text in map(msgspec.json.encode, said)]
+        return msgspec.json.encode(counts).decode()
     except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
-        return [json.dumps(each, default=str) for each in said]
+        return json.dumps(counts, default=str)
+
+
+@lru_cache(maxsize=4096)
+def _named(gold: str | None, label: str | None) -> str:
+    """Return the tools of an item as JSON, the beginning of a list."""
+    return msgspec.json.encode((gold, label)).decode()[:-1]
+
+
+def _add_texts(said: list[str], items: Sequence[Item]) -> None:
+    """Add what is counted of items, each as one text; items of other graders say nothing here."""
+    for item in items:
+        counts, arguments = item.counts, item.metadata.get("arguments")
+        fate = kept_fate(arguments, counts)
+        if fate is None and "expected" not in counts and "extra" not in counts:
+            continue
+        try:
+            text = text_of(counts, arguments) if fate is None else fate.text
+            said.append(f"{_named(item.gold, item.label)},{text}")
+        except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
+            told = (item.gold, item.label, [counts.get(name, 0) for name in CALLS], arguments)
+            said.append(json.dumps(told, default=str))
 
 
 def _keep_few(state: FiguresState) -> None:
-    """Count items by tool and path where too many are told apart."""
-    if len(state["items"]) > _ALIKE:
-        _add_items(state["tools"], state["items"])
-        state["items"].clear()
+    """Add up what is told apart where that is too much."""
+    if len(state["alike"]) > _ALIKE:
+        _add_up(state["counts"], state["tools"], state["alike"])
+        state["alike"].clear()
 
 
-def _add_items(tools: dict[str, dict[str, int]], items: Mapping[str, int]) -> None:
-    """Add expected calls, and those that were made for none, given as texts with how often there are such."""
+def _add_up(counts: dict[str, int], tools: dict[str, dict[str, int]], alike: Mapping[str, int]) -> None:
+    """Add counts of samples, expected calls and those that were made for none, as texts with how often there are such.
+
+    Args:
+        counts: By name.
+        tools: By tool, and name or path.
+        alike: The texts.
+    """
     names: dict[str, dict[str, str]] = {fate: {} for fate in FATES}
     """How an argument fared -> its pointer -> under which name it is counted."""
-    for (gold, label, counts, arguments), times in zip(loads(f"[{','.join(items)}]"), items.values(), strict=True):
+    for text, times in zip(loads(f"[{','.join(alike)}]"), alike.values(), strict=True):
+        if type(text) is dict:
+            count_into(counts, {name: number * times for name, number in text.items()})
+            continue
+        gold, label, called, arguments = text
         name = label if gold is None else gold
         if name is None:
             continue
         held = tools.setdefault(name, {})
         made = held if label is None or label == name else tools.setdefault(label, {})  # under another of several names
-        for call in _CALLS:
-            if number := counts.get(call):
+        for call, number in zip(CALLS, called, strict=True):
+            if number:
                 of = made if call in _OF_THE_CALL_MADE else held
                 of[call] = of.get(call, 0) + int(number) * times
         for fate, pointers in as_map(arguments).items():
@@ -313,8 +338,8 @@ def _add_items(tools: dict[str, dict[str, int]], items: Mapping[str, int]) -> No
 
 def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
     """Return what is said of one tool; its calls are right or not, shares left out."""
-    paths = sorted({counted.partition(" ")[2] for counted in counts.keys() - _CALLS})
-    calls = {call: counts.get(call, 0) for call in _CALLS}
+    paths = sorted({counted.partition(" ")[2] for counted in counts.keys() - CALLS})
+    calls = {call: counts.get(call, 0) for call in CALLS}
     precision, recall = _ratio(calls["exact"], calls["made"]), _ratio(calls["exact"], calls["expected"])
     return {
         **calls,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from gradestack import ExpectedCall, Grade, ToolCall
-from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
+from gradestack import ExpectedCall, Grade, Item, Reason, ToolCall
+from gradestack_plugins.tool_calls.account import UNDECODABLE, Weighing
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, raw_of
-from gradestack_plugins.tool_calls.comparison import NO_DIFFERENCES, NOTHING, Differences, Share, compared, share_of
-from gradestack_plugins.tool_calls.grades import grade_of
+from gradestack_plugins.tool_calls.comparison import NOTHING
+from gradestack_plugins.tool_calls.fates import Fate, fate_of, places_of
+from gradestack_plugins.tool_calls.grades import Sums, grade_of, kept_sums
 from gradestack_plugins.tool_calls.matching import Manner
-from gradestack_plugins.tool_calls.scoring import ZERO, figures_of, judged, longest_rise
+from gradestack_plugins.tool_calls.scoring import ZERO, figures_of, judged, longest_rise, total
 
+_KIND, _NAME = attrgetter("kind"), attrgetter("name")
+_TEXTS = frozenset({str})
 _MANY = 64
 """Calls made, from which on they are matched as any others are: what is looked up here is looked for in lists."""
 
@@ -21,7 +24,7 @@ _MANY = 64
 def apart(
     expected: Sequence[ExpectedCall],
     made: Sequence[ToolCall],
-    known: AbstractSet[str] | None,
+    known: Sequence[str] | None,
     manner: Manner,
     weighing: Weighing,
     metadata: Mapping[str, Any],
@@ -39,39 +42,129 @@ def apart(
     Returns:
         What the matching comes to; None where calls have to be matched, or are more than a name and arguments.
     """
-    names = _names(expected, made, manner)
-    if names is None:
+    if not expected or len(made) > _MANY:
         return None
-    account = Account(weighing, known)
+    names = list(map(_NAME, made))
+    if not _TEXTS.issuperset(map(type, names)) or "" in names or _compete(expected, names, manner):
+        return None
+    items: list[Item] = []
+    reasons: list[Reason] = []
+    fates: list[Fate] = []
+    said: list[str] = []
     matched: list[int] = []
     shown: list[int] = []
-    exact, (credit, whole) = 0, ZERO
     for index, call in enumerate(expected):
-        name, arguments = call.name, arguments_of(call.arguments)
+        name, arguments = call.name, call.arguments
+        if type(name) is not str or not name or type(arguments) is not dict:
+            return None
+        if call.requestor is not None or call.rules or call.names or call.optional:
+            return None
         if name not in names:
-            account.missing(index, name, arguments)
-            continue
-        at, right, found = _closest(arguments, made, name, names, manner)
-        agree, of = right
-        if agree:
-            exact += agree == of
-            credit, whole = (credit * of + agree * whole, whole * of) if matched else right
-            matched.append(at)
-            account.pair(index, name, at, name, right, found)
-            continue
-        shown.append(at)
-        raw = raw_of(made[at])
-        if raw is None:
-            account.pair(index, name, at, name, NOTHING, found)
+            at, fate = None, places_of(arguments).fate("missing")
+            own = [Reason(code="missing_call", expected=arguments, subject=name)]
+            said.append(f"{name} missing_call")
         else:
-            account.misplaced(index, name, at, name, code=UNDECODABLE, arguments=arguments, actual=raw)
-    pairs, number, required = len(matched), len(names), len(expected)
-    if pairs < number:
+            at = names.index(name) if names.count(name) == 1 else _closest(arguments, made, name, names, manner)
+            if type(made[at].arguments) is not dict and made[at].arguments is not None:
+                return None
+            fate, own = _paired(arguments, made[at], name, manner, said)
+            (matched if fate.score else shown).append(at)
+        fates.append(fate)
+        reasons += own
+        items.append(
+            Item(
+                id=str(index),
+                score=fate.score,
+                gold=name,
+                label=None if at is None else name,
+                counts=fate.counts,
+                reasons=tuple(own),
+                metadata={"call": at, "arguments": fate.arguments},
+            )
+        )
+    strangers = [] if known is None else [name for name in names if name not in known]
+    if strangers or len(matched) < len(names):
+        told = _Told(items, reasons, fates, said)
         for at, name in enumerate(names):
-            if at in shown:
-                account.reasons += account.unknown(name)
-            elif at not in matched:
-                account.unasked(at, name, arguments_of(made[at].arguments), raw_of(made[at]), code="extra_call")
+            strange, extra = name in strangers, at not in shown
+            if at not in matched and not _other(at, made[at], told, weighing, strange=strange, extra=extra):
+                return None
+    late = len(matched) - longest_rise(matched) if len(matched) > 1 else 0
+    key = (weighing, len(names), late, len(strangers), *sorted(map(_KIND, fates)))
+    return grade_of(kept_sums.get(key) or _summed(key, weighing, fates), items, reasons, metadata, said)
+
+
+class _Told(NamedTuple):
+    """What is told of calls so far."""
+
+    items: list[Item]
+    reasons: list[Reason]
+    fates: list[Fate]
+    said: list[str]
+    """Of each reason."""
+
+
+def _paired(
+    arguments: Arguments, call: ToolCall, name: str, manner: Manner, said: list[str]
+) -> tuple[Fate, list[Reason]]:
+    """Return the fate of a call that was made for an expected one, and what is wrong with it, which is said, too."""
+    if call.arguments is None and call.raw_arguments is not None:
+        said.append(f"{name} {UNDECODABLE}")
+        reason = Reason(code=UNDECODABLE, actual=call.raw_arguments, subject=name)
+        return places_of(arguments).fate("misplaced"), [reason]
+    fate, values = fate_of(arguments, arguments_of(call.arguments), manner.terms, partial=manner.partial)
+    reasons = []
+    for (code, pointer, text), (wanted, actual) in zip(fate.losses, values, strict=True):
+        reasons.append(Reason(code=code, pointer=pointer, expected=wanted, actual=actual, subject=name))
+        said.append(name + text)
+    return fate, reasons
+
+
+def _other(at: int, call: ToolCall, told: _Told, weighing: Weighing, *, strange: bool, extra: bool) -> bool:
+    """Tell of a call that has no part in a pair; return False for one that is more than a name and arguments.
+
+    Args:
+        at: Its index.
+        call: The call.
+        told: What is told.
+        weighing: What it costs.
+        strange: Whether there is no tool of that name.
+        extra: Whether it is not shown beside an expected one.
+    """
+    name = call.name
+    own = [Reason(code="unknown_tool", subject=name)] if strange else []
+    if extra:
+        if type(call.arguments) is not dict and call.arguments is not None:
+            return False
+        if weighing.extra != "allow":
+            if (raw := raw_of(call)) is not None:
+                own.append(Reason(code=UNDECODABLE, actual=raw, subject=name))
+            own.append(Reason(code="extra_call", actual=arguments_of(call.arguments), subject=name))
+        fate = places_of(arguments_of(call.arguments)).fate("extra")
+        metadata = {"call": at, "arguments": fate.arguments}
+        told.fates.append(fate)
+        told.items.append(
+            Item(id=f"+{at}", score=0.0, label=name, counts=fate.counts, reasons=tuple(own), metadata=metadata)
+        )
+    told.said.extend([f"{name} {reason.code}" for reason in own])
+    told.reasons.extend(own)
+    return True
+
+
+def _summed(key: tuple[Any, ...], weighing: Weighing, fates: Sequence[Fate]) -> Sums:
+    """Return what calls come to that fare so, and keep it."""
+    _, number, late, hallucinated, *_ = key
+    required = exact = right = wrong = missing = surplus = 0
+    shares = []
+    for fate in fates:
+        required += "expected" in fate.counts
+        agree, of = fate.share
+        if agree:
+            shares.append(fate.share)
+            exact += agree == of
+        fine, other, absent, unknown = fate.numbers
+        right, wrong, missing, surplus = right + fine, wrong + other, missing + absent, surplus + unknown
+    pairs, credit = len(shares), total(shares) if shares else ZERO
     weighed = pairs if weighing.extra == "allow" else number
     counts = {
         "expected": required,
@@ -80,61 +173,41 @@ def apart(
         "exact": exact,
         "missing": required - pairs,
         "extra": number - pairs,
-        "out_of_order": pairs - longest_rise(matched) if pairs > 1 else 0,
-        "hallucinated_tool": 0 if known is None else sum([name not in known for name in names]),
+        "out_of_order": late,
+        "hallucinated_tool": hallucinated,
         "required": required,
         "weighed": weighed,
-        "arguments_right": account.right,
-        "arguments_wrong": account.wrong,
-        "arguments_missing": account.absent,
-        "arguments_unknown": account.surplus,
+        "arguments_right": right,
+        "arguments_wrong": wrong,
+        "arguments_missing": missing,
+        "arguments_unknown": surplus,
     }
-    figures = (precision, of_made), (recall, of_expected), (f1, of) = figures_of(
-        (credit, whole), (credit, whole), weighed, required
-    )
-    (score, of_score), passed = judged(counts, figures, weighing)
-    numbers = score / of_score, precision / of_made, recall / of_expected, f1 / of, credit / whole, credit / whole
-    return grade_of(numbers, counts, account.items, account.reasons, passed=passed, metadata=metadata)
+    figures = figures_of(credit, credit, weighed, required)
+    score, passed = judged(counts, figures, weighing)
+    numbers = [above / below for above, below in (score, *figures, credit, credit)]
+    return kept_sums.keep(key, Sums(numbers, counts, passed=passed), counts)
 
 
-def _names(expected: Sequence[ExpectedCall], made: Sequence[ToolCall], manner: Manner) -> list[str] | None:
-    """Return the tools of the calls that were made; None where calls have to be matched, or there is something odd."""
-    if not expected or len(made) > _MANY:
-        return None
-    for wanted in expected:
-        if type(wanted.name) is not str or type(wanted.arguments) is not dict or wanted.requestor is not None:
-            return None
-        if wanted.rules or wanted.names or wanted.optional:
-            return None
-    names = []
-    for call in made:
-        if type(call.name) is not str or (type(call.arguments) is not dict and call.arguments is not None):
-            return None
-        names.append(call.name)
-    if len(expected) > 1 and len({call.name for call in expected}) < len(expected):
-        return None
-    if (manner.first_fit or len(names) > manner.max_pairs) and len(set(names)) < len(names):
-        return None
-    return names
+def _compete(expected: Sequence[ExpectedCall], names: list[str], manner: Manner) -> bool:
+    """Return whether calls of one name compete, or it matters which comes first."""
+    if len(expected) > 1:
+        wanted = list(map(_NAME, expected))
+        if not _TEXTS.issuperset(map(type, wanted)) or len(set(wanted)) < len(wanted):
+            return True
+    return (manner.first_fit or len(names) > manner.max_pairs) and len(set(names)) < len(names)
 
 
-def _closest(
-    arguments: Arguments, made: Sequence[ToolCall], name: str, names: list[str], manner: Manner
-) -> tuple[int, Share, Differences]:
-    """Return the place of the call that is closest to an expected one, the first of several; its share; how it differs.
+def _closest(arguments: Arguments, made: Sequence[ToolCall], name: str, names: list[str], manner: Manner) -> int:
+    """Return the place of the call of that name that is closest to an expected one, the first of several.
 
     If nothing is right in any, that is the first.
     """
-    first = closest = names.index(name)
-    share, differences = NOTHING, NO_DIFFERENCES
-    for at in (first,) if names.count(name) == 1 else [at for at, each in enumerate(names) if each == name]:
+    closest, share = names.index(name), NOTHING
+    for at, each in enumerate(names):
         given = made[at].arguments
-        if given is None and made[at].raw_arguments is not None:
+        if each != name or (given is None and made[at].raw_arguments is not None):
             continue
-        found = compared(arguments, arguments_of(given), manner.terms)
-        agree, of = share_of(found)
-        if not manner.partial and agree < of:
-            agree = 0
-        if at == closest or agree * share[1] > share[0] * of:
-            closest, share, differences = at, (agree, of), found
-    return closest, share, differences
+        agree, of = fate_of(arguments, arguments_of(given), manner.terms, partial=manner.partial)[0].share
+        if agree * share[1] > share[0] * of:
+            closest, share = at, (agree, of)
+    return closest

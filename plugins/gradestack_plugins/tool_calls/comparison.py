@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradestack import ABSENT, ExpectedCall, Reason, Rule, ToolCall
+from gradestack import ExpectedCall, Rule, ToolCall
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, name_of, raw_of
 from gradestack_plugins.tool_calls.leaves import SCALARS, Leaves, flat_pointers, walk
 from gradestack_plugins.tool_calls.rules import is_met, rules_of
@@ -216,7 +216,7 @@ def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
     fine: list[str] = []
     wrong: list[tuple[str, Any, Any]] = []
     missing: list[tuple[str, Any]] = []
-    inside: dict[str, list[tuple[str, Any]]] = {}
+    within: dict[str, list[tuple[str, Any]]] = {}
     """What is unknown within arguments that both have."""
     for pointer, (key, value) in zip(_pointers(left), left.items(), strict=True):
         kind = type(value)
@@ -228,7 +228,7 @@ def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
             else:
                 wrong.append((pointer, value, other))
         elif value == (other := right[key]) and same_kind(value, other):
-            fine += _inside(pointer, value)
+            fine += inside(pointer, value)
         else:
             apart = _plain_differences(
                 Leaves({key: value}, terms.equality), Leaves({key: other}, terms.equality), terms
@@ -236,17 +236,17 @@ def compared(left: Arguments, right: Arguments, terms: Terms) -> Differences:
             fine += apart[0]
             wrong += apart[1]
             missing += apart[2]
-            inside[key] = apart[3]
-    known = terms.mode == "superset" or (not inside and right.keys() <= left.keys())
-    unknown = [] if known else _unknown(left, right, inside)
+            within[key] = apart[3]
+    known = terms.mode == "superset" or (not within and right.keys() <= left.keys())
+    unknown = [] if known else _unknown(left, right, within)
     return fine, wrong, [] if terms.mode == "subset" else missing, unknown
 
 
-def _unknown(left: Arguments, right: Arguments, inside: Mapping[str, list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
+def _unknown(left: Arguments, right: Arguments, within: Mapping[str, list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for key, value in right.items():
         if key in left:
-            found += inside.get(key, ())
+            found += within.get(key, ())
         else:
             found += [(pointer_to(key), value)] if type(value) in SCALARS else _leaves(key, value)
     return found
@@ -286,39 +286,6 @@ def _plain_differences(left: Leaves, right: Leaves, terms: Terms) -> Differences
     return fine, wrong, missing, [] if terms.mode == "superset" else unknown
 
 
-def reasons_of(found: Differences, subject: str, message: str = "") -> list[Reason]:
-    """Return a reason for each argument that is not right."""
-    _, wrong, missing, unknown = found
-    said = []
-    for pointer, expected, actual in wrong:
-        code = "wrong_value" if type(expected) is type(actual) or _kind(expected) == _kind(actual) else "wrong_type"
-        said.append(
-            Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject, message=message)
-        )
-    for pointer, expected in missing:
-        said.append(
-            Reason(code="missing_argument", pointer=pointer, expected=expected, subject=subject, message=message)
-        )
-    for pointer, actual in unknown:
-        said.append(
-            Reason(
-                code="unknown_argument",
-                pointer=pointer,
-                expected=ABSENT,
-                actual=actual,
-                subject=subject,
-                message=message,
-            )
-        )
-    return said
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    return "number" if isinstance(value, int | float) else type(value).__name__
-
-
 def pointers(arguments: Arguments) -> list[str]:
     """Return the pointer of every leaf."""
     places = _pointers(arguments)
@@ -329,11 +296,11 @@ def pointers(arguments: Arguments) -> list[str]:
         if type(value) in SCALARS:
             found.append(pointer)
         else:
-            found += _inside(pointer, value)
+            found += inside(pointer, value)
     return found
 
 
-def _inside(pointer: str, value: Any) -> list[str]:
+def inside(pointer: str, value: Any) -> list[str]:
     """Return the pointer of every leaf of an argument."""
     kind = type(value)
     if kind in SCALARS or not value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import attrs
@@ -26,7 +27,7 @@ from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
 from gradestack_plugins.tool_calls.apart import apart
 from gradestack_plugins.tool_calls.calls import name_of
 from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
-from gradestack_plugins.tool_calls.grades import grade_of
+from gradestack_plugins.tool_calls.grades import Sums, grade_of
 from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
 from gradestack_plugins.tool_calls.peer_grades import peer_grade
@@ -36,6 +37,7 @@ from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Scored, scored
 from gradestack_plugins.tool_calls.straight import straight
 from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 
+_NAME = attrgetter("name")
 _SIDES = frozenset({"assistant", "user"})
 _STRAIGHT = frozenset({"order", "extra", "missing", "arguments", "equality", "assignment", "credit", "score", "empty"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
@@ -128,6 +130,10 @@ class ToolCalls(Grader):
     _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
     _manner: Manner = attrs.field(init=False, eq=False, repr=False)
     _weighing: Weighing = attrs.field(init=False, eq=False, repr=False)
+    _full_name: str = attrs.field(init=False, default="", eq=False, repr=False)
+    """Of the preset."""
+    _apart: bool = attrs.field(init=False, default=False, eq=False, repr=False)
+    """Whether calls come in any order."""
     _metadata: Mapping[str, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     _simple: bool = attrs.field(init=False, default=False, eq=False, repr=False)
     """Whether a run that repeats what is expected is right without a closer look."""
@@ -174,8 +180,10 @@ class ToolCalls(Grader):
         )
         object.__setattr__(self, "_weighing", weighing)
 
-        metadata = {} if preset is None else {"preset": preset.full_name}
-        object.__setattr__(self, "_metadata", metadata)
+        full_name = "" if preset is None else preset.full_name
+        object.__setattr__(self, "_full_name", full_name)
+        object.__setattr__(self, "_metadata", {"preset": full_name} if full_name else {})
+        object.__setattr__(self, "_apart", self.order in {None, "any"})
         simple = not (set(given) - _STRAIGHT) and own["arguments"] in {"rules", "exact"} and own["equality"] != "text"
         object.__setattr__(self, "_simple", simple and (preset is None or preset.name == DOCUMENTED))
 
@@ -203,11 +211,11 @@ class ToolCalls(Grader):
         try:
             if self._simple and expected.calls is not None and not expected.alternatives:
                 tools = sample.tools
-                known = None if tools is None else {name for tool in tools if type(name := tool.name) is str}
-                found = straight(expected.calls, made, known, self._metadata.get("preset", ""))
+                known = None if tools is None else list(map(_NAME, tools))
+                found = straight(expected.calls, made, known, self._full_name)
                 if found is not None:
                     return found
-                if self.order in {None, "any"} and (made or self.empty is None):
+                if self._apart and (made or self.empty is None):
                     found = apart(expected.calls, made, known, self._manner, self._weighing, self._metadata)
                     if found is not None:
                         return found
@@ -318,14 +326,14 @@ def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
     """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
     if len(turns) == 1:
         (found,) = turns
-        numbers = [above / below for above, below in found.ratios]
-        return grade_of(numbers, found.counts, found.items, found.reasons, passed=found.passed, metadata=metadata)
+        own = Sums([above / below for above, below in found.ratios], found.counts, passed=found.passed)
+        return grade_of(own, found.items, found.reasons, metadata)
     sums = [sum(Fraction(*each) for each in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)]
+    numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
+    counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
     return grade_of(
-        [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])],
-        {name: sum(each.counts[name] for each in turns) for name in COUNTS},
+        Sums(numbers, counts, passed=all(each.passed for each in turns)),
         [item for each in turns for item in each.items],
         [reason for each in turns for reason in each.reasons],
-        passed=all(each.passed for each in turns),
-        metadata=metadata,
+        metadata,
     )

@@ -6,40 +6,62 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradestack import Grade, Item, Reason
+from gradestack_plugins.tool_calls.kept import Kept
 
 MOST_REASONS = 50
 """Reasons kept of a sample; one more says how many were left out."""
 SHOWN = 3
 
 
+class Sums:
+    """What the calls of a run come to. Not to be changed: grades share them.
+
+    Attributes:
+        counts: Of calls and arguments.
+        counted: What is made of them in figures of many runs; None before.
+        parts: Precision, recall and F1; credit, and credit of calls that are not optional.
+        passed: The verdict.
+        score: The score.
+    """
+
+    __slots__ = ("counted", "counts", "parts", "passed", "score")
+
+    def __init__(self, numbers: Sequence[float], counts: Mapping[str, int], *, passed: bool) -> None:
+        self.score, precision, recall, f1, credit, required = numbers
+        self.parts = {"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required}
+        self.counts, self.passed = counts, passed
+        self.counted: tuple[list[float], str] | None = None
+
+
+kept_sums: Kept[Sums] = Kept()
+
+
 def grade_of(
-    numbers: Sequence[float],
-    counts: Mapping[str, int],
+    sums: Sums,
     items: Sequence[Item],
     reasons: Sequence[Reason],
-    *,
-    passed: bool,
     metadata: Mapping[str, Any],
+    said: Sequence[str] | None = None,
 ) -> Grade:
     """Return a grade.
 
     Args:
-        numbers: Score, precision, recall and F1; credit, and credit of calls that are not optional.
-        counts: Of calls and arguments.
+        sums: Of the run's calls.
         items: Of calls.
         reasons: Theirs, of which the first are kept.
-        passed: The verdict.
         metadata: Of the grade.
+        said: What the rationale says of each reason; None where that is to be made of them.
     """
-    score, precision, recall, f1, credit, required = numbers
+    if said is None:
+        said = list(map(_said, reasons[:SHOWN]))
     return Grade(
-        score=score,
-        passed=passed,
-        counts=counts,
-        parts={"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required},
+        score=sums.score,
+        passed=sums.passed,
+        counts=sums.counts,
+        parts=sums.parts,
         items=tuple(items),
         reasons=tuple(reasons) if len(reasons) <= MOST_REASONS else _limited(reasons),
-        rationale=_rationale(reasons) if reasons else "",
+        rationale=_rationale(said, len(reasons)) if reasons else "",
         metadata=metadata,
     )
 
@@ -49,13 +71,14 @@ def _limited(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
     return (*reasons[:MOST_REASONS], Reason(code="more_reasons", message=left_out))
 
 
-def _rationale(reasons: Sequence[Reason]) -> str:
-    said = []
-    for each in reasons[:SHOWN]:
-        text = f"{each.subject} {each.code}" if each.subject else each.code
-        if each.pointer:
-            text += f" {each.pointer}"
-        said.append(f"{text} {each.message}" if each.message else text)
-    if len(reasons) > SHOWN:
-        said.append(f"{len(reasons) - SHOWN} more")
-    return "; ".join(said)
+def _said(reason: Reason) -> str:
+    text = f"{reason.subject} {reason.code}" if reason.subject else reason.code
+    if reason.pointer:
+        text += f" {reason.pointer}"
+    return f"{text} {reason.message}" if reason.message else text
+
+
+def _rationale(said: Sequence[str], reasons: int) -> str:
+    if reasons == 1:
+        return said[0]
+    return "; ".join(said) if reasons <= SHOWN else f"{'; '.join(said[:SHOWN])}; {reasons - SHOWN} more"

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gradestack import Item, Reason
 from gradestack_plugins.tool_calls.account import UNDECODABLE, Account, Weighing
 from gradestack_plugins.tool_calls.comparison import NOTHING, Given, Share, Wanted
+from gradestack_plugins.tool_calls.fates import pair_fate
 from gradestack_plugins.tool_calls.matching import Matching
 
 Ratio = tuple[int, int]
@@ -72,7 +73,7 @@ def scored(
         index, name = call.index, call.name
         if index in found:
             _, made, right = found[index]
-            account.pair(index, name, made.index, made.name, right, matching.differences(call, made))
+            account.pair(index, name, made.index, made.name, *pair_fate(matching.differences(call, made), right))
         elif index in shown:
             _mistaken(account, matching, call, shown[index], weighing)
         elif not call.optional:
@@ -148,7 +149,7 @@ def _mistaken(account: Account, matching: Matching, call: Wanted, made: Given, w
     elif weighing.order != "any" and matching.share(call, made)[0]:
         account.misplaced(*pair, code="wrong_order", arguments=call.arguments)
     else:
-        account.pair(*pair, NOTHING, matching.differences(call, made))
+        account.pair(*pair, *pair_fate(matching.differences(call, made), NOTHING))
 
 
 def figures_of(credit: Ratio, recalled: Ratio, weighed: int, required: int) -> tuple[Ratio, Ratio, Ratio]:

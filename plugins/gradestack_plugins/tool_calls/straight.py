@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from typing import Any
 
 from gradestack import ExpectedCall, Grade, ToolCall
 from gradestack_plugins.tool_calls.account import COUNTS, right_call
-from gradestack_plugins.tool_calls.comparison import pointers, same_kind
-from gradestack_plugins.tool_calls.leaves import SCALARS
-from gradestack_plugins.tool_calls.terms import pointer_to
+from gradestack_plugins.tool_calls.calls import arguments_of
+from gradestack_plugins.tool_calls.comparison import are_scalars, inside, same_kind
+from gradestack_plugins.tool_calls.kept import Kept
 
-_MOST = 4096
 _MOST_CALLS = 4
 _LETTERS = 256
 """Of names and pointers of a run's calls, up to which its grade is kept for the next run with the same ones."""
-Shape = tuple[str, bool, tuple[str, ...]]
-"""A tool; whether its arguments are scalars; and their keys, or else the pointers of all that is in them."""
-_kept: dict[tuple[str, tuple[Shape, ...]], Grade] = {}
+_TEXTS, _NUMBERS = frozenset({str}), frozenset({int, float, bool, type(None)})
+"""Types of which equal values are alike if they have the same one."""
+_grades: Kept[Grade] = Kept()
 
 
 def straight(
-    expected: Sequence[ExpectedCall], made: Sequence[ToolCall], known: AbstractSet[str] | None, preset: str
+    expected: Sequence[ExpectedCall], made: Sequence[ToolCall], known: Sequence[str] | None, preset: str
 ) -> Grade | None:
     """Return the grade of a run whose calls are those expected, in their order; None where that takes a closer look.
 
@@ -34,7 +33,7 @@ def straight(
     """
     if len(expected) != len(made) or not made:
         return None
-    shapes: list[Shape] = []
+    shapes: list[Any] = [preset]
     for call, other in zip(expected, made, strict=True):
         name, arguments, given = call.name, call.arguments, other.arguments
         if name != other.name or arguments != given or call.rules or call.names or call.optional:
@@ -45,47 +44,51 @@ def straight(
             return None
         if known is not None and name not in known:
             return None  # there is a reason for that
-        flat = True  # what alike and are_scalars say, in one pass
-        for key, value in arguments.items():
-            if type(value) is not str:
-                if not same_kind(value, given[key]):
+        shapes.append(name)
+        shapes.append(tuple(arguments))
+        for key, value in arguments.items():  # what alike says
+            kind = type(value)
+            if kind is str:
+                continue
+            other_value = given[key]
+            if kind in _NUMBERS:
+                if kind is not type(other_value) or value != other_value:  # NaN is equal to itself as one object
                     return None
-                flat = flat and type(value) in SCALARS
-        shapes.append((name, flat, tuple(arguments if flat else pointers(arguments))))
-    key = preset, tuple(shapes)
-    return _kept.get(key) or _keep(key)
+            elif form := _form(value, other_value):
+                shapes.append((key, *form))
+            else:
+                return None
+    key = tuple(shapes)
+    return _grades.get(key) or _keep(key, expected)
 
 
-def _keep(key: tuple[str, tuple[Shape, ...]]) -> Grade:
+def _form(value: Any, other: Any) -> tuple[Any, ...]:
+    """Return what tells the pointers within a nested value from others; nothing where an equal one is not alike."""
+    kind = type(value)
+    if kind is list and kind is type(other) and _TEXTS.issuperset(map(type, value)):
+        return (str(len(value)),)
+    if not same_kind(value, other):
+        return ()
+    return ("{", *value) if kind is dict and are_scalars(value) else tuple(inside("", value))
+
+
+def _keep(key: tuple[Any, ...], expected: Sequence[ExpectedCall]) -> Grade:
     """Return a new grade, which is kept unless it is large or a key is no text: 1 and true are equal ones."""
-    preset, shapes = key
-    grade = _grade(shapes, preset)
-    try:
-        letters = sum([len(name) + len("".join(places)) for name, _, places in shapes])
-    except TypeError:
-        return grade
-    if len(shapes) <= _MOST_CALLS and letters <= _LETTERS:
-        if len(_kept) >= _MOST:
-            _kept.clear()
-        _kept[key] = grade
-    return grade
-
-
-def _grade(shapes: tuple[Shape, ...], preset: str) -> Grade:
-    number, right = len(shapes), sum([len(places) for _, _, places in shapes])
-    items = [
-        right_call(index, name, index, name, [pointer_to(key) for key in places] if flat else list(places))
-        for index, (name, flat, places) in enumerate(shapes)
-    ]
-    metadata = {"preset": preset} if preset else {}
-    return Grade(
+    items = [right_call(index, call.name, arguments_of(call.arguments)) for index, call in enumerate(expected)]
+    number = len(items)
+    grade = Grade(
         score=1.0,
         passed=True,
-        counts=_counts(number, right),
+        counts=_counts(number, sum([each.counts.get("arguments_right", 0) for each in items])),
         parts=_parts(number),
         items=tuple(items),
-        metadata=metadata,
+        metadata={"preset": key[0]} if key[0] else {},
     )
+    try:
+        letters = sum([len("".join(each)) for each in key])
+    except TypeError:
+        return grade
+    return _grades.keep(key, grade) if number <= _MOST_CALLS and letters <= _LETTERS else grade
 
 
 _RIGHT = ("expected", "made", "matched", "exact", "required", "weighed")

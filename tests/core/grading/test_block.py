@@ -135,8 +135,8 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 # the size itself
 
 
-def sizes_of(monkeypatch, worker, seconds, count=300):
-    """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock."""
+def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
+    """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, and reading it ``reading``."""
     now, sizes = [0.0], []
     columns = block.Graders.columns
 
@@ -147,20 +147,32 @@ def sizes_of(monkeypatch, worker, seconds, count=300):
 
     monkeypatch.setattr(block, "perf_counter", lambda: now[0])
     monkeypatch.setattr(block.Graders, "columns", timed)
-    worker.process(SHARD, (Sample(id=str(number), recorded={"score": 1.0}) for number in range(count)))
+
+    def samples():
+        for number in range(count):
+            now[0] += reading
+            yield Sample(id=str(number), recorded={"score": 1.0})
+
+    worker.process(SHARD, samples())
     assert sum(sizes) == count
     return sizes
 
 
 def test_quick_blocks_grow_to_the_largest(monkeypatch, make_worker):
     """One, two, four, ... and no further."""
-    assert sizes_of(monkeypatch, make_worker(), lambda _: 1e-6) == [1, 2, 4, 8, 16, 32, 64, 64, 64, 45]
+    sizes = sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, count=1000)
+    assert sizes == [1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 233]
 
 
 def test_slow_graders_are_asked_sample_by_sample(monkeypatch, make_worker):
     """So that an interruption is never far away; after slow samples blocks start anew."""
     assert sizes_of(monkeypatch, make_worker(), lambda _: 1.0, count=20) == [1] * 20
     assert max(sizes_of(monkeypatch, make_worker(), lambda number: 0.004 if number < 40 else 1e-6)[:10]) <= 4
+
+
+def test_few_samples_are_held_that_take_long_to_read(monkeypatch, make_worker):
+    """They are large for the most part."""
+    assert max(sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, reading=0.004)) <= 4
 
 
 @pytest.mark.parametrize("fields", [{"noting": True}, {"strict": True}])

@@ -1,0 +1,382 @@
+"""How calls fare, whatever they are called: most mistakes have been made before, and are described once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import msgspec
+
+from gradestack import ABSENT
+from gradestack_plugins.tool_calls.calls import Arguments
+from gradestack_plugins.tool_calls.comparison import (
+    ALL,
+    NOTHING,
+    Differences,
+    Share,
+    are_scalars,
+    compared,
+    inside,
+    pointers,
+    same_kind,
+    share_of,
+)
+from gradestack_plugins.tool_calls.leaves import SCALARS, walk
+from gradestack_plugins.tool_calls.terms import Terms, pointer_to
+
+ARGUMENTS = ("right", "wrong", "missing", "unknown")
+"""How an argument may fare."""
+CALLS = ("expected", "made", "matched", "exact", "missing", "extra")
+"""What a call may count as."""
+Values = Sequence[tuple[Any, Any]]
+"""Of each argument that is not right: what is expected, and what was given."""
+_RIGHT, _MISSING, _UNKNOWN = "right", "missing_argument", "unknown_argument"
+_MOST = 8192
+_LETTERS = 256
+"""Of the names of arguments, up to which it is kept how calls with them fare."""
+
+
+Loss = tuple[str, str, str]
+"""An argument that is not right: code, pointer, and what is said of it after the name of the tool."""
+
+
+class Fate:
+    """How a call fares: what it counts as, its arguments, and what is wrong with them. Not to be changed.
+
+    Attributes:
+        arguments: Pointers by how they fare; where none fares so, it is left out.
+        counts: Of calls and of arguments.
+        kind: What is equal for those that come to the same where several are added up.
+        losses: What is not right.
+        numbers: How many arguments are right, wrong, missing and unknown.
+        score: How much of it is right.
+        share: The same.
+    """
+
+    __slots__ = ("_text", "arguments", "counts", "kind", "losses", "numbers", "score", "share")
+
+    def __init__(
+        self, counts: dict[str, int], share: Share, places: Sequence[list[str]], losses: Sequence[Loss] = ()
+    ) -> None:
+        self.counts, self.share, self.losses, self._text = counts, share, losses, ""
+        self.score = share[0] / share[1]
+        self.arguments: dict[str, list[str]] = {}
+        right, wrong, missing, unknown = places
+        if right:
+            self.arguments["right"] = right
+            counts["arguments_right"] = len(right)
+        if wrong:
+            self.arguments["wrong"] = wrong
+            counts["arguments_wrong"] = len(wrong)
+        if missing:
+            self.arguments["missing"] = missing
+            counts["arguments_missing"] = len(missing)
+        if unknown:
+            self.arguments["unknown"] = unknown
+            counts["arguments_unknown"] = len(unknown)
+        self.numbers = len(right), len(wrong), len(missing), len(unknown)
+        self.kind = _number_of((share, "expected" in counts, self.numbers))
+
+    @property
+    def text(self) -> str:
+        """What :func:`text_of` returns of it."""
+        if not self._text:
+            self._text = text_of(self.counts, self.arguments)
+        return self._text
+
+
+def text_of(counts: Mapping[str, Any], arguments: Any) -> str:
+    """Return what is counted of a call as JSON, the end of a list: what it counts as, and its arguments by fate."""
+    return msgspec.json.encode(([counts.get(name, 0) for name in CALLS], arguments)).decode()[1:]
+
+
+class Places:
+    """The arguments of many calls: where they are, and how calls fare that have them.
+
+    Attributes:
+        fates: Those met so far, by how each argument fares; or by how the call does, and its arguments with it.
+        pointers: Of the leaves.
+    """
+
+    __slots__ = ("_kept", "fates", "pointers")
+
+    def __init__(self, pointed: list[str], *, kept: bool) -> None:
+        self.pointers, self._kept = pointed, kept
+        self.fates: dict[Any, Fate] = {}
+
+    def fate(self, fares: Any) -> Fate:
+        """Return the fate of a call, kept for the next one like it.
+
+        Args:
+            fares: ``right``, ``missing``, ``extra``, ``misplaced``; or of a pair: whether it can be right in part, how
+                each argument fares, and pointers of unknown ones.
+        """
+        found = self.fates.get(fares)
+        if found is None:
+            found = self.fates[fares] = self._pair(*fares) if type(fares) is tuple else _WHOLE[fares](self.pointers)
+            if self._kept:
+                _know(found)
+        return found
+
+    def _pair(self, partial: bool, *fares: str) -> Fate:
+        fine: list[str] = []
+        wrong: list[str] = []
+        missing: list[str] = []
+        losses: list[Loss] = []
+        for pointer, fared in zip(self.pointers, fares, strict=False):
+            if fared == _RIGHT:
+                fine.append(pointer)
+            elif fared == _MISSING:
+                missing.append(pointer)
+            else:
+                wrong.append(pointer)
+                losses.append(_loss(fared, pointer))
+        unknown = list(fares[len(self.pointers) :])
+        losses += [_loss(_MISSING, pointer) for pointer in missing]
+        losses += [_loss(_UNKNOWN, pointer) for pointer in unknown]
+        agree, of = len(fine), len(fares)
+        share = ALL if not of else (agree, of) if partial or agree == of else NOTHING
+        return _fate_of_pair(share, (fine, wrong, missing, unknown), losses)
+
+
+_by_keys: dict[tuple[str, ...], Places] = {}
+_by_pointers: dict[tuple[str, ...], Places] = {}
+_known: dict[int, Fate] = {}
+"""Fates that are kept, by the identity of their arguments."""
+_kinds: dict[tuple[Any, ...], int] = {}
+_numbers = count()
+
+
+def _know(fate: Fate) -> None:
+    if len(_known) >= _MOST or len(_by_keys) + len(_by_pointers) > _MOST:
+        for each in (_by_keys, _by_pointers, _known):
+            each.clear()
+    _known[id(fate.arguments)] = fate
+
+
+def _number_of(kind: tuple[Any, ...]) -> int:
+    """Return a number that no other kind has or had."""
+    found = _kinds.get(kind)
+    if found is None:
+        if len(_kinds) >= _MOST:
+            _kinds.clear()
+        found = _kinds[kind] = next(_numbers)
+    return found
+
+
+def kept_fate(arguments: Any, counts: Any) -> Fate | None:
+    """Return the fate, if it is kept, that these very mappings are of."""
+    found = _known.get(id(arguments))
+    return found if found is not None and found.counts is counts else None
+
+
+def places_of(arguments: Arguments) -> Places:
+    """Return the places of a call's arguments."""
+    return _places_of_keys(tuple(arguments)) if are_scalars(arguments) else _places_of_pointers(pointers(arguments))
+
+
+def _places_of_keys(keys: tuple[str, ...]) -> Places:
+    return _by_keys.get(keys) or _new_places(_by_keys, keys, list(map(pointer_to, keys)))
+
+
+def _places_of_pointers(pointed: list[str]) -> Places:
+    key = tuple(pointed)
+    return _by_pointers.get(key) or _new_places(_by_pointers, key, pointed)
+
+
+def _new_places(among: dict[tuple[str, ...], Places], key: tuple[str, ...], pointed: list[str]) -> Places:
+    """Return new places, which are kept unless they are large or a key is no text: 1 and true are equal ones."""
+    try:
+        kept = len("".join(key)) <= _LETTERS
+    except TypeError:
+        kept = False
+    found = Places(pointed, kept=kept)
+    if kept:
+        among[key] = found
+    return found
+
+
+def _right(pointed: list[str]) -> Fate:
+    return Fate({"expected": 1, "made": 1, "matched": 1, "exact": 1}, ALL, (pointed, [], [], []))
+
+
+def _missing(pointed: list[str]) -> Fate:
+    return Fate({"expected": 1, "missing": 1}, NOTHING, ([], [], pointed, []))
+
+
+def _extra(pointed: list[str]) -> Fate:
+    return Fate({"made": 1, "extra": 1, "arguments_unknown": 0}, NOTHING, ([], [], [], pointed))
+
+
+def _misplaced(pointed: list[str]) -> Fate:
+    return Fate(_mistaken(), NOTHING, ([], [], pointed, []))
+
+
+_WHOLE = {"right": _right, "missing": _missing, "extra": _extra, "misplaced": _misplaced}
+
+
+def _mistaken() -> dict[str, int]:
+    """Return what a call counts as that was made, of which nothing is right."""
+    return {"expected": 1, "missing": 1, "made": 1, "extra": 1}
+
+
+def _fate_of_pair(share: Share, places: Sequence[list[str]], losses: Sequence[Loss]) -> Fate:
+    agree, of = share
+    if agree == of:
+        return _right(places[0])
+    return Fate({"expected": 1, "made": 1, "matched": 1} if agree else _mistaken(), share, places, losses)
+
+
+def pair_fate(found: Differences, share: Share) -> tuple[Fate, Values]:
+    """Return the fate of an expected call and the call that was made for it, or of which nothing is right."""
+    fine, wrong, missing, unknown = found
+    losses = [
+        *[_loss(_code(expected, actual), pointer) for pointer, expected, actual in wrong],
+        *[_loss(_MISSING, pointer) for pointer, _ in missing],
+        *[_loss(_UNKNOWN, pointer) for pointer, _ in unknown],
+    ]
+    values = [
+        *[(expected, actual) for _, expected, actual in wrong],
+        *[(expected, ABSENT) for _, expected in missing],
+        *[(ABSENT, actual) for _, actual in unknown],
+    ]
+    fate = _fate_of_pair(share, (fine, *([each[0] for each in fared] for fared in (wrong, missing, unknown))), losses)
+    return fate, values[: len(fate.losses)]
+
+
+def fate_of(expected: Arguments, given: Arguments, terms: Terms, *, partial: bool) -> tuple[Fate, Values]:
+    """Return the fate of a call that was made for an expected one, nothing left out of their arguments.
+
+    Args:
+        expected: Arguments.
+        given: Arguments.
+        terms: By which they are compared; all of both count, by the equality of JSON or of Python.
+        partial: Whether a call can be right in part.
+    """
+    found = _fares(expected, given, partial=partial, json=terms.equality == "json")
+    if found is None:
+        differences = compared(expected, given, terms)
+        agree, of = share_of(differences)
+        return pair_fate(differences, (agree, of) if partial or agree == of else NOTHING)
+    fares, unknown, values, nested = found
+    if unknown:
+        fares += map(pointer_to, unknown)
+    places = _places_of_pointers(pointers(expected)) if nested else _places_of_keys(tuple(expected))
+    key = tuple(fares)
+    return places.fates.get(key) or places.fate(key), values
+
+
+def _fares(
+    expected: Arguments, given: Arguments, *, partial: bool, json: bool
+) -> tuple[list[Any], list[str], list[tuple[Any, Any]], bool] | None:
+    """Return how each expected leaf fares, after ``partial``; keys of unknown ones; values of what is not right.
+
+    And whether something is nested. None where two nested values, or a scalar and one, differ in form.
+    """
+    fares: list[Any] = [partial]
+    wrong: list[tuple[Any, Any]] = []
+    missing: list[tuple[Any, Any]] = []
+    nested = False
+    others = len(given) - len(expected)
+    """How many more arguments there are than answer an expected one."""
+    for key, value in expected.items():
+        kind = type(value)
+        if kind not in SCALARS:
+            nested = True
+            found = _fares_nested(key, value, given.get(key), json=json)
+            if found is None:
+                return None
+            fares += found[0]
+            wrong += found[1]
+            missing += found[2]
+            others += bool(found[2])
+        elif key not in given:
+            fares.append(_MISSING)
+            missing.append((value, ABSENT))
+            others += 1
+        else:
+            other = given[key]
+            if value == other and (kind is str or not json or (kind is bool) is (type(other) is bool)):
+                fares.append(_RIGHT)
+            elif type(other) in SCALARS:
+                fares.append(_code(value, other))
+                wrong.append((value, other))
+            else:
+                return None
+    if missing:
+        wrong += missing
+    unknown = _unknown(expected, given) if others else []
+    if unknown is None:
+        return None
+    wrong += [(ABSENT, given[key]) for key in unknown]
+    return fares, unknown, wrong, nested
+
+
+def _unknown(expected: Arguments, given: Arguments) -> list[str] | None:
+    """Return keys of scalars that nobody expected, or in whose place something nested is expected."""
+    unknown = []
+    for key, value in given.items():
+        if type(value) in SCALARS:
+            if key not in expected or type(expected[key]) not in SCALARS:
+                unknown.append(key)
+        elif key not in expected:
+            return None
+    return unknown
+
+
+def _fares_nested(
+    key: str, value: Any, other: Any, *, json: bool
+) -> tuple[list[str], list[tuple[Any, Any]], list[tuple[Any, Any]]] | None:
+    """Return how the leaves of a nested value fare; values of wrong and of missing ones; None as above.
+
+    Args:
+        key: Of the value.
+        value: What is expected.
+        other: What was given; None where that is nothing.
+        json: By which equality.
+    """
+    if type(other) not in SCALARS:
+        found = _fares_inside(value, other, json=json)
+        return None if found is None else (*found, [])
+    if not value:
+        return None  # a leaf by itself
+    leaves = [(each, ABSENT) for _, _, each in walk({key: value})]
+    return [_MISSING] * len(leaves), [], leaves
+
+
+def _fares_inside(value: Any, other: Any, *, json: bool) -> tuple[list[str], list[tuple[Any, Any]]] | None:
+    """Return how the leaves of a nested value fare, and the values of those that are not right; None as above."""
+    if value == other and same_kind(value, other):
+        return [_RIGHT] * len(inside("", value)), []
+    if type(value) is list and type(other) is list and len(value) == len(other):
+        pairs = list(zip(value, other, strict=True))
+    elif type(value) is dict and type(other) is dict and value.keys() == other.keys():
+        pairs = [(each, other[name]) for name, each in value.items()]
+    else:
+        return None
+    fares: list[str] = []
+    wrong: list[tuple[Any, Any]] = []
+    for each, its in pairs:
+        if type(each) not in SCALARS or type(its) not in SCALARS:
+            return None
+        if each == its and (not json or (type(each) is bool) is (type(its) is bool)):
+            fares.append(_RIGHT)
+        else:
+            fares.append(_code(each, its))
+            wrong.append((each, its))
+    return (fares, wrong) if pairs else None
+
+
+def _loss(code: str, pointer: str) -> Loss:
+    return code, pointer, f" {code} {pointer}"
+
+
+def _code(expected: Any, actual: Any) -> str:
+    return "wrong_value" if type(expected) is type(actual) or _kind(expected) == _kind(actual) else "wrong_type"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__

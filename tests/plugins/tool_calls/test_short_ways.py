@@ -1,0 +1,91 @@
+"""The short ways to a grade say what the matching says, whatever was graded before."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradestack import Expectation, ExpectedCall, Key, Sample, ToolCall, ToolSpec
+from gradestack_plugins.tool_calls import fates
+from gradestack_plugins.tool_calls.aggregators import CallFigures
+from gradestack_plugins.tool_calls.grader import ToolCalls
+
+TOOLS = ("book", "find", "x/y", "t~1", "")
+SCALARS = st.sampled_from([0, 1, True, False, 1.0, -0.0, "1", "a", "", None, 2**70, float("nan")])
+VALUES = (
+    SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(st.sampled_from("kz/"), SCALARS | st.just([]), max_size=2)
+)
+ARGUMENTS = st.dictionaries(st.sampled_from(["k", "a/b", "q~", "n", "\ud800"]), VALUES, max_size=4)
+CALLS = st.lists(st.tuples(st.sampled_from(TOOLS), ARGUMENTS), max_size=4)
+OPTIONS = [
+    {},
+    {"extra": "allow"},
+    {"extra": "forbid", "missing": "forbid"},
+    {"credit": "call"},
+    {"credit": "none"},
+    {"equality": "python"},
+    {"arguments": "exact", "score": "recall"},
+    {"assignment": "first_fit"},
+    {"max_pairs": 2},
+]
+
+
+@st.composite
+def samples(draw):
+    """Return a sample whose run does what is expected, or nearly."""
+    expected = draw(CALLS)
+    made = []
+    for name, arguments in expected:
+        changed = dict(arguments)
+        for key in draw(st.lists(st.sampled_from(["k", "n", "new"]), max_size=1)):
+            changed[key] = draw(VALUES)
+        for key in draw(st.lists(st.sampled_from(["k", "a/b"]), max_size=1)):
+            changed.pop(key, None)
+        if not draw(st.integers(0, 7)):
+            made.append(ToolCall(name=name, arguments=None, raw_arguments=draw(st.sampled_from(["{", None]))))
+        elif draw(st.integers(0, 7)):
+            made.append(ToolCall(name=name, arguments=changed))
+    made += [ToolCall(name=name, arguments=arguments) for name, arguments in draw(st.just([]) | CALLS)]
+    known = draw(st.none() | st.lists(st.sampled_from(TOOLS), unique=True))
+    return Sample(
+        id="s",
+        calls=tuple(made),
+        expected=Expectation(calls=tuple(ExpectedCall(name=name, arguments=each) for name, each in expected)),
+        tools=None if known is None else tuple(ToolSpec(name=name) for name in known),
+    )
+
+
+def closely(options):
+    """Return a grader that takes no short way."""
+    grader = ToolCalls(**options)
+    object.__setattr__(grader, "_simple", False)
+    return grader
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@settings(max_examples=60, deadline=None)
+@given(st.lists(samples(), min_size=1, max_size=3))
+def test_grades_are_those_of_the_matching(options, runs):
+    """Grades and figures are the same, for the first run and for one like it."""
+    quick, thorough = ToolCalls(**options), closely(options)
+    grades = [quick.grade(run) for run in (*runs, *runs)]
+    wanted = [thorough.grade(run) for run in (*runs, *runs)]
+    assert list(map(repr, grades)) == list(map(repr, wanted))
+    keys = [Key(id=str(number)) for number, _ in enumerate(grades)]
+    aggregator = CallFigures()
+    figures = [aggregator.finish(aggregator.add_many(aggregator.start(), keys, each)) for each in (grades, wanted)]
+    assert json.dumps(figures[0]) == json.dumps(figures[1])
+
+
+def test_few_fates_are_kept(monkeypatch: pytest.MonkeyPatch):
+    """What is kept is forgotten when it is much; large arguments are not kept at all."""
+    monkeypatch.setattr(fates, "_MOST", 20)
+    grader = ToolCalls()
+    for number in range(100):
+        wanted = (ExpectedCall(name="f", arguments={f"key {number}": 1, "x" * (9 * number): 2}),)
+        run = Sample(id="s", calls=(ToolCall(name="f", arguments={}),), expected=Expectation(calls=wanted))
+        assert grader.grade(run).counts["arguments_missing"] == 2
+        assert len(fates._known) <= 20
+        assert len(fates._by_keys) <= 21
+    assert max(len("".join(keys)) for keys in fates._by_keys) <= 256

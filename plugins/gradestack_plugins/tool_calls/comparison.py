@@ -168,7 +168,6 @@ def value_of(call: Wanted | Given, terms: Terms) -> object:
 
 Differences = tuple[list[str], list[tuple[str, Any, Any]], list[tuple[str, Any]], list[tuple[str, Any]]]
 """Pointers that are right; wrong ones with both values; missing ones, and unknown ones, with theirs."""
-NO_DIFFERENCES: Differences = ([], [], [], [])
 
 
 def share_of(found: Differences) -> Share:

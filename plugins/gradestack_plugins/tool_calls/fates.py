@@ -51,7 +51,7 @@ class Fate:
         losses: What is not right.
         numbers: How many arguments are right, wrong, missing and unknown.
         score: How much of it is right.
-        share: The same.
+        share: The same, as what is right and of how many.
     """
 
     __slots__ = ("_text", "arguments", "counts", "kind", "losses", "numbers", "score", "share")
@@ -106,17 +106,22 @@ class Places:
         self.fates: dict[Any, Fate] = {}
 
     def fate(self, fares: Any) -> Fate:
-        """Return the fate of a call, kept for the next one like it.
+        """Return the fate of a call, kept for the next one like it unless it is large.
 
         Args:
             fares: ``right``, ``missing``, ``extra``, ``misplaced``; or of a pair: whether it can be right in part, how
                 each argument fares, and pointers of unknown ones.
         """
         found = self.fates.get(fares)
-        if found is None:
-            found = self.fates[fares] = self._pair(*fares) if type(fares) is tuple else _WHOLE[fares](self.pointers)
-            if self._kept:
-                _know(found)
+        if found is not None:
+            return found
+        if type(fares) is tuple:
+            found, more = self._pair(*fares), fares[len(self.pointers) + 1 :]
+        else:
+            found, more = _WHOLE[fares](self.pointers), ()
+        if self._kept and sum(map(len, more)) <= _LETTERS:
+            self.fates[fares] = found
+            _know(found)
         return found
 
     def _pair(self, partial: bool, *fares: str) -> Fate:
@@ -149,10 +154,15 @@ _numbers = count()
 
 
 def _know(fate: Fate) -> None:
-    if len(_known) >= _MOST or len(_by_keys) + len(_by_pointers) > _MOST:
+    _make_room()
+    _known[id(fate.arguments)] = fate
+
+
+def _make_room() -> None:
+    """Forget everything that is kept, if it is much."""
+    if len(_known) >= _MOST or len(_by_keys) + len(_by_pointers) >= _MOST:
         for each in (_by_keys, _by_pointers, _known):
             each.clear()
-    _known[id(fate.arguments)] = fate
 
 
 def _number_of(kind: tuple[Any, ...]) -> int:
@@ -193,6 +203,7 @@ def _new_places(among: dict[tuple[str, ...], Places], key: tuple[str, ...], poin
         kept = False
     found = Places(pointed, kept=kept)
     if kept:
+        _make_room()
         among[key] = found
     return found
 

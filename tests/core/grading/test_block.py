@@ -136,7 +136,7 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
 
 
 def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
-    """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, and reading it ``reading``."""
+    """Return the sizes of blocks when grading sample n takes ``seconds(n)`` by the clock, reading it ``reading``."""
     now, sizes = [0.0], []
     columns = block.Graders.columns
 

@@ -61,21 +61,10 @@ class Fate:
     ) -> None:
         self.counts, self.share, self.losses, self._text = counts, share, losses, ""
         self.score = share[0] / share[1]
-        self.arguments: dict[str, list[str]] = {}
-        right, wrong, missing, unknown = places
-        if right:
-            self.arguments["right"] = right
-            counts["arguments_right"] = len(right)
-        if wrong:
-            self.arguments["wrong"] = wrong
-            counts["arguments_wrong"] = len(wrong)
-        if missing:
-            self.arguments["missing"] = missing
-            counts["arguments_missing"] = len(missing)
-        if unknown:
-            self.arguments["unknown"] = unknown
-            counts["arguments_unknown"] = len(unknown)
-        self.numbers = len(right), len(wrong), len(missing), len(unknown)
+        self.arguments = {fate: pointed for fate, pointed in zip(ARGUMENTS, places, strict=True) if pointed}
+        for fate, pointed in self.arguments.items():
+            counts[f"arguments_{fate}"] = len(pointed)
+        self.numbers = tuple(map(len, places))
         self.kind = _number_of((share, "expected" in counts, self.numbers))
 
     @property

@@ -35,10 +35,10 @@ def figure_lines(report: Report, *, tasks: bool = True) -> Iterator[tuple[str, L
     for entry in map(as_map, as_list(as_map(summary.get("headline")).get("figures"))):
         yield from (("headline", line) for line in _headline(entry))
     for grader, averages in as_map(report.metrics.get("by_metric")).items():
-        yield from (("figures", (grader, None, *line)) for line in _figures(as_map(averages), ""))
+        yield from (("figures", (grader, None, *line)) for line in _figures(as_map(averages)))
     for grader, aggregators in as_map(report.metrics.get("aggregates")).items():
         for aggregator, metrics in as_map(aggregators).items():
-            yield from (("figures", (grader, aggregator, *line)) for line in _figures(as_map(metrics), ""))
+            yield from (("figures", (grader, aggregator, *line)) for line in _figures(as_map(metrics)))
     for gate in map(as_map, as_list(summary.get("gates"))):
         names = ("text", "outcome", "passed", "metric_key", "metric", "op", "value", "actual")
         yield "gates", (*map(_plain, map(gate.get, names)), *_interval(gate.get("interval"), gate.get("reason")))
@@ -60,8 +60,16 @@ def _headline(entry: Mapping[str, Any]) -> Iterator[Line]:
             yield *names, model, value, *_interval(interval, reason)
 
 
-def _figures(metrics: Mapping[str, Any], path: str, model: str | None = None, intervals: Any = None) -> Iterator[Line]:
-    """Yield the numbers in metrics by their dotted paths, and what is not defined with its reason."""
+def _figures(metrics: Mapping[str, Any]) -> list[Line]:
+    """Return the numbers in metrics by their dotted paths, and what is not defined with its reason."""
+    found: list[Line] = []
+    _add_figures(found, metrics, "")
+    return found
+
+
+def _add_figures(
+    found: list[Line], metrics: Mapping[str, Any], path: str, model: str | None = None, intervals: Any = None
+) -> None:
     undefined, intervals = as_map(metrics.get("undefined")), as_map(intervals)
     for name, value in metrics.items():
         if name == "undefined" or (name.endswith(_BESIDE) and name.rpartition("_")[0] in metrics):
@@ -69,12 +77,12 @@ def _figures(metrics: Mapping[str, Any], path: str, model: str | None = None, in
         interval = metrics.get(f"{name}_interval", intervals.get(name))
         if value is None or is_number(value):
             reason = metrics.get(f"{name}_reason", undefined.get(name)) if value is None else None
-            yield f"{path}{name}", model, value, *_interval(interval, reason)
+            found.append((f"{path}{name}", model, value, *_interval(interval, reason)))
         elif name == "models" and not path and all(isinstance(each, Mapping) for each in as_map(value).values()):
             for key, each in as_map(value).items():
-                yield from _figures(as_map(each), "", key)
+                _add_figures(found, as_map(each), "", key)
         elif isinstance(value, Mapping):
-            yield from _figures(value, f"{path}{name}.", model, interval)
+            _add_figures(found, value, f"{path}{name}.", model, interval)
 
 
 def _interval(held: Any, reason: Any = None) -> Line:

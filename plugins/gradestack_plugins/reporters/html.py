@@ -33,7 +33,7 @@ from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.grouped import facets_of
 from gradestack_plugins.reporters.headline import words_of
 from gradestack_plugins.reporters.index import Entry, name_of, shade_of, shown_as, verdict, worst
-from gradestack_plugins.reporters.listing import VERDICTS, island, listing, verdicts_by
+from gradestack_plugins.reporters.listing import VERDICTS, island_of_texts, listing, verdicts_by
 from gradestack_plugins.reporters.page import Page, page_of
 from gradestack_plugins.reporters.panels import PAGE, Sheets, folders
 from gradestack_plugins.reporters.runs import runs_page
@@ -214,7 +214,7 @@ class HtmlReporter(Reporter):
             "switches": switches,
             "kinds": [(each.number, each.text, each.samples) for each in failures],
             "by": [name for name, _ in by],
-            "tables": Markup(island(run_tables(report))),  # noqa: S704 - base64
+            "tables": Markup(island_of_texts(run_tables(report))),  # noqa: S704 - base64
             "listing": self._listing(index, view.words, chunks, by),
             "chunks": [Markup(text) for text in chunks.texts],  # noqa: S704 - base64
             "beside": FOLDER if chunks.beside else "",

@@ -4,11 +4,13 @@ import base64
 import gzip
 import json
 
+import pytest
+
 from gradestack import RowIndex
 from gradestack.jsonio import dumps, loads
 from gradestack_plugins.reporters.failures import failures_of
 from gradestack_plugins.reporters.headline import words_of
-from gradestack_plugins.reporters.listing import VERDICTS, listing, verdicts_by
+from gradestack_plugins.reporters.listing import VERDICTS, island, island_of_texts, listing, verdicts_by
 
 
 def index_of(fake, rows):
@@ -85,3 +87,10 @@ def test_clusters_are_no_ids_of_the_list(fake):
     lines = ((0, 0, dumps(each).encode()) for each in rows)
     held = read(listing(RowIndex.of(lines, lambda _, line: loads(line), "partial", ["partial", "x"]), words_of({}), {}))
     assert (held["ids"], held["i"]) == ([str(rows[0]["sample"]["id"]), str(rows[1]["sample"]["id"])], [0, 1, 0])
+
+
+@pytest.mark.parametrize("text", ["plain", 'é "quoted"\n', "\ud800", "\x00\x7f/"])
+def test_texts_of_a_page_come_back_as_they_were(text):
+    """Whatever stands in them; written in either way they are the same."""
+    for found in (island({"a": text}), island_of_texts({"a": text})):
+        assert read(found) == {"a": text}

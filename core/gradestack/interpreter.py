@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 ROOM = 800
 """Frames a shard's work may nest; fewer than the usual 1000: what it writes is read where the stack is deeper."""
-_ALLOCATIONS = 50_000
+_ALLOCATIONS = 100_000
 """Objects made and not freed between two looks of the collector: more often, it takes an eighth of a run."""
 _limits: list[int] = []
 _thresholds: list[tuple[int, int, int]] = []

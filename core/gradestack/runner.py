@@ -226,6 +226,4 @@ class _Run:
             head["resumed"] = loop.resumed
         if suite.num_runs is not None and not loop.merged.interrupted:
             figures = write_runs(suite, loop.merging, staging, head, figures, self.baselines)
-        staging.write_json(SUMMARY, figures)
-        staging.write_json(HEADER, head)
-        return _as_read(figures), _as_read(head)
+        return staging.write_json(SUMMARY, figures), staging.write_json(HEADER, head)

@@ -21,7 +21,7 @@ def threshold():
 
 def _fail_inside():
     with for_a_shard():
-        assert gc.get_threshold() == (50_000, 11, 12)
+        assert gc.get_threshold() == (100_000, 11, 12)
         raise KeyError
 
 
@@ -33,7 +33,7 @@ def test_less_often_inside_and_as_before_outside():
     assert gc.get_threshold() == (700, 11, 12)
 
 
-@pytest.mark.parametrize("chosen", [0, 60_000])
+@pytest.mark.parametrize("chosen", [0, 120_000])
 def test_a_caller_who_has_chosen_is_left_alone(chosen):
     """No collections at all, or even fewer, stay as they are."""
     gc.set_threshold(chosen, 10, 10)

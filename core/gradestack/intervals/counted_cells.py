@@ -170,7 +170,7 @@ def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:
 
 def _cells(notes: Notes, width: int) -> Iterable[Sequence[float]]:
     """Return the cells of notes."""
-    if all(len(note) == width for note in notes):
+    if {width}.issuperset(map(len, notes)):
         return notes
     return zip(*[chain.from_iterable(notes)] * width, strict=True)
 

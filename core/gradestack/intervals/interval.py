@@ -8,9 +8,9 @@ C - 1) over the square root of C. For the mean of equally many runs a task this 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, repeat, starmap
+from itertools import chain, repeat
 from operator import sub
 from statistics import NormalDist
 from typing import TypedDict
@@ -83,19 +83,26 @@ def jackknife(figures: Callable[..., Figures], cells: Mapping[Cell, int], width:
         width: How many numbers a cell has.
     """
     clusters = sum(cells.values())
-    times = list(cells.values())
-    totals = [_total(column, times) for column in zip(*cells, strict=True)] or [0.0] * width
+    again = _again(cells.values())
+    totals = [_total(column, again) for column in zip(*cells, strict=True)] or [0.0] * width
     whole = figures(*totals)
     if clusters < 2:
         return {name: Estimate(value, None, clusters) for name, value in whole.items()}
     left = [figures(*map(sub, totals, cell)) for cell in cells]
-    return {name: _estimate(value, [each[name] for each in left], times, clusters) for name, value in whole.items()}
+    return {name: _estimate(value, [each[name] for each in left], again, clusters) for name, value in whole.items()}
 
 
-def _total(values: Sequence[float], times: Sequence[int]) -> float:
-    """Return the sum of values, each as often as it says; rounded once, so that order and grouping do not show."""
-    again = [(value, number - 1) for value, number in zip(values, times, strict=True) if number > 1]
-    return math.fsum(chain(values, chain.from_iterable(starmap(repeat, again))))
+_Again = Sequence[tuple[int, int]]
+"""Which of several values are there more than once, and how often more."""
+
+
+def _again(times: Iterable[int]) -> _Again:
+    return [(place, number - 1) for place, number in enumerate(times) if number > 1]
+
+
+def _total(values: Sequence[float], again: _Again) -> float:
+    """Return the sum of values; rounded once, so that order and grouping do not show."""
+    return math.fsum(chain(values, *[repeat(values[place], number) for place, number in again]))
 
 
 def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clusters: int) -> Estimate:
@@ -106,21 +113,21 @@ def estimate(value: float | None, left: Sequence[tuple[float | None, int]], clus
         left: The figure without a task, and without how many tasks it is that.
         clusters: Number of tasks.
     """
-    return _estimate(value, [without for without, _ in left], [times for _, times in left], clusters)
+    return _estimate(value, [without for without, _ in left], _again(times for _, times in left), clusters)
 
 
-def _estimate(value: float | None, left: Sequence[float | None], times: Sequence[int], clusters: int) -> Estimate:
-    return Estimate(value, None if value is None or clusters < 2 else _stderr(value, left, times, clusters), clusters)
+def _estimate(value: float | None, left: Sequence[float | None], again: _Again, clusters: int) -> Estimate:
+    return Estimate(value, None if value is None or clusters < 2 else _stderr(value, left, again, clusters), clusters)
 
 
-def _stderr(value: float, left: Sequence[float | None], times: Sequence[int], clusters: int) -> float | None:
+def _stderr(value: float, left: Sequence[float | None], again: _Again, clusters: int) -> float | None:
     whole, others = clusters * value, clusters - 1
     pseudo = [whole - others * without for without in left if without is not None]
     if len(pseudo) < len(left):
         return None
     try:
-        mean = _total(pseudo, times) / clusters
-        spread = math.sqrt(_total([(each - mean) ** 2 for each in pseudo], times) / others)
+        mean = _total(pseudo, again) / clusters
+        spread = math.sqrt(_total([(each - mean) ** 2 for each in pseudo], again) / others)
     except OverflowError:  # squares beyond the range of floats
         return None
     if spread <= _ROUNDING * clusters * max(1.0, abs(value)):

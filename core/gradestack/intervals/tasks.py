@@ -21,6 +21,7 @@ from zlib import compress, crc32, decompress
 
 import msgspec
 
+from gradestack.exact import count_into
 from gradestack.jsonio.values import loads
 from gradestack.model import Key
 
@@ -86,26 +87,26 @@ def count_usual(tasks: Tasks[NoteT], same: Callable[[NoteT], Hashable]) -> None:
     values: dict[Hashable, tuple[NoteT, list[str]]] = {}
     for each, named in groups.items():
         values.setdefault(same(known[each]), (known[each], []))[1].extend(named)
-    usual = set(map(same, tasks["usual"]))
-    rare = [group for value, group in values.items() if len(group[1]) < USUAL and value not in usual]
+    known_usual = set(map(same, tasks["usual"]))
+    rare = [group for value, group in values.items() if len(group[1]) < USUAL and value not in known_usual]
     tasks["tasks"][:] = [task for _, named in rare for task in named]
     tasks["notes"][:] = [note for note, named in rare for _ in named]
-    count(tasks, [group for value, group in values.items() if len(group[1]) >= USUAL or value in usual], same)
+    usual = [group for value, group in values.items() if len(group[1]) >= USUAL or value in known_usual]
+    count(tasks, ((note, Counter(named)) for note, named in usual), same)
 
 
 def count(
-    tasks: Tasks[NoteT], groups: Iterable[tuple[NoteT, Iterable[str]]], same: Callable[[NoteT], Hashable]
+    tasks: Tasks[NoteT], groups: Iterable[tuple[NoteT, Mapping[str, int]]], same: Callable[[NoteT], Hashable]
 ) -> None:
-    """Count notes, each with the tasks that have it, in place."""
+    """Count notes, each with how often which tasks have it, in place."""
     places = {same(note): place for place, note in enumerate(tasks["usual"])}
-    for note, named in groups:
+    for note, times in groups:
         place = places.get(same(note))
         if place is None:
             tasks["usual"].append(note)
-            tasks["counts"].append(Counter(named))
+            tasks["counts"].append(dict(times))
         else:
-            counts = tasks["counts"][place] = Counter(tasks["counts"][place])
-            counts.update(named)
+            count_into(tasks["counts"][place], times)
 
 
 def noted(tasks: Tasks[NoteT], fewer: Fewer[NoteT]) -> dict[str, list[NoteT]]:
@@ -116,7 +117,7 @@ def noted(tasks: Tasks[NoteT], fewer: Fewer[NoteT]) -> dict[str, list[NoteT]]:
     for note, counts in zip(tasks["usual"], tasks["counts"], strict=True):
         multiples = {1: note}
         for task, times in counts.items():
-            found[task].append(multiples[times] if times in multiples else _multiple(multiples, times, fewer))
+            found[task].append(multiples.get(times) or _multiple(multiples, times, fewer))
     return found
 
 
@@ -226,8 +227,7 @@ class PerTask(abc.ABC, Generic[NoteT]):
         for model, more in right.items():
             self._note(left, model, more["tasks"], more["notes"])
             if more["usual"]:
-                again = (Counter(counts).elements() for counts in more["counts"])
-                count(left[model], zip(more["usual"], again, strict=True), self.same)
+                count(left[model], zip(more["usual"], more["counts"], strict=True), self.same)
                 self._settle(left[model], NOTES // len(left))
             for part, texts in more["away"].items():
                 _put(left[model], part, texts, self.fewer)

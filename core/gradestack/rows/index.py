@@ -302,9 +302,12 @@ class RowIndex:
             own: tuple[Reason, ...] = ()
             for key, grade in grades.items():
                 reasons = grade.reasons
+                of_items: tuple[Reason, ...] = ()
                 for item in grade.items:
                     if item.reasons:
-                        reasons += item.reasons
+                        of_items += item.reasons
+                if of_items != reasons:  # else it says the same as its items
+                    reasons += of_items
                 if key == outcome:
                     own = reasons
                 if grade.score is not None and grade.state in GRADED:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gradestack.errors import ConfigError, DataError, storage_failed
-from gradestack.jsonio.values import dumps
+from gradestack.jsonio.values import dumps, loads
 from gradestack.report import ROWS
 from gradestack.rundir.place import JOURNAL, check_place, lock, synchronise, unfinished
 
@@ -77,9 +77,11 @@ class Staging:
         """Where finished ranges are recorded."""
         return self.base / JOURNAL
 
-    def write_json(self, name: str, value: Any) -> None:
-        """Write one of our JSON files: sorted keys, indent 2, one newline at the end."""
-        (self.path / name).write_text(dumps(value, indent=2) + "\n", encoding="utf-8", newline="\n")
+    def write_json(self, name: str, value: Any) -> Any:
+        """Write one of our JSON files: sorted keys, indent 2, one newline at the end. Return it as a reader sees it."""
+        text = dumps(value, indent=2) + "\n"
+        (self.path / name).write_text(text, encoding="utf-8", newline="\n")
+        return loads(text)
 
     def commit(self, *, durable: bool = False, keep: bool = False) -> Path:
         """Move the directory into its place, replacing an earlier run whole, and return the place.

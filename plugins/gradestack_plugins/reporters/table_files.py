@@ -79,7 +79,7 @@ class _CsvFile:
 
 
 def _plain_csv(line: Line) -> str:
-    """Return the same in a third of the time; nothing of a line in which something may be quoted, or a formula."""
+    """Return the same in less time; nothing of a line in which something may have to be quoted, or be a formula."""
     if not _PLAIN.issuperset(map(type, line)):
         return ""
     text = ",".join(["" if each is None else each if type(each) is str else repr(each) for each in line])

@@ -16,6 +16,7 @@ from typing_extensions import override
 from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, Outcome, TaskCells, valid_confidence
 from gradestack.exact import count_each, count_into
 from gradestack.jsonio import as_count, as_list, as_map, loads
+from gradestack_plugins.tool_calls.account import COUNTS
 from gradestack_plugins.tool_calls.fates import CALLS, kept_fate, text_of
 from gradestack_plugins.tool_calls.grades import kept_sums
 
@@ -41,10 +42,12 @@ _PARTED = ("credit", "required_credit", *_MACRO)
 _COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
 _ITEM = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
-_ALIKE = 8192
+_ALIKE = 16_384
 """Items of different text that are counted before they are counted by tool and path."""
 _MOST_KNOWN = 4096
 _GRADED = Outcome.GRADED.value
+_OF_ITEM = "\n"
+"""Stands in no JSON of one line: between an item's tools, and what it counts as and its arguments."""
 _LETTERS = 2048
 """Of what is counted of items, up to which it is kept for the next time the same grade is given."""
 _UNDEFINED = {
@@ -73,7 +76,7 @@ class FiguresState(TypedDict):
     alike: dict[str, int]
     """JSON text -> how often; most are like thousands of others.
 
-    Of a sample its counts, of an item tool, tool called, what it counts as and its arguments.
+    Of a sample its counts; of an item both tools, a line end, and what it counts as with its arguments.
     """
     tools: dict[str, dict[str, int]]
     """Tool -> one of :data:`CALLS`, or how an argument fared, a space and its path -> how often, of other items."""
@@ -102,19 +105,19 @@ def _figures(*sums: float) -> dict[str, float | None]:
     precision, recall = _ratio(credit, weighed), _ratio(recalled, required)
     of_all = _rates(*fates)
     return {
-        "verdict_rate": _ratio(passed, verdicts),
+        "verdict_rate": passed / verdicts if verdicts else None,  # so often asked that calls cost time
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),
-        "macro_precision": _ratio(p, scored),
-        "macro_recall": _ratio(r, scored),
-        "macro_f1": _ratio(f1, scored),
+        "macro_precision": p / scored if scored else None,
+        "macro_recall": r / scored if scored else None,
+        "macro_f1": f1 / scored if scored else None,
         "argument_precision": of_all[0],
         "argument_recall": of_all[1],
         "argument_f1": of_all[2],
-        "macro_argument_precision": _ratio(argument_p, with_arguments),
-        "macro_argument_recall": _ratio(argument_r, with_arguments),
-        "macro_argument_f1": _ratio(argument_f1, with_arguments),
+        "macro_argument_precision": argument_p / with_arguments if with_arguments else None,
+        "macro_argument_recall": argument_r / with_arguments if with_arguments else None,
+        "macro_argument_f1": argument_f1 / with_arguments if with_arguments else None,
     }
 
 
@@ -171,7 +174,7 @@ class CallFigures(Aggregator[FiguresState]):
     under ``undefined``. Grades of published rules have verdicts, and the figures their program gives.
     """
 
-    version: ClassVar[str] = "4"
+    version: ClassVar[str] = "5"
     memory: ClassVar[Memory] = "per_key"
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -194,10 +197,11 @@ class CallFigures(Aggregator[FiguresState]):
             count_each(states, [grade.outcome.value for grade in grades if grade.score is None])
         if scored:
             states[_GRADED] = states.get(_GRADED, 0) + len(scored)
-        found = list(map(_said, scored))
-        _CELLS.add_many(state["cells"], keys, [cell for cell, _ in found])
+        known = _known.get
+        found = [known(id(grade)) or _said(grade) for grade in scored]
+        _CELLS.add_many(state["cells"], keys, [cell for cell, _, _ in found])
         count_each(state["reasons"], [reason.code for grade in scored if grade.reasons for reason in grade.reasons])
-        count_each(state["alike"], [text for _, texts in found for text in texts])
+        count_each(state["alike"], [text for _, texts, _ in found for text in texts])
         _keep_few(state)
         return state
 
@@ -234,26 +238,24 @@ def _short(value: float | None) -> float:
     return whole if whole == number else number
 
 
-Said = tuple[list[float], list[str]]
+Said = tuple[list[float], list[str], Grade]
 """What is counted of a grade: its cell, and texts of its counts and items."""
-_known: dict[int, tuple[Grade, Said]] = {}
+_known: dict[int, Said] = {}
 """By the identity of a grade, which is held as long as it stands here."""
 
 
 def _said(grade: Grade) -> Said:
-    """Return what is counted of a grade."""
-    known = _known.get(id(grade))
-    if known is not None:
-        return known[1]
+    """Return what is counted of a grade, kept for the next time it is given if it is right."""
     cell, text = _counted(grade)
     texts = [text]
     _add_texts(texts, grade.items)
+    found = cell, texts, grade
     plain = grade.passed and not (grade.reasons or grade.rationale) and grade.metadata.keys() <= {"preset"}
     if plain and grade.items and sum(map(len, texts)) <= _LETTERS:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        _known[id(grade)] = grade, (cell, texts)
-    return cell, texts
+        _known[id(grade)] = found
+    return found
 
 
 def _counted(grade: Grade) -> tuple[list[float], str]:
@@ -267,31 +269,39 @@ def _counted(grade: Grade) -> tuple[list[float], str]:
 
 
 def _text(counts: Mapping[str, int]) -> str:
+    told = list(counts.values()) if tuple(counts) == COUNTS else counts
     try:
-        return msgspec.json.encode(counts).decode()
+        return msgspec.json.encode(told).decode()
     except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
-        return json.dumps(counts, default=str)
+        return json.dumps(told, default=str)
 
 
 @lru_cache(maxsize=4096)
 def _named(gold: str | None, label: str | None) -> str:
-    """Return the tools of an item as JSON, the beginning of a list."""
-    return msgspec.json.encode((gold, label)).decode()[:-1]
+    """Return the tools of an item as JSON: the one expected, and the one called."""
+    return msgspec.json.encode((gold, label)).decode()
 
 
 def _add_texts(said: list[str], items: Sequence[Item]) -> None:
     """Add what is counted of items, each as one text; items of other graders say nothing here."""
     for item in items:
         counts, arguments = item.counts, item.metadata.get("arguments")
-        fate = kept_fate(arguments, counts)
-        if fate is None and "expected" not in counts and "extra" not in counts:
+        fate = kept_fate(id(arguments))
+        if fate is not None and fate.counts is counts:
+            text = fate.text
+        elif "expected" in counts or "extra" in counts:
+            fate, text = None, ""
+        else:
             continue
         try:
-            text = text_of(counts, arguments) if fate is None else fate.text
-            said.append(f"{_named(item.gold, item.label)},{text}")
+            if not text:
+                text = text_of(counts, arguments)
+                if fate is not None:
+                    fate.text = text
+            said.append(f"{_named(item.gold, item.label)}{_OF_ITEM}{text}")
         except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
-            told = (item.gold, item.label, [counts.get(name, 0) for name in CALLS], arguments)
-            said.append(json.dumps(told, default=str))
+            told = ((item.gold, item.label), ([counts.get(name, 0) for name in CALLS], arguments))
+            said.append(_OF_ITEM.join([json.dumps(each, default=str) for each in told]))
 
 
 def _keep_few(state: FiguresState) -> None:
@@ -309,31 +319,56 @@ def _add_up(counts: dict[str, int], tools: dict[str, dict[str, int]], alike: Map
         tools: By tool, and name or path.
         alike: The texts.
     """
-    names: dict[str, dict[str, str]] = {fate: {} for fate in FATES}
-    """How an argument fared -> its pointer -> under which name it is counted."""
-    for text, times in zip(loads(f"[{','.join(alike)}]"), alike.values(), strict=True):
-        if type(text) is dict:
-            count_into(counts, {name: number * times for name, number in text.items()})
+    held_of: dict[str, _Tools] = {}
+    fares: dict[str, _Fares] = {}
+    for text, times in alike.items():
+        named, of_item, fared = text.partition(_OF_ITEM)
+        if not of_item:
+            numbers = loads(text)
+            named_numbers = numbers.items() if type(numbers) is dict else zip(COUNTS, numbers, strict=True)
+            count_into(counts, {name: number * times for name, number in named_numbers})
             continue
-        gold, label, called, arguments = text
-        name = label if gold is None else gold
-        if name is None:
-            continue
-        held = tools.setdefault(name, {})
-        made = held if label is None or label == name else tools.setdefault(label, {})  # under another of several names
-        for call, number in zip(CALLS, called, strict=True):
-            if number:
-                of = made if call in _OF_THE_CALL_MADE else held
-                of[call] = of.get(call, 0) + int(number) * times
-        for fate, pointers in as_map(arguments).items():
-            if fate not in names:
-                continue
-            known = names[fate]
-            for pointer in map(str, as_list(pointers)):
-                counted = known.get(pointer)
-                if counted is None:
-                    counted = known[pointer] = f"{fate} {_ITEM.sub('/*', pointer)}"
-                held[counted] = held.get(counted, 0) + times
+        both = held_of.get(named)
+        if both is None:
+            both = held_of[named] = _tools_of(tools, *loads(named))
+        entries = fares.get(fared)
+        if entries is None:
+            entries = fares[fared] = _fares(*loads(fared))
+        for held, several in zip(both, entries, strict=True):
+            for name, number in several:
+                held[name] = held.get(name, 0) + number * times
+
+
+_Tools = tuple[dict[str, int], dict[str, int]]
+"""What is counted of the tool that is expected, and of the one that was called: another if a call has several names."""
+_Fares = tuple[list[tuple[str, int]], list[tuple[str, int]]]
+"""What is to be counted of both."""
+
+
+def _tools_of(tools: dict[str, dict[str, int]], gold: str | None, label: str | None) -> _Tools:
+    name = label if gold is None else gold
+    if name is None:
+        return {}, {}
+    held = tools.setdefault(name, {})
+    return held, held if label is None or label == name else tools.setdefault(label, {})
+
+
+def _fares(called: Sequence[int], arguments: Any) -> _Fares:
+    """Return what is to be counted of items, from what they count as and their arguments by how they fare."""
+    held, made = list[tuple[str, int]](), list[tuple[str, int]]()
+    for call, number in zip(CALLS, called, strict=True):
+        if number:
+            (made if call in _OF_THE_CALL_MADE else held).append((call, int(number)))
+    for fate, pointers in as_map(arguments).items():
+        if fate in FATES:
+            held += [(f"{fate} {_path(str(pointer))}", 1) for pointer in as_list(pointers)]
+    return held, made
+
+
+@lru_cache(maxsize=4096)
+def _path(pointer: str) -> str:
+    """Return the name under which an argument is counted."""
+    return _ITEM.sub("/*", pointer)
 
 
 def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:

@@ -28,6 +28,7 @@ def apart(
     manner: Manner,
     weighing: Weighing,
     metadata: Mapping[str, Any],
+    right: int,
 ) -> Grade | None:
     """Return the grade of calls in any order that need no matching, their names telling which belong together.
 
@@ -38,6 +39,7 @@ def apart(
         manner: How calls are matched.
         weighing: What extra and missing calls cost.
         metadata: Of the grade.
+        right: How many calls at the beginning are known to be right.
 
     Returns:
         What the matching comes to; None where calls have to be matched, or are more than a name and arguments.
@@ -59,7 +61,10 @@ def apart(
             return None
         if call.requestor is not None or call.rules or call.names or call.optional:
             return None
-        if name not in names:
+        if index < right:
+            at, fate, own = index, places_of(arguments).fate("right"), []
+            matched.append(index)
+        elif name not in names:
             at, fate = None, places_of(arguments).fate("missing")
             own = [Reason(code="missing_call", expected=arguments, subject=name)]
             said.append(f"{name} missing_call")

@@ -52,14 +52,15 @@ class Fate:
         numbers: How many arguments are right, wrong, missing and unknown.
         score: How much of it is right.
         share: The same, as what is right and of how many.
+        text: What :func:`text_of` returns of it; empty before that is asked for.
     """
 
-    __slots__ = ("_text", "arguments", "counts", "kind", "losses", "numbers", "score", "share")
+    __slots__ = ("arguments", "counts", "kind", "losses", "numbers", "score", "share", "text")
 
     def __init__(
         self, counts: dict[str, int], share: Share, places: Sequence[list[str]], losses: Sequence[Loss] = ()
     ) -> None:
-        self.counts, self.share, self.losses, self._text = counts, share, losses, ""
+        self.counts, self.share, self.losses, self.text = counts, share, losses, ""
         self.score = share[0] / share[1]
         self.arguments = {fate: pointed for fate, pointed in zip(ARGUMENTS, places, strict=True) if pointed}
         for fate, pointed in self.arguments.items():
@@ -67,17 +68,10 @@ class Fate:
         self.numbers = tuple(map(len, places))
         self.kind = _number_of((share, "expected" in counts, self.numbers))
 
-    @property
-    def text(self) -> str:
-        """What :func:`text_of` returns of it."""
-        if not self._text:
-            self._text = text_of(self.counts, self.arguments)
-        return self._text
-
 
 def text_of(counts: Mapping[str, Any], arguments: Any) -> str:
-    """Return what is counted of a call as JSON, the end of a list: what it counts as, and its arguments by fate."""
-    return msgspec.json.encode(([counts.get(name, 0) for name in CALLS], arguments)).decode()[1:]
+    """Return what is counted of a call as JSON: what it counts as, and its arguments by fate."""
+    return msgspec.json.encode(([counts.get(name, 0) for name in CALLS], arguments)).decode()
 
 
 class Places:
@@ -134,10 +128,13 @@ class Places:
         return _fate_of_pair(share, (fine, wrong, missing, unknown), losses)
 
 
-_by_keys: dict[tuple[str, ...], Places] = {}
-_by_pointers: dict[tuple[str, ...], Places] = {}
+Form = tuple[Any, ...]
+"""Keys of arguments, and what tells the places within nested ones: a tuple for each."""
+_by_form: dict[Form, Places] = {}
 _known: dict[int, Fate] = {}
 """Fates that are kept, by the identity of their arguments."""
+kept_fate = _known.get
+"""Returns the fate, if it is kept, whose arguments have this identity."""
 _kinds: dict[tuple[Any, ...], int] = {}
 _numbers = count()
 
@@ -149,9 +146,9 @@ def _know(fate: Fate) -> None:
 
 def _make_room() -> None:
     """Forget everything that is kept, if it is much."""
-    if len(_known) >= _MOST or len(_by_keys) + len(_by_pointers) >= _MOST:
-        for each in (_by_keys, _by_pointers, _known):
-            each.clear()
+    if len(_known) >= _MOST or len(_by_form) >= _MOST:
+        _by_form.clear()
+        _known.clear()
 
 
 def _number_of(kind: tuple[Any, ...]) -> int:
@@ -164,36 +161,33 @@ def _number_of(kind: tuple[Any, ...]) -> int:
     return found
 
 
-def kept_fate(arguments: Any, counts: Any) -> Fate | None:
-    """Return the fate, if it is kept, that these very mappings are of."""
-    found = _known.get(id(arguments))
-    return found if found is not None and found.counts is counts else None
-
-
 def places_of(arguments: Arguments) -> Places:
     """Return the places of a call's arguments."""
-    return _places_of_keys(tuple(arguments)) if are_scalars(arguments) else _places_of_pointers(pointers(arguments))
+    form: Form = tuple(arguments)
+    if not are_scalars(arguments):
+        form += tuple([_form(key, value) for key, value in arguments.items() if type(value) not in SCALARS])
+    return _by_form.get(form) or _new_places(form, arguments)
 
 
-def _places_of_keys(keys: tuple[str, ...]) -> Places:
-    return _by_keys.get(keys) or _new_places(_by_keys, keys, list(map(pointer_to, keys)))
+def _form(key: str, value: Any) -> Form:
+    """Return what tells the places within a nested argument."""
+    kind = type(value)
+    if kind is list and SCALARS.issuperset(map(type, value)):
+        return key, str(len(value))
+    return (key, "{", *value) if kind is dict and are_scalars(value) else (key, "[", *inside("", value))
 
 
-def _places_of_pointers(pointed: list[str]) -> Places:
-    key = tuple(pointed)
-    return _by_pointers.get(key) or _new_places(_by_pointers, key, pointed)
-
-
-def _new_places(among: dict[tuple[str, ...], Places], key: tuple[str, ...], pointed: list[str]) -> Places:
+def _new_places(form: Form, arguments: Arguments) -> Places:
     """Return new places, which are kept unless they are large or a key is no text: 1 and true are equal ones."""
+    pointed = pointers(arguments)
     try:
-        kept = len("".join(key)) <= _LETTERS
+        kept = max(len("".join(pointed)), sum([len("".join(each)) for each in form])) <= _LETTERS
     except TypeError:
         kept = False
     found = Places(pointed, kept=kept)
     if kept:
         _make_room()
-        among[key] = found
+        _by_form[form] = found
     return found
 
 
@@ -262,28 +256,29 @@ def fate_of(expected: Arguments, given: Arguments, terms: Terms, *, partial: boo
     fares, unknown, values, nested = found
     if unknown:
         fares += map(pointer_to, unknown)
-    places = _places_of_pointers(pointers(expected)) if nested else _places_of_keys(tuple(expected))
+    form = (*expected, *nested)
+    places = _by_form.get(form) or _new_places(form, expected)
     key = tuple(fares)
     return places.fates.get(key) or places.fate(key), values
 
 
 def _fares(
     expected: Arguments, given: Arguments, *, partial: bool, json: bool
-) -> tuple[list[Any], list[str], list[tuple[Any, Any]], bool] | None:
+) -> tuple[list[Any], list[str], list[tuple[Any, Any]], list[Form]] | None:
     """Return how each expected leaf fares, after ``partial``; keys of unknown ones; values of what is not right.
 
-    And whether something is nested. None where two nested values, or a scalar and one, differ in form.
+    And the forms of nested arguments. None where two nested values, or a scalar and one, differ in form.
     """
     fares: list[Any] = [partial]
     wrong: list[tuple[Any, Any]] = []
     missing: list[tuple[Any, Any]] = []
-    nested = False
+    nested: list[Form] = []
     others = len(given) - len(expected)
     """How many more arguments there are than answer an expected one."""
     for key, value in expected.items():
         kind = type(value)
         if kind not in SCALARS:
-            nested = True
+            nested.append(_form(key, value))
             found = _fares_nested(key, value, given.get(key), json=json)
             if found is None:
                 return None
@@ -347,25 +342,26 @@ def _fares_nested(
 
 def _fares_inside(value: Any, other: Any, *, json: bool) -> tuple[list[str], list[tuple[Any, Any]]] | None:
     """Return how the leaves of a nested value fare, and the values of those that are not right; None as above."""
-    if value == other and same_kind(value, other):
-        return [_RIGHT] * len(inside("", value)), []
     if type(value) is list and type(other) is list and len(value) == len(other):
         pairs = list(zip(value, other, strict=True))
     elif type(value) is dict and type(other) is dict and value.keys() == other.keys():
         pairs = [(each, other[name]) for name, each in value.items()]
     else:
-        return None
+        pairs = []
     fares: list[str] = []
     wrong: list[tuple[Any, Any]] = []
     for each, its in pairs:
         if type(each) not in SCALARS or type(its) not in SCALARS:
-            return None
+            fares = []
+            break
         if each == its and (not json or (type(each) is bool) is (type(its) is bool)):
             fares.append(_RIGHT)
         else:
             fares.append(_code(each, its))
             wrong.append((each, its))
-    return (fares, wrong) if pairs else None
+    if fares:
+        return fares, wrong
+    return ([_RIGHT] * len(inside("", value)), []) if value == other and same_kind(value, other) else None
 
 
 def _loss(code: str, pointer: str) -> Loss:

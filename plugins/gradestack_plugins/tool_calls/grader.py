@@ -212,11 +212,11 @@ class ToolCalls(Grader):
             if self._simple and expected.calls is not None and not expected.alternatives:
                 tools = sample.tools
                 known = None if tools is None else list(map(_NAME, tools))
-                found = straight(expected.calls, made, known, self._full_name)
-                if found is not None:
-                    return found
+                right = straight(expected.calls, made, known, self._full_name)
+                if isinstance(right, Grade):
+                    return right
                 if self._apart and (made or self.empty is None):
-                    found = apart(expected.calls, made, known, self._manner, self._weighing, self._metadata)
+                    found = apart(expected.calls, made, known, self._manner, self._weighing, self._metadata, right)
                     if found is not None:
                         return found
             if preset is not None and preset.name != DOCUMENTED:

@@ -22,8 +22,8 @@ _grades: Kept[Grade] = Kept()
 
 def straight(
     expected: Sequence[ExpectedCall], made: Sequence[ToolCall], known: Sequence[str] | None, preset: str
-) -> Grade | None:
-    """Return the grade of a run whose calls are those expected, in their order; None where that takes a closer look.
+) -> Grade | int:
+    """Return the grade of a run whose calls are those expected, in their order; else how many of the first ones are.
 
     Args:
         expected: Expected calls.
@@ -31,19 +31,18 @@ def straight(
         known: Names of the tools the run had; None where that is not known.
         preset: For the grade's metadata; empty for none.
     """
-    if len(expected) != len(made) or not made:
-        return None
     shapes: list[Any] = [preset]
-    for call, other in zip(expected, made, strict=True):
+    right = 0
+    for call, other in zip(expected, made, strict=False):
         name, arguments, given = call.name, call.arguments, other.arguments
         if name != other.name or arguments != given or call.rules or call.names or call.optional:
-            return None
+            return right
         if type(name) is not str or type(arguments) is not dict or type(given) is not dict:
-            return None
+            return right
         if call.requestor is not None and call.requestor != other.requestor:
-            return None
+            return right
         if known is not None and name not in known:
-            return None  # there is a reason for that
+            return right  # there is a reason for that
         shapes.append(name)
         shapes.append(tuple(arguments))
         for key, value in arguments.items():  # what alike says
@@ -53,11 +52,14 @@ def straight(
             other_value = given[key]
             if kind in _NUMBERS:
                 if kind is not type(other_value) or value != other_value:  # NaN is equal to itself as one object
-                    return None
+                    return right
             elif form := _form(value, other_value):
                 shapes.append((key, *form))
             else:
-                return None
+                return right
+        right += 1
+    if len(expected) != len(made) or not made:
+        return right
     key = tuple(shapes)
     return _grades.get(key) or _keep(key, expected)
 

@@ -13,8 +13,12 @@ from gradestack_plugins.tool_calls.grader import ToolCalls
 
 TOOLS = ("book", "find", "x/y", "t~1", "")
 SCALARS = st.sampled_from([0, 1, True, False, 1.0, -0.0, "1", "a", "", None, 2**70, float("nan")])
+NESTED = st.sampled_from(["[", "{", "0", "k"]) | st.just([]) | st.just({}) | st.just({"0": 1}) | st.just([[1], "k"])
 VALUES = (
-    SCALARS | st.lists(SCALARS, max_size=3) | st.dictionaries(st.sampled_from("kz/"), SCALARS | st.just([]), max_size=2)
+    SCALARS
+    | st.lists(SCALARS, max_size=3)
+    | st.lists(SCALARS | NESTED, max_size=2)
+    | st.dictionaries(st.sampled_from("kz/0{["), SCALARS | NESTED, max_size=2)
 )
 ARGUMENTS = st.dictionaries(st.sampled_from(["k", "a/b", "q~", "n", "\ud800"]), VALUES, max_size=4)
 CALLS = st.lists(st.tuples(st.sampled_from(TOOLS), ARGUMENTS), max_size=4)
@@ -89,5 +93,16 @@ def test_few_fates_are_kept(monkeypatch: pytest.MonkeyPatch):
         assert grader.grade(run).counts["arguments_missing"] == 2
         assert max([len(str(each.arguments)) for each in fates._known.values()], default=0) < 1000
         assert len(fates._known) <= 20
-        assert len(fates._by_keys) <= 20
-    assert max(len("".join(keys)) for keys in fates._by_keys) <= 256
+        assert len(fates._by_form) <= 20
+    assert max(len("".join(keys)) for keys in fates._by_form) <= 256
+
+
+def test_names_that_look_like_places_are_not_taken_for_them():
+    """Nested arguments of different form have different pointers, whatever their names are."""
+    grader, found = ToolCalls(), []
+    for value in ({"/0/0": 1}, [[1]], {"{": {"0": 1}}, {"[": 1, "0": 1}, ["0"]):
+        calls = (ToolCall(name="f", arguments={"k": value, "n": 2}),)
+        wanted = (ExpectedCall(name="f", arguments={"k": value, "n": 1}),)
+        grade = grader.grade(Sample(id="s", calls=calls, expected=Expectation(calls=wanted)))
+        found.append(grade.items[0].metadata["arguments"]["right"])
+    assert found == [["/k/~10~10"], ["/k/0/0"], ["/k/{/0"], ["/k/[", "/k/0"], ["/k/0"]]

@@ -167,6 +167,14 @@ def _side(number: float, threshold: float) -> int:
     return (number > threshold) - (number < threshold)
 
 
+def adds_up(numbers: Mapping[str, float | None]) -> bool:
+    """Return whether numbers have a finite sum, and so are finite themselves; False also where one is none."""
+    try:
+        return math.isfinite(sum(numbers.values()))  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        return False
+
+
 def count_into(counts: MutableMapping[str, int], more: Mapping[str, int]) -> None:
     """Add integer counts key by key, in place."""
     for name, number in more.items():

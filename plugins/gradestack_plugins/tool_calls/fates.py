@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any
 
@@ -60,13 +61,19 @@ class Fate:
     def __init__(
         self, counts: dict[str, int], share: Share, places: Sequence[list[str]], losses: Sequence[Loss] = ()
     ) -> None:
-        self.counts, self.share, self.losses, self.text = counts, share, losses, ""
+        self.share, self.losses, self.text = share, losses, ""
         self.score = share[0] / share[1]
         self.arguments = {fate: pointed for fate, pointed in zip(ARGUMENTS, places, strict=True) if pointed}
         for fate, pointed in self.arguments.items():
             counts[f"arguments_{fate}"] = len(pointed)
+        self.counts = _counts(*counts.items())
         self.numbers = tuple(map(len, places))
         self.kind = _number_of((share, "expected" in counts, self.numbers))
+
+
+@lru_cache(maxsize=1024)  # the fewer objects thousands of fates hold, the more of them are in the processor's cache
+def _counts(*items: tuple[str, int]) -> dict[str, int]:
+    return dict(items)
 
 
 def text_of(counts: Mapping[str, Any], arguments: Any) -> str:
@@ -304,7 +311,8 @@ def _fares(
     unknown = _unknown(expected, given) if others else []
     if unknown is None:
         return None
-    wrong += [(ABSENT, given[key]) for key in unknown]
+    if unknown:
+        wrong += [(ABSENT, given[key]) for key in unknown]
     return fares, unknown, wrong, nested
 
 
@@ -364,6 +372,7 @@ def _fares_inside(value: Any, other: Any, *, json: bool) -> tuple[list[str], lis
     return ([_RIGHT] * len(inside("", value)), []) if value == other and same_kind(value, other) else None
 
 
+@lru_cache(maxsize=4096)
 def _loss(code: str, pointer: str) -> Loss:
     return code, pointer, f" {code} {pointer}"
 

@@ -66,6 +66,14 @@ def test_parts_that_are_no_mapping_fail_the_grade(slot, parts):
     assert found[0].outcome is Outcome.FAILED
 
 
+@pytest.mark.parametrize("parts", [{}, {"a": None, "b": 0.5}, {"a": 10**308, "b": 10**308}, {"a": 1e308, "b": 1e308}])
+def test_parts_are_finite_one_by_one(slot, parts):
+    """Or undefined; their sum may be beyond any float."""
+    found = []
+    guarded_grades(lambda _: Grade(score=1.0, parts=parts), slot, [sample()], found, strict=False)
+    assert found[0].outcome is Outcome.GRADED
+
+
 @pytest.mark.parametrize(
     ("do", "message"),
     [

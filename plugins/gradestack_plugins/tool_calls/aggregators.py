@@ -17,10 +17,9 @@ from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, O
 from gradestack.exact import count_each, count_into
 from gradestack.jsonio import as_count, as_list, as_map, loads
 from gradestack_plugins.tool_calls.account import COUNTS
-from gradestack_plugins.tool_calls.fates import CALLS, kept_fate, text_of
+from gradestack_plugins.tool_calls.fates import ARGUMENTS, CALLS, kept_fate, text_of
 from gradestack_plugins.tool_calls.grades import kept_sums
 
-FATES = ("right", "wrong", "missing", "unknown")
 _OF_THE_CALL_MADE = ("made", "extra")
 _MACRO = ("precision", "recall", "f1")
 _CELLS = TaskCells(
@@ -35,9 +34,9 @@ _CELLS = TaskCells(
     *_MACRO,
     "with_arguments",
     *(f"argument_{each}" for each in _MACRO),
-    *FATES,
+    *ARGUMENTS,
 )
-_COUNTED = ("weighed", "required", *(f"arguments_{fate}" for fate in FATES))
+_COUNTED = ("weighed", "required", *(f"arguments_{fate}" for fate in ARGUMENTS))
 _PARTED = ("credit", "required_credit", *_MACRO)
 _COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
 _ITEM = re.compile(r"/\d+(?=/|$)")
@@ -360,7 +359,7 @@ def _fares(called: Sequence[int], arguments: Any) -> _Fares:
         if number:
             (made if call in _OF_THE_CALL_MADE else held).append((call, int(number)))
     for fate, pointers in as_map(arguments).items():
-        if fate in FATES:
+        if fate in ARGUMENTS:
             held += [(f"{fate} {_path(str(pointer))}", 1) for pointer in as_list(pointers)]
     return held, made
 
@@ -381,5 +380,5 @@ def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
         "precision": precision,
         "recall": recall,
         "f1": _f1(precision, recall),
-        "arguments": {path: {fate: counts.get(f"{fate} {path}", 0) for fate in FATES} for path in paths},
+        "arguments": {path: {fate: counts.get(f"{fate} {path}", 0) for fate in ARGUMENTS} for path in paths},
     }

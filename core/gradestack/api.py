@@ -8,13 +8,17 @@ profile (``documented`` or ``upstream``). Class variables say what the kernel ne
 from __future__ import annotations
 
 import abc
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import attrs
 
-from gradestack.model import JSON, BadRecord, Grade, Key, Sample, Status
+from gradestack.figures.grades import Grades
+from gradestack.model import JSON, BadRecord, Grade, Sample, Status
+from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
 Kind = Literal["reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack"]
@@ -176,59 +180,83 @@ class Grader(Contract):
         """
 
 
-StateT = TypeVar("StateT")
-Memory = Literal["constant", "per_key", "per_sample"]
+Direction = Literal["higher", "lower", "neither"]
+Unit = Literal["share", "score", "count", "seconds", "tokens", "usd", "bits"]
 
 
-class Aggregator(Contract, Generic[StateT]):
-    """Folds grades into metrics. Knows only keys and grades, so metrics can be recomputed from results.jsonl alone.
+@attrs.frozen
+class Figure:
+    """What a figure means, said once: read by console, pages, comparison, gates and tables alike."""
 
-    States consist of JSON values (dicts with text keys, lists, numbers, text, None). ``merge`` is associative with
-    ``start()`` as identity, and ``fold(xs + ys)`` equals ``merge(fold(xs), fold(ys))`` after ``finish``, exactly.
+    name: str
+    """Its path below the aggregator; ``pass_hat_k.{k}`` and ``per_class.{class}.f1`` declare a family at once."""
+    label: str
+    """Plain words, sentence case: "Expected calls made"."""
+    better: Direction = "higher"
+    unit: Unit = "share"
+    about: str = ""
+    """The formula, in one line."""
+    divisor: str = ""
+    """The number it is divided by: its ``n``, and only tasks that add to it are its clusters. Default: all samples."""
+    least: float | None = None
+    most: float | None = None
+    """What it cannot be below and above; a share lies between 0 and 1."""
+    undefined: str = "undefined"
+    """Why it has no value, where it has none."""
+
+    def covers(self, path: str) -> bool:
+        """Return whether it declares the figure at a path."""
+        return path == self.name or ("{" in self.name and re.fullmatch(_pattern(self.name), path) is not None)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(name: str) -> str:
+    return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", name))
+
+
+class Aggregator(Contract):
+    """Makes figures of one grader's grades. Knows keys and grades only, so figures follow from results.jsonl alone.
+
+    A figure with an interval is made by three small pure functions: :meth:`numbers` says what one grade adds, the
+    kernel sums it by task, :meth:`of_task` may turn a task's sums into what the task adds, :meth:`estimate` makes
+    figures of sums over tasks. The kernel calls it for all tasks and for all but each one; the same per model. What is
+    no function of sums (quantiles, lists, agreement) is :meth:`compute`, instead or beside.
 
     Attributes:
-        memory: How the state grows: ``constant``, ``per_key`` (tasks, labels) or ``per_sample``.
+        figures: What its figures mean; one that is not declared has no direction and no interval.
+        needs: Parts of a grade that :meth:`numbers` reads beyond outcome, score, verdict, labels, counts and parts:
+            ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
+        keeps: The same for :meth:`compute`.
     """
 
     contract: ClassVar[Kind] = "aggregator"
-    memory: ClassVar[Memory] = "constant"
+    figures: ClassVar[tuple[Figure, ...]] = ()
+    needs: ClassVar[frozenset[str]] = frozenset()
+    keeps: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls) -> None:
-        """Keep a class that adds anew from inheriting the way by blocks of what it replaces."""
-        if "add" in cls.__dict__ and "add_many" not in cls.__dict__:
-            cls.add_many = Aggregator.add_many  # type: ignore[method-assign]
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Facets it groups by: ``key.facets`` holds these."""
+        return ()
 
-    @abc.abstractmethod
-    def start(self) -> StateT:
-        """Return the state of nothing seen."""
+    def numbers(self, grade: Grade) -> Numbers | None:
+        """Return what a grade adds to sums, by name; None: it has no part. Asked once for equal grades."""
+        return None
 
-    @abc.abstractmethod
-    def add(self, state: StateT, key: Key, grade: Grade) -> StateT:
-        """Return the state with one grade more; may change ``state`` in place. Sees every outcome, not only graded."""
+    def of_task(self, sums: Mapping[str, float]) -> Numbers | None:
+        """Return what a task adds, made of the sums of its samples; None: it has no part."""
+        return sums
 
-    def add_many(self, state: StateT, keys: Sequence[Key], grades: Sequence[Grade]) -> StateT:
-        """Return the state with a block of grades more, what :meth:`add` makes of one after the other.
+    def estimate(self, **sums: float) -> Mapping[str, Any]:
+        """Return figures of sums over tasks, None where undefined; maps of figures nest.
 
-        Worth overriding where a block can be added faster than its grades one by one.
+        Its parameters are names of numbers; one that no task has is 0.
         """
-        for key, grade in zip(keys, grades, strict=True):
-            state = self.add(state, key, grade)
-        return state
+        return {}
 
-    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> Sequence[Grade]:
-        """Return the grades to add: those of the grader this one reads, ``of``, out of those of all graders by key.
-
-        Overridden by a metric of several graders, whose keys are its option ``raters``.
-        """
-        return columns[of]
-
-    @abc.abstractmethod
-    def merge(self, left: StateT, right: StateT) -> StateT:
-        """Return the state of ``left`` followed by ``right``; may change ``left`` in place, never ``right``."""
-
-    @abc.abstractmethod
-    def finish(self, state: StateT) -> Mapping[str, JSON]:
-        """Return the metrics: JSON values, None where undefined. Must not change the state."""
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        """Return figures of all grades: JSON values, None where undefined."""
+        return {}
 
 
 class Exporter(Contract):

@@ -79,7 +79,7 @@ def stream(
         content["target"] = {"paths": paths}
         content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
         suite = resolve(Document(data=content, origin="stream()"), options, made=made)
-    plan = attrs.evolve(suite.bare(), metrics=(), exporters=())
+    plan = attrs.evolve(suite.bare(), metrics=(), exporters=(), table=False)
     return _named(stream_grades(plan, bad or _warn, strict=strict))
 
 

@@ -36,7 +36,7 @@ LAYERS = [
     "jsonio",
     "blocks",
     "copies",
-    "intervals",
+    "figures",
     "task_ids",
     "records",
     "rows",

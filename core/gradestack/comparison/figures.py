@@ -1,15 +1,14 @@
 """Figures that are no means of scores, compared: F1, rates over calls, overall scores of a family.
 
-They are folded again from the rows of both sides, over the tasks that both have, and once more without each of these
+They are computed again from the rows of both sides, over the tasks that both have, and once more without each of these
 tasks. With D the difference over all T tasks and D(-t) that without task t, ``T D - (T - 1) D(-t)`` stands for the
 difference of task t: of a mean over tasks it is just that.
 """
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,17 +18,28 @@ from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Side, task_means, task_of
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.paths import NoFigure, beside, figure_at
+from gradestack.grading.metrics import (
+    Path,
+    figures_of,
+    grades_of,
+    has_numbers,
+    leave_one_out,
+    nested,
+    of_task,
+    wanted,
+)
+from gradestack.grading.plan import Metric
 from gradestack.jsonio.lenient import as_list, as_map, as_text
-from gradestack.jsonio.values import dumps
 from gradestack.model import Grade, Key, Outcome, replace
 from gradestack.registry import Registry
 from gradestack.rows.read import grade_from_json, key_from_row
 from gradestack.suites.document import Document
 from gradestack.suites.headline import split_path
 from gradestack.suites.references import Resolver
+from gradestack.table import Table
 
 _WORK = 200_000
-"""Tasks folded, at most, to leave out each of those that are unlike each other."""
+"""Tasks looked at, at most, to leave out each where a figure is no estimate of sums."""
 _NOTHING = 1e-9
 """A task's difference that is rounding."""
 _MEANS = frozenset({"mean"})
@@ -44,7 +54,7 @@ class Figure:
     grader: str
     metric: str
     rest: tuple[str, ...]
-    folds: Mapping[str, Aggregator[Any]]
+    metrics: Mapping[str, Metric]
     """Name of the side -> its aggregator."""
 
     def of(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
@@ -59,6 +69,14 @@ class Figure:
             return self.of(found)
         except NoFigure:
             return None, True
+
+    def path_in(self, estimates: Mapping[Path, float | None]) -> bool:
+        """Return whether it is among the estimates of a metric's sums."""
+        try:
+            self.of(nested(estimates))
+        except NoFigure:
+            return False
+        return True
 
 
 def headline_figures(side: Side) -> list[str]:
@@ -98,8 +116,8 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
         if first is not None and any(entry[part] != first[part] for part in ("name", "version", "options")):
             msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in version or options"
             raise DataError(msg)
-    folds = {side.name: _fold(side, entries[side.name] or {}, registry, path) for side in sides}
-    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), folds)
+    of_sides = {side.name: _metric(side, grader, entries[side.name] or {}, registry, path) for side in sides}
+    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), of_sides)
     try:
         found.of(metrics[grader][metric])
     except NoFigure as error:
@@ -118,7 +136,7 @@ def _entry(side: Side, grader: str, metric: str) -> Mapping[str, Any] | None:
     return found[0] if found and metric in side.report.aggregates.get(grader, {}) else None
 
 
-def _fold(side: Side, entry: Mapping[str, Any], registry: Registry, path: str) -> Aggregator[Any]:
+def _metric(side: Side, grader: str, entry: Mapping[str, Any], registry: Registry, path: str) -> Metric:
     resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=False)
     resolver.profile = side.report.header.get("profile", "documented")
     options = {"kind": entry["name"], **entry["options"]}
@@ -127,11 +145,10 @@ def _fold(side: Side, entry: Mapping[str, Any], registry: Registry, path: str) -
         resolver.finish()
         msg = f"{path}: the aggregator {entry['name']} is no longer that of the run of {side.name}"
         raise ConfigError(msg)
-    fold: Aggregator[Any] = stage.component
-    labels = as_map(side.report.aggregates[entry.get("of") or path.partition(".")[0]].get(entry["key"])).get("labels")
-    if isinstance(labels, list) and getattr(fold, "labels", labels) is None:
-        fold = attrs.evolve(fold, labels=tuple(labels))  # type: ignore[misc] # a class without a task stays a class
-    return fold
+    labels = as_map(side.report.aggregates[grader].get(entry["key"])).get("labels")
+    if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
+        stage = attrs.evolve(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
+    return Metric(of=grader, stage=stage)  # a class without a task stays a class
 
 
 @attrs.frozen
@@ -140,8 +157,8 @@ class FigureSide:
 
     value: float | None
     share: bool
-    cells: Mapping[str, str]
-    """Task -> what it adds, whatever its name."""
+    cells: Mapping[str, Any]
+    """Task -> what it adds."""
     without: Mapping[str, float | None] | None
     """None where it would take too long."""
 
@@ -172,7 +189,7 @@ def figure_pair(figure: Figure, a: Side, b: Side, failed: Failed) -> Pair:
     """
     left, right = (task_means(side.tasks, figure.grader, failed) for side in (a, b))
     tasks = [task for task in left if task in right]
-    return Pair(tasks, *(_folded(side, figure, tasks, failed) for side in (a, b)))
+    return Pair(tasks, *(_side(side, figure, tasks, failed) for side in (a, b)))
 
 
 def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], confidence: float) -> Difference:
@@ -199,73 +216,58 @@ def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], con
     return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
 
 
-def _folded(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) -> FigureSide:
-    """Return a figure of one side.
-
-    A figure that is the same when all samples are taken for those of one task, which most are, is one of sums: then
-    leaving a task out takes no fold of all others.
-    """
-    fold, wanted = figure.folds[side.name], set(tasks)
-    states: dict[str, Any] = {}
-    alike: dict[str, Any] = {}
-    for task, key, grade in _graded(side, figure):
-        if task in wanted and (failed == "zero" or grade.outcome is Outcome.GRADED):
-            states[task] = fold.add(states.get(task, fold.start()), key, grade)
-            nobody = replace(key, id="", cluster=None, ordinal=0)
-            alike[task] = fold.add(alike.get(task, fold.start()), nobody, grade)
-    cells = {task: dumps(state) for task, state in alike.items()}
-    value, share = figure.among(fold.finish(_merged(fold, states.values())))
-    summed, _ = figure.among(fold.finish(_merged(fold, alike.values())))
-    reached = value is None or summed is None or math.isclose(value, summed, rel_tol=_NOTHING, abs_tol=_NOTHING)
-    one = {cell: task for task, cell in cells.items()}
-    if len(cells) < 2:
-        return FigureSide(value, share, cells, {})
-    if reached and (value is None) == (summed is None):
-        return FigureSide(value, share, cells, _without_each(figure, fold, alike))
-    if len(one) * len(cells) > _WORK:
-        return FigureSide(value, share, cells, None)
-    left_out = {
-        cell: figure.among(fold.finish(_merged(fold, [each for name, each in states.items() if name != task])))[0]
-        for cell, task in one.items()
-    }
-    return FigureSide(value, share, cells, {task: left_out[cell] for task, cell in cells.items()})
+def _side(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) -> FigureSide:
+    """Return a figure of one side, over some of its tasks."""
+    metric, within = figure.metrics[side.name], set(tasks)
+    aggregator: Aggregator = metric.stage.component
+    keys, grades = _graded(side, figure, within, failed)
+    table = Table.of(wanted(grades, [metric]), keys, grades)
+    rows = grades_of(aggregator, table, figure.grader, metric.name)
+    value, share = figure.among(figures_of(aggregator, rows))
+    if has_numbers(aggregator):
+        cells = {task: of_task(aggregator, numbers) for task, numbers in rows.numbers_by_task().items()}
+        distinct = list(dict.fromkeys(cells.values()))
+        counts = Counter(cells.values())
+        whole, left = leave_one_out(aggregator, distinct, [counts[cell] for cell in distinct])
+        if figure.path_in(whole):
+            values = dict(zip(distinct, (figure.among(nested(each))[0] for each in left), strict=True))
+            return FigureSide(value, share, cells, {task: values[cell] for task, cell in cells.items()})
+    by_task: dict[str, list[int]] = {}
+    for row, key in enumerate(keys):
+        by_task.setdefault(key.id, []).append(row)
+    codes = {task: tuple(table.verdicts[figure.grader].codes[row] for row in of) for task, of in by_task.items()}
+    if len(by_task) ** 2 > _WORK:
+        return FigureSide(value, share, codes, None)
+    without = {}
+    for task in by_task if len(by_task) > 1 else ():
+        rest = rows.within([row for row, key in enumerate(keys) if key.id != task])
+        without[task] = figure.among(figures_of(aggregator, rest))[0]
+    return FigureSide(value, share, codes, without)
 
 
-def _merged(fold: Aggregator[Any], states: Iterable[Any]) -> Any:
-    found = fold.start()
-    for state in states:
-        found = fold.merge(found, state)
-    return found
-
-
-def _without_each(figure: Figure, fold: Aggregator[Any], states: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the figure without each of some states: of those before it and those after it."""
-    after = [fold.start()]
-    for state in reversed(list(states.values())):
-        after.append(fold.merge(fold.merge(fold.start(), state), after[-1]))
-    before, found = fold.start(), {}
-    for task, state in states.items():
-        after.pop()
-        found[task] = figure.among(fold.finish(fold.merge(copy.deepcopy(before), after[-1])))[0]
-        before = fold.merge(before, state)
-    return found
-
-
-def _graded(side: Side, figure: Figure) -> Iterator[tuple[str, Key, Grade]]:
-    """Yield task, key and grade of the samples of a side.
+def _graded(
+    side: Side, figure: Figure, within: Container[str], failed: Failed
+) -> tuple[list[Key], dict[str, list[Grade]]]:
+    """Return keys and grades of the samples of some tasks; their ids are what compare calls the tasks.
 
     Raises:
         DataError: A row is not that of a run.
     """
-    fold, of = figure.folds[side.name], figure.grader
-    keys = {of, *getattr(fold, "raters", ())}
+    aggregator, of = figure.metrics[side.name].stage.component, figure.grader
+    names = dict.fromkeys((of, *getattr(aggregator, "raters", ())))
+    keys: list[Key] = []
+    grades: dict[str, list[Grade]] = {name: [] for name in names}
     for ordinal, row in enumerate(side.report.rows()):
-        if (row.get("model_name") or "") != side.model:
+        if (row.get("model_name") or "") != side.model or (task := task_of(row, side.match, side.name)) not in within:
             continue
         try:
-            columns = {key: (grade_from_json(row["grades"][key]),) for key in keys if key in row["grades"]}
-            (grade,) = fold.together(of, columns)
-            yield task_of(row, side.match, side.name), key_from_row(row, ordinal), grade
+            made = {name: grade_from_json(row["grades"][name]) for name in names}
+            key = replace(key_from_row(row, ordinal), id=task, cluster=None)
         except (KeyError, TypeError, ValueError) as error:
             msg = f"{side.name}: row {ordinal + 1} of its results.jsonl is not that of a run: {error!r}"
             raise DataError(msg) from error
+        if failed == "zero" or made[of].outcome is Outcome.GRADED:
+            keys.append(key)
+            for name, grade in made.items():
+                grades[name].append(grade)
+    return keys, grades

@@ -336,17 +336,3 @@ def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield ("figure",), gate.path[0]
     elif gate.metric_key:
         yield ("metric_key",), gate.metric_key
-
-
-def needs_scores(gate: AnyGate, rule: SampleRule | None) -> bool:
-    """Return whether a gate needs the scores of all rows.
-
-    A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.
-    Nor does a figure by path, which an aggregator has. A comparison reads rows of its own.
-    """
-    if isinstance(gate, BaselineGate):
-        return True
-    if isinstance(gate, LogicalGate):
-        return gate.per is not None or any(needs_scores(part, rule) for part in gate.conditions)
-    counted = isinstance(gate, GateSpec) and (gate.metric == "avg_score" or gate is rule)
-    return gate.per is not None or not (counted or isinstance(gate, FigureGate))

@@ -13,7 +13,7 @@ from gradestack.comparison.paired import Difference, difference, tasks_needed
 from gradestack.comparison.sides import Side, differing, sides_of
 from gradestack.errors import DataError
 from gradestack.gates.rules import BaselineGate
-from gradestack.intervals.interval import t_quantile
+from gradestack.figures.interval import t_quantile
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
 from gradestack.report import ROWS, Report, is_run, load_report

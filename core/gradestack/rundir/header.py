@@ -13,8 +13,6 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.copies.names import is_fetched, name_of, original
-from gradestack.gates.success import SUCCESSES
-from gradestack.gates.sureness import CELLS
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
@@ -106,7 +104,6 @@ def header(
         timings: How long its parts took.
         remarks: Kind of what readers left out -> how many, and where the first was.
     """
-    metrics = [metric for metric in suite.metrics if not metric.stage.key.startswith((SUCCESSES, CELLS))]
     before: list[Stage] = [suite.reader, *suite.graders]
     after: list[Stage] = [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
@@ -121,7 +118,7 @@ def header(
         "rows": RECORDED[suite.rows],
         "components": [
             *map(component_entry, before),
-            *(component_entry(metric.stage, metric.of) for metric in metrics),
+            *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
             *map(component_entry, after),
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],

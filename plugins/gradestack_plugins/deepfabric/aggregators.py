@@ -14,7 +14,7 @@ from gradestack import (
     JSON,
     Aggregator,
     CellsState,
-    CountedCells,
+    TaskSums,
     Grade,
     Key,
     Memory,
@@ -212,7 +212,7 @@ class DeepFabricMetrics(Aggregator[State]):
         return metrics
 
     def _intervals(
-        self, state: State, cells: CountedCells, metrics: Mapping[str, JSON], undefined: Mapping[str, str]
+        self, state: State, cells: TaskSums, metrics: Mapping[str, JSON], undefined: Mapping[str, str]
     ) -> dict[str, JSON]:
         beyond = ("overall_score", "overall_score_attempted") if state["outside"] else ()
         known = {name: parts for name, parts in _RATIOS.items() if metrics[name] is not None}
@@ -248,7 +248,7 @@ def _numbers(*numbers: float) -> list[float]:
     return [1, *numbers, 0]
 
 
-def _without_replies(cells: CountedCells, models: Any) -> None:
+def _without_replies(cells: TaskSums, models: Any) -> None:
     """Make the figures of models undefined all of whose samples are missing, in place."""
     for model, counted in cells.rounded[1].items():
         if all(cell[0] == cell[-1] for cell in counted):

@@ -1,0 +1,249 @@
+"""Figures of a table of grades: estimates with their intervals, per model, and whatever else a metric computes."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import sub
+from typing import Any
+
+from gradestack.api import Aggregator, Figure
+from gradestack.figures.grades import Grades, TaskNumbers
+from gradestack.figures.interval import Estimate, estimate, interval
+from gradestack.grading.plan import Metric
+from gradestack.model import JSON
+from gradestack.table import Table, Wanted
+
+Path = tuple[str, ...]
+_COUNT = ""
+"""Name under which samples are counted."""
+
+
+def has_numbers(aggregator: Aggregator) -> bool:
+    """Return whether a metric says what one grade adds to sums."""
+    return type(aggregator).numbers is not Aggregator.numbers
+
+
+def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = ()) -> Wanted:
+    """Return what the figures of some metrics need of grades."""
+    parts: dict[str, dict[str, None]] = {key: {} for key in graders}
+    numbers, names = {}, dict.fromkeys(facets)
+    for metric in metrics:
+        aggregator: Aggregator = metric.stage.component
+        parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
+        if aggregator.needs and has_numbers(aggregator):
+            numbers[metric.name] = (metric.of, tuple(sorted(aggregator.needs)), aggregator.numbers)
+        names |= dict.fromkeys(aggregator.facets)
+    return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
+
+
+def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None) -> Grades:
+    """Return one grader's grades with what they add to a metric's sums.
+
+    Args:
+        aggregator: The metric.
+        table: The table.
+        key: The grader.
+        name: The metric's name, under which the table holds numbers that were taken where grades are made.
+        rows: Rows of the table; default: all.
+    """
+    if not has_numbers(aggregator):
+        return Grades(table, key, rows)
+    if aggregator.needs:
+        return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
+    values = [aggregator.numbers(grade) for grade in table.grades(key)]
+    return Grades(table, key, rows, (values, table.verdicts[key].codes))
+
+
+def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
+    """Return everything a metric makes of grades, as it stands in summary.json.
+
+    Raises:
+        ValueError: A figure is no finite number, or not JSON.
+    """
+    found: dict[str, Any] = {}
+    if type(aggregator).estimate is not Aggregator.estimate:
+        found = estimated(aggregator, grades)
+    _lay_over(found, aggregator.compute(grades))
+    json.dumps(found, sort_keys=True)
+    return found
+
+
+def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        held = found.get(name)
+        if isinstance(held, dict) and isinstance(value, Mapping):
+            _lay_over(held, value)
+        else:
+            found[name] = value
+
+
+def declared_paths(aggregator: Aggregator, grades: Grades) -> list[str]:
+    """Return the dotted paths of a metric's estimates, which it has to declare."""
+    if not has_numbers(aggregator):
+        return []
+    cells = Counter(grades.numbers_by_task().values())
+    made = Counter({of_task(aggregator, cell): times for cell, times in cells.items()})
+    whole, _ = leave_one_out(aggregator, list(made), list(made.values()))
+    return [".".join(path) for path in whole]
+
+
+def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
+    """Return the figures of a metric's sums with their intervals; of several models ``models`` has those of each."""
+    estimates = Estimates(aggregator, grades)
+    found = estimates.of()
+    if len(estimates.models) > 1:
+        found["models"] = {model: estimates.of(model) for model in estimates.models}
+    return found
+
+
+class Estimates:
+    """Figures of a metric's sums, over all models and of each.
+
+    Args:
+        aggregator: The metric.
+        grades: What it is computed from.
+    """
+
+    def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
+        self.aggregator, self.grades = aggregator, grades
+        self.confidence: float = getattr(aggregator, "confidence", 0.95)
+        every, by_model = grades.task_numbers()
+        self._cells = {model: self._of_tasks(each) for model, each in by_model.items()}
+        if len(by_model) == 1:
+            self._every = next(iter(self._cells.values()))
+        elif type(aggregator).of_task is Aggregator.of_task:
+            self._every = self._of_tasks(every)
+        else:
+            self._every = Counter()
+            for parts, times in grades.tasks_by_model().items():
+                added: Counter[str] = Counter()
+                for part in parts:
+                    for name, number in of_task(aggregator, part):
+                        added[name] += number
+                self._every[tuple(sorted(added.items()))] += times
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+        return list(self._cells)
+
+    def _of_tasks(self, tasks: Mapping[TaskNumbers, int]) -> Counter[TaskNumbers]:
+        found: Counter[TaskNumbers] = Counter()
+        for numbers, times in tasks.items():
+            found[of_task(self.aggregator, numbers)] += times
+        return found
+
+    def of(self, model: str | None = None) -> dict[str, Any]:
+        """Return the figures over all models, or of one, with their intervals."""
+        cells = {cell: times for cell, times in (self._every if model is None else self._cells[model]).items() if cell}
+        whole, left = leave_one_out(self.aggregator, list(cells), list(cells.values()))
+        found: dict[str, Any] = {}
+        if any(not each.divisor for each in self.aggregator.figures):
+            found |= {"n": sum(int(dict(cell)[_COUNT]) * times for cell, times in cells.items())}
+            found |= {"clusters": sum(cells.values())}
+        for path, value in whole.items():
+            declared = next((each for each in self.aggregator.figures if each.covers(".".join(path))), None)
+            _put(found, path, value)
+            if declared is not None:
+                _put(found, _beside(declared, path), self._interval(declared, path, value, cells, left))
+        return found
+
+    def _interval(
+        self,
+        declared: Figure,
+        path: Path,
+        value: float | None,
+        cells: Mapping[TaskNumbers, int],
+        left: Sequence[Mapping[Path, float | None]],
+    ) -> JSON:
+        if value is None:
+            return {"reason": declared.undefined}
+        by = declared.divisor or _COUNT
+        pairs, n = [], 0
+        for (cell, times), without in zip(cells.items(), left, strict=True):
+            divided = dict(cell).get(by, 0)
+            if divided:
+                pairs.append((without.get(path), times))
+                n += int(divided) * times
+        clusters = sum(times for _, times in pairs)
+        found: Estimate = estimate(value, pairs, clusters)
+        share = declared.unit == "share"
+        least = -math.inf if declared.least is None else declared.least
+        return {**interval(found, n, confidence=self.confidence, share=share, least=least)}
+
+
+def of_task(aggregator: Aggregator, numbers: TaskNumbers) -> TaskNumbers:
+    """Return what a task adds, made of the sums of its samples; empty where it has no part."""
+    if type(aggregator).of_task is Aggregator.of_task:
+        return numbers
+    sums = dict(numbers)
+    samples = sums.pop(_COUNT)
+    made = aggregator.of_task(sums)
+    return () if made is None else tuple(sorted([(_COUNT, samples), *[pair for pair in made.items() if pair[1]]]))
+
+
+def leave_one_out(
+    aggregator: Aggregator, cells: Sequence[TaskNumbers], times: Sequence[int]
+) -> tuple[dict[Path, float | None], list[dict[Path, float | None]]]:
+    """Return the estimates of all tasks, and those without a task of each kind.
+
+    Args:
+        aggregator: The metric.
+        cells: What tasks add, each once.
+        times: How many tasks add that.
+    """
+    parameters = inspect.signature(aggregator.estimate).parameters.values()
+    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
+    vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
+    totals = [_total(column, times) for column in zip(*vectors, strict=True)] if vectors else [0] * len(names)
+    whole = dict(_flat(aggregator.estimate(**dict(zip(names, totals, strict=True)))))
+    if sum(times) < 2:
+        return whole, [{} for _ in vectors]
+    rest = (dict(zip(names, map(sub, totals, vector), strict=True)) for vector in vectors)
+    return whole, [dict(_flat(aggregator.estimate(**sums))) for sums in rest]
+
+
+def nested(figures: Mapping[Path, float | None]) -> dict[str, Any]:
+    """Return figures by path as nested mappings."""
+    found: dict[str, Any] = {}
+    for path, value in figures.items():
+        _put(found, path, value)
+    return found
+
+
+def _total(values: Sequence[float], times: Sequence[int]) -> float:
+    """Return the sum of values, each so many times, rounded once."""
+    if all(type(value) is int for value in values):
+        return sum(value * number for value, number in zip(values, times, strict=True))
+    return math.fsum(value for value, number in zip(values, times, strict=True) for _ in range(number))
+
+
+def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
+    for name, value in figures.items():
+        path = (*above, name)
+        if isinstance(value, Mapping):
+            yield from _flat(value, path)
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)):
+            yield path, value
+        else:
+            msg = f"the figure {'.'.join(path)} is {value!r}, not a finite number or None"
+            raise ValueError(msg)
+
+
+def _beside(declared: Figure, path: Path) -> Path:
+    """Return where the interval of a figure stands: beside it; of a map of figures a map beside that."""
+    if declared.name.endswith("}") and len(path) > 1:
+        return (*path[:-2], f"{path[-2]}_interval", path[-1])
+    return (*path[:-1], f"{path[-1]}_interval")
+
+
+def _put(found: dict[str, Any], path: Path, value: Any) -> None:
+    for name in path[:-1]:
+        found = found.setdefault(name, {})
+    found[path[-1]] = value

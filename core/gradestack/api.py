@@ -146,6 +146,10 @@ class Reader(Contract):
         """Yield the samples of one shard in file order; a broken record is yielded as :class:`BadRecord`."""
 
 
+Direction = Literal["higher", "lower", "neither"]
+Unit = Literal["share", "score", "count", "seconds", "tokens", "usd", "bits"]
+
+
 class Grader(Contract):
     """Judges one sample at a time. Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
@@ -160,6 +164,10 @@ class Grader(Contract):
         alternatives: True when a list of reference texts holds accepted alternatives; otherwise it holds one per turn.
         runs_code: True when its options name Python code to import; refused without ``--allow-code``.
         bounds: Least and greatest score there can be; intervals of averages beyond [0, 1] are those of no share.
+        label: What its mean score is, in plain words; default: its key.
+        better: Whether a higher or a lower score is better, or neither.
+        score_unit: Unit of its score.
+        words: Of its verdict: a sample that passes, and one that does not.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -171,6 +179,10 @@ class Grader(Contract):
     alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    label: ClassVar[str] = ""
+    better: ClassVar[Direction] = "higher"
+    score_unit: ClassVar[Unit] = "score"
+    words: ClassVar[tuple[str, str]] = ("passed", "not passed")
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:
@@ -178,10 +190,6 @@ class Grader(Contract):
 
         Never raises on odd data of a valid type; if it raises all the same, the kernel records a failed grade.
         """
-
-
-Direction = Literal["higher", "lower", "neither"]
-Unit = Literal["share", "score", "count", "seconds", "tokens", "usd", "bits"]
 
 
 @attrs.frozen
@@ -214,6 +222,11 @@ def _pattern(name: str) -> str:
     return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", name))
 
 
+NEW_AGGREGATOR = (
+    "write numbers(grade), what one grade adds to sums, and estimate(...), figures of the sums; or compute(grades)"
+)
+
+
 class Aggregator(Contract):
     """Makes figures of one grader's grades. Knows keys and grades only, so figures follow from results.jsonl alone.
 
@@ -233,6 +246,11 @@ class Aggregator(Contract):
     figures: ClassVar[tuple[Figure, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
+
+    def __class_getitem__(cls, state: object) -> type:
+        """Refuse ``Aggregator[State]``, the form of 0.1."""
+        msg = f"{cls.__name__}[…] is a class of gradestack 0.1, aggregators have no state any more: {NEW_AGGREGATOR}"
+        raise TypeError(msg)
 
     @property
     def facets(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ shard's columns travel as bytes; the run joins them in input order.
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
@@ -16,7 +17,8 @@ from typing import Any, Final, Protocol
 import attrs
 import msgspec
 
-from gradestack.model import JSON, Fault, Grade, Item, Key, Outcome, Reason
+from gradestack.errors import TimedOut
+from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason
 
 Numbers = Mapping[str, float]
 """What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
@@ -52,8 +54,8 @@ class Wanted:
     Attributes:
         parts: Grader key -> parts of its grades that metrics read: ``items``, ``reasons``, ``fault``, ``metadata`` or
             ``metadata:NAME``.
-        numbers: Name of a metric -> grader key, parts of a grade it reads, and its ``numbers``. They are taken where the
-            grade is made, so that these parts need not travel.
+        numbers: Name of a metric -> grader key, parts of a grade it reads, and its ``numbers``. They are taken where
+            the grade is made, so that these parts need not travel.
         facets: Facets that metrics or gates group by.
     """
 
@@ -117,7 +119,7 @@ class Columns:
         for name in list(self._numbers):
             try:
                 self._numbers[name].extend(self._numbers_of(name, grades))
-            except (Exception, SystemExit) as error:  # the other metrics must not be lost with it
+            except (Exception, SystemExit, TimedOut) as error:  # the other metrics must not be lost with it
                 if self._broken is None:
                     raise
                 del self._numbers[name]
@@ -131,19 +133,41 @@ class Columns:
             if known is None:
                 if len(seen) > _MOST_SEEN:
                     seen.clear()
-                known = seen[verdict] = _packed(numbers(grade))
+                known = seen[verdict] = _packed(sound_numbers(numbers(grade)))
             found.append(known)
         return found
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
         parts: list[Any] = [bytes(self._ran)]
-        for columns in (self._keys, self._verdicts, self._numbers):
-            parts.append([[name, _packed(list(each.known)), each.codes.tobytes()] for name, each in columns.items()])
+        parts += map(_columns, (self._keys, self._verdicts, self._numbers))
         return _pack(parts)
 
 
+def _columns(columns: Mapping[str, _Codes]) -> list[tuple[str, bytes, bytes]]:
+    return [(name, _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
+
+
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
+
+
+def sound_numbers(numbers: Numbers | None) -> Numbers | None:
+    """Return what a grade adds to sums.
+
+    Raises:
+        TypeError: It is no mapping of names to numbers.
+        ValueError: A number is not finite, or a name is empty.
+    """
+    if numbers is None:
+        return None
+    for name, number in numbers.items():
+        if not isinstance(name, str) or not isinstance(number, int | float):
+            msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"
+            raise TypeError(msg)
+        if not name or not math.isfinite(number):
+            msg = f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
+            raise ValueError(msg)
+    return numbers
 
 
 def _packed(value: Any) -> bytes:
@@ -168,15 +192,19 @@ def _bytes(value: dict[str, Any]) -> Any:
     return value["\0bytes"].encode("latin-1") if "\0bytes" in value else value
 
 
-def _verdicts(grades: Iterable[Grade], parts: Sequence[str]) -> list[bytes]:
+def _verdicts(grades: Sequence[Grade], parts: Sequence[str]) -> list[bytes]:
     """Return what figures need of grades: equal bytes for equal ones."""
     if not parts:
         try:
-            return [_MSGPACK + _pack((g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts)) for g in grades]
+            return [
+                _MSGPACK + _pack((g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts)) for g in grades
+            ]
         except (TypeError, ValueError, OverflowError):
             grades = list(grades)
     return [
-        _packed((g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts, {each: _part(g, each) for each in parts}))
+        _packed(
+            (g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts, {each: _part(g, each) for each in parts})
+        )
         for g in grades
     ]
 

@@ -90,6 +90,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         decisive = [pair["metrics"][headline] for pair in found]
         for metric, p in zip(decisive, holm(list(map(_p_of, decisive))), strict=True):
             metric["p_holm"] = p
+            metric["verdict"] = _verdict(metric, 1 - rules.confidence)
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
@@ -134,7 +135,29 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
     for rows in (metrics, figures):
         for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
             row["p_holm"] = p
+            row["verdict"] = _verdict(row, 1 - rules.confidence)
     return {"a": a.name, "b": b.name, "metrics": metrics, **({"figures": figures} if figures else {})}
+
+
+def _verdict(row: Mapping[str, Any], level: float) -> str:
+    """Return what a difference comes to: the one word that console, pages and comparison.json have for it.
+
+    ``better`` and ``worse`` by the declared direction, ``higher`` and ``lower`` where it has none, each only where the
+    Holm-adjusted p is below the level; ``same`` where every task is; else ``no evidence``, and ``no test`` without a p.
+    """
+    gap = row["difference"]
+    moved = row["moved"] if "moved" in row else row["tasks"] - row["same"]
+    if row["tasks"] and gap == 0 and not moved:
+        return "same"
+    if row["p_holm"] is None:
+        return "no test"
+    if row["p_holm"] >= level or not gap:
+        return "no evidence"
+    up, down = _WORDS[row["better_is"]]
+    return up if gap > 0 else down
+
+
+_WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
 
 
 def _p_of(metric: Mapping[str, Any]) -> float | None:
@@ -165,7 +188,18 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     asked = difference(values, confidence=rules.confidence, bounded=share)
     usual = asked if rules.confidence == 0.95 else difference(values, bounded=share)
     means = [math.fsum(each[task] for task in found) / len(found) if found else None for each in (left, right)]
-    return {**_row(means, asked, usual, rules, share=share), **_only(only_a, only_b)}
+    declared = a.declared(key)
+    row = _row(means, asked, usual, rules, share=share)
+    counts = dict(zip(("better", "worse", "same"), _tallies(asked, declared), strict=True))
+    return {**row, **counts, **declared, **_only(only_a, only_b)}
+
+
+def _tallies(found: Difference, declared: Mapping[str, Any]) -> tuple[int | None, int | None, int | None]:
+    """Return how many tasks are better, worse and the same; better and worse are not known without a direction."""
+    if declared["better_is"] == "neither":
+        return None, None, found.same
+    up, down = found.better, found.worse
+    return (up, down, found.same) if declared["better_is"] == "higher" else (down, up, found.same)
 
 
 def _figure(a: Side, b: Side, figure: Figure, rules: Rules) -> dict[str, Any]:
@@ -173,7 +207,8 @@ def _figure(a: Side, b: Side, figure: Figure, rules: Rules) -> dict[str, Any]:
     pair = figure_pair(figure, a, b, rules.failed)
     asked = pair.difference(rules.confidence)
     usual = asked if rules.confidence == 0.95 else pair.difference(0.95)
-    return {**_row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share), **_only(only_a, only_b)}
+    row = _row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share)
+    return {**row, "moved": asked.better + asked.worse, **figure.declared, **_only(only_a, only_b)}
 
 
 def _row(
@@ -191,9 +226,6 @@ def _row(
         "p": asked.p,
         "p_exact": asked.p_exact,
         "p_holm": None,
-        "better": asked.better,
-        "worse": asked.worse,
-        "same": asked.same,
         "mde80": None if shows is not None and share and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
         "tasks": asked.tasks,
@@ -278,7 +310,7 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
 def leaderboard(
     sides: Sequence[Side], pairs: Sequence[Mapping[str, Any]], key: str, failed: Failed
 ) -> list[dict[str, JSON]]:
-    """Return the sides by their mean over common tasks, each with the ranks it may have and its groups.
+    """Return the sides by their mean over common tasks, the best first, each with the ranks it may have and its groups.
 
     The ranks of a side: from 1 + the number that are significantly better to M - the number significantly worse, by
     Holm over all pairs. A group is a run of neighbours no two of which differ; its letter.
@@ -287,12 +319,13 @@ def leaderboard(
     common = set.intersection(*(set(each) for each in means.values()))
     score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in means.items() if common}
     adjusted = holm([_p_of(pair["metrics"][key]) for pair in pairs])
+    lower = sides[0].declared(key)["better_is"] == "lower"
     ahead: set[tuple[str, str]] = set()
     for pair, p in zip(pairs, adjusted, strict=True):
         gap = pair["metrics"][key]["difference"]
         if p is not None and p < _SIGNIFICANT and gap:
-            ahead.add((pair["b"], pair["a"]) if gap > 0 else (pair["a"], pair["b"]))
-    order = sorted(score, key=lambda name: -score[name])
+            ahead.add((pair["b"], pair["a"]) if (gap < 0) == lower else (pair["a"], pair["b"]))
+    order = sorted(score, key=lambda name: score[name] if lower else -score[name])
     letters = _letters(order, ahead)
     return [
         {
@@ -340,7 +373,9 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
     only, reason = _unmatched(a, b, metric), metric["interval"]["reason"]
     if gap is None:
         return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"
-    word, certain = "better" if gap > 0 else "worse", metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT
+    word, certain = metric["verdict"], metric["verdict"] in {"better", "worse", "higher", "lower"}
+    if word == "same":
+        return f"no difference on {key}: {tasks} with the same scores{only}"
     if ends is None and certain:
         why = f"{reason}: exact p {metric['p_holm']:.2g}"
         return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks}){only}"

@@ -63,6 +63,16 @@ class Figure:
         value, sure = figure_at(held, path, self.metric), beside(held, path, self.metric) or {}
         return value, sure.get("method") != "t" and (value is None or 0 <= value <= 1)
 
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What the aggregator says of it: label, unit, and which direction is better."""
+        figures = next(iter(self.metrics.values())).stage.component.figures
+        names = (".".join(self.rest), ".".join((self.metric, *self.rest)), self.metric)
+        found = next((each for name in names for each in figures if each.covers(name)), None)
+        if found is None:
+            return {"label": self.path, "unit": "score", "better_is": "neither"}
+        return {"label": found.label, "unit": found.unit, "better_is": found.better}
+
     def among(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
         try:

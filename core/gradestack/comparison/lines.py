@@ -56,10 +56,12 @@ def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found = []
     for key, each in metrics.items():
         values = f"a {_number(each['a'])}  b {_number(each['b'])}  difference {_number(each['difference'], '+')}"
-        tasks = f"{counted(each['tasks'], 'task')}: {each['better']} better, {each['worse']} worse, {each['same']} same"
+        tasks = counted(each["tasks"], "task")
+        if each.get("better") is not None:
+            tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
         only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
-        text = f"  {key:<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}  "
-        found.append(text + ", ".join([tasks, *only]))
+        text = f"  {key:<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}"
+        found.append(f"{text}  {each['verdict']}  {', '.join([tasks, *only])}")
     return found
 
 

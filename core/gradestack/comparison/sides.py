@@ -69,6 +69,17 @@ class Side:
         graders = (each for each in self.report.header.get("components", ()) if each["kind"] == "grader")
         return not any(each["key"] == key and "bounds" in each for each in graders)
 
+    def declared(self, key: str) -> dict[str, JSON]:
+        """Return what a grader says of its score: label, unit, and which direction is better."""
+        entries = self.report.header.get("components", ())
+        none: Mapping[str, Any] = {}
+        entry = next((each for each in entries if each["kind"] == "grader" and each["key"] == key), none)
+        return {
+            "label": entry.get("label", key),
+            "unit": entry.get("unit", "score"),
+            "better_is": entry.get("better", "higher"),
+        }
+
     @property
     def graders(self) -> dict[str, JSON]:
         """Grader key -> what must be the same on both sides: name, version, options, with the profile in them."""

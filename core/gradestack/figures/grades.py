@@ -105,7 +105,9 @@ class Grades:
     def counted(self) -> list[tuple[Grade, int]]:
         """The distinct grades, in the order of their first samples, and how many samples have them."""
         distinct = self.table.grades(self.key)
-        return [(distinct[code], times) for code, times in Counter(self._of(self.table.verdicts[self.key].codes)).items()]
+        return [
+            (distinct[code], times) for code, times in Counter(self._of(self.table.verdicts[self.key].codes)).items()
+        ]
 
     @cached_property
     def tasks(self) -> list[str]:
@@ -214,6 +216,7 @@ def _added(several: Sequence[Numbers]) -> TaskNumbers:
     for name, number in chain.from_iterable(each.items() for each in several):
         by_name.setdefault(name, []).append(number)
     added: list[tuple[str, Any]] = [
-        (name, sum(each) if all(type(one) is int for one in each) else math.fsum(each)) for name, each in by_name.items()
+        (name, sum(each) if all(type(one) is int for one in each) else math.fsum(each))
+        for name, each in by_name.items()
     ]
     return tuple(sorted([(name, number) for name, number in added if number]))

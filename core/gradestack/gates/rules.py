@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.grading.counts import SampleRule
-
 Op = Literal["gt", "gte", "lt", "lte", "eq"]
 OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "gt": (">", operator.gt),
@@ -183,6 +181,8 @@ class FigureSpec:
     on_no_data: OnNoData = "fail"
     confidence: float | None = attrs.field(default=None, validator=_share)
     on_undecided: OnUndecided = "fail"
+    per: str | None = None
+    """``model``, or the name of a facet: the gate must hold in every group."""
 
 
 @attrs.frozen(kw_only=True)
@@ -198,8 +198,7 @@ class FigureGate:
     on_no_data: OnNoData = "fail"
     confidence: float | None = None
     on_undecided: OnUndecided = "fail"
-
-    per: ClassVar[None] = None
+    per: str | None = None
 
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes: score >= 1.0."""

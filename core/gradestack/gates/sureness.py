@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from gradestack.figures.interval import Cell, Interval, again, interval, jackknife
-from gradestack.gates.paths import beside
 from gradestack.gates.rules import PERCENT, AggregateGate, FigureGate, Threshold, WeightedGate, over_total
 from gradestack.gates.scores import Scores
 from gradestack.model import Grade, Outcome
@@ -24,30 +22,27 @@ class Sureness:
     """Intervals of what gates compare.
 
     Args:
-        aggregates: What the aggregators of a run computed.
         bounds: Grader key -> least and greatest score there can be.
     """
 
-    def __init__(
-        self,
-        aggregates: Mapping[str, dict[str, Any]],
-        bounds: Mapping[str, tuple[float, float]],
-    ) -> None:
-        self.aggregates, self.bounds = aggregates, bounds
+    def __init__(self, bounds: Mapping[str, tuple[float, float]]) -> None:
+        self.bounds = bounds
 
-    def interval(self, gate: Threshold, actual: float | None, scores: Scores) -> Interval:
+    def interval(
+        self, gate: Threshold, actual: float | None, scores: Scores, beside: Interval | None = None
+    ) -> Interval:
         """Return the 95 % interval of a gate's figure, as a fraction where that is in percent; or why there is none.
 
         Args:
             gate: The gate.
             actual: What it compares.
             scores: Those of the samples it is about.
+            beside: The interval that stands beside a figure by path.
         """
         if actual is None:
             return {"reason": "undefined"}
         if isinstance(gate, FigureGate):
-            found = beside(self.aggregates, gate.path, gate.component)
-            return {"reason": "the figure has no interval"} if found is None else again(found, actual, 0.95)
+            return {"reason": "the figure has no interval"} if beside is None else again(beside, actual, 0.95)
         if gate.aggregation not in ("avg_score", *PERCENT):
             return {"reason": "quantile"}
         keys = _keys(gate)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+
 import attrs
 
 from gradestack.api import Profile
-from gradestack.gates.paths import Aggregates, NoFigure, figure_at
+from gradestack.figures.interval import Interval, again
+from gradestack.gates.paths import Aggregates, NoFigure, beside, figure_at
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
-    AggregateGate,
     FigureGate,
     Gate,
     GateSpec,
@@ -22,7 +23,6 @@ from gradestack.gates.rules import (
 )
 from gradestack.gates.scores import Figure, Scores
 from gradestack.gates.sureness import Sureness
-from gradestack.figures.interval import Interval, again
 from gradestack.model import JSON
 
 
@@ -30,7 +30,7 @@ def verdict(
     gate: Gate,
     scores: Scores,
     profile: Profile,
-    aggregates: Aggregates | None = None,
+    figures: Callable[[Sequence[int]], Aggregates] = lambda _rows: {},
     sure: Sureness | None = None,
 ) -> dict[str, JSON]:
     """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
@@ -41,7 +41,7 @@ def verdict(
         gate: The rule.
         scores: Those of all samples.
         profile: Which definition is followed.
-        aggregates: What figures by path are taken from.
+        figures: Returns what aggregators make of some rows of the table: figures by path are taken from it.
         sure: Where intervals come from; not for ``upstream``.
 
     Returns:
@@ -49,12 +49,12 @@ def verdict(
         ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in
         ``actual``; its ``interval``, and whether the verdict is ``sure``.
     """
-    found, known = aggregates or {}, None if profile == "upstream" else sure
-    whole = _verdict(gate, _Source(scores, found, known), profile)
+    known = None if profile == "upstream" else sure
+    whole = _verdict(gate, _Source(scores, figures, known), profile)
     if gate.per is None:
         return whole
     groups = scores.groups(gate.per).items()
-    parts = {name: _verdict(gate, _Source(each, found, known), profile) for name, each in groups}
+    parts = {name: _verdict(gate, _Source(each, figures, known), profile) for name, each in groups}
     every = all(each["passed"] for each in parts.values())
     return {
         **whole,
@@ -77,8 +77,13 @@ class _Source:
     """Where figures and their intervals come from, of all samples or of one group."""
 
     scores: Scores
-    aggregates: Aggregates
+    figures: Callable[[Sequence[int]], Aggregates]
     sure: Sureness | None
+
+    @property
+    def aggregates(self) -> Aggregates:
+        """What aggregators make of these samples."""
+        return self.figures(self.scores.rows)
 
 
 def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
@@ -132,7 +137,8 @@ def _compared(
     if source.sure is None:
         return {**known, **_outcome(passed=holds)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
-    interval = source.sure.interval(gate, actual, source.scores)
+    beside_it = beside(source.aggregates, gate.path, gate.component) if isinstance(gate, FigureGate) else None
+    interval = source.sure.interval(gate, actual, source.scores, beside_it)
     ends = _ends(interval, scale)
     known["interval"] = interval
     if gate.confidence is None or interval.get("reason") == "quantile":

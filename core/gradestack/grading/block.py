@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from threading import get_ident
 from time import perf_counter
 from typing import Any, Self
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
-from gradestack.grading.metrics import wanted
 from gradestack.grading.dataset import joined
-from gradestack.grading.graders import Column, Graders
+from gradestack.grading.graders import UNDER_WAY, Column, Graders
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
+from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import LISTED, ShardResult
@@ -173,7 +174,11 @@ class Blocks:
             self.torn = True
             kept = self._kept(block, recorded, columns, texts) if self._rows else block
             if self._columns is not None:
-                self._columns.add(kept, columns, [sample.status is _OK for sample in block])
+                UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
+                try:
+                    self._columns.add(kept, columns, [sample.status is _OK for sample in block])
+                finally:
+                    del UNDER_WAY[get_ident()]
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)

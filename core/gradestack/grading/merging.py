@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from gradestack.errors import PluginError
 from gradestack.grading.counts import Count, counted
 from gradestack.grading.duplicates import Identities
 from gradestack.grading.metrics import figures_of, grades_of
@@ -56,8 +57,8 @@ class Merging:
         identities: Digests of all samples so far.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.identities = plan, Identities()
+    def __init__(self, plan: Plan, *, strict: bool = False) -> None:
+        self.plan, self.identities, self._strict = plan, Identities(), strict
         self.merged = Merged(Table([stage.key for stage in plan.graders]))
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
@@ -91,6 +92,9 @@ class Merging:
 
         Args:
             rows: Rows of the table; default: all.
+
+        Raises:
+            PluginError: A metric is broken, and the run is strict.
         """
         found: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
@@ -99,9 +103,14 @@ class Merging:
             if name not in self.merged.broken:
                 try:
                     made = figures_of(aggregator, grades_of(aggregator, self.merged.table, metric.of, name, rows))
-                except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
+                except (Exception, SystemExit) as error:  # the other metrics must not be lost with it
+                    if self._strict:
+                        msg = f"{name} ({metric.stage.name} of {metric.stage.distribution}): {error_text(error)}"
+                        raise PluginError(msg) from error
                     self.merged.broken[name] = error_text(error)
-            found[metric.of][metric.stage.key] = {"error": self.merged.broken[name]} if name in self.merged.broken else made
+            found[metric.of][metric.stage.key] = (
+                {"error": self.merged.broken[name]} if name in self.merged.broken else made
+            )
         return found
 
     def counts(self, rows: Sequence[int] | None = None) -> dict[str, Count]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import math
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
 from operator import sub
 from typing import Any
 
@@ -15,7 +19,7 @@ from gradestack.figures.grades import Grades, TaskNumbers
 from gradestack.figures.interval import Estimate, estimate, interval
 from gradestack.grading.plan import Metric
 from gradestack.model import JSON
-from gradestack.table import Table, Wanted
+from gradestack.table import Table, Wanted, sound_numbers
 
 Path = tuple[str, ...]
 _COUNT = ""
@@ -54,22 +58,67 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
         return Grades(table, key, rows)
     if aggregator.needs:
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
-    values = [aggregator.numbers(grade) for grade in table.grades(key)]
+    values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
     return Grades(table, key, rows, (values, table.verdicts[key].codes))
+
+
+SECONDS = 60.0
+"""How long a metric may take for its figures."""
 
 
 def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
     """Return everything a metric makes of grades, as it stands in summary.json.
 
     Raises:
-        ValueError: A figure is no finite number, or not JSON.
+        TimeoutError: It took longer than :data:`SECONDS`.
+        TypeError: Something is not JSON.
+        ValueError: A figure is no finite number, is not declared, or is declared and not there.
     """
-    found: dict[str, Any] = {}
-    if type(aggregator).estimate is not Aggregator.estimate:
-        found = estimated(aggregator, grades)
-    _lay_over(found, aggregator.compute(grades))
+    with _time_limit(SECONDS):
+        found: dict[str, Any] = {}
+        if type(aggregator).estimate is not Aggregator.estimate:
+            found = estimated(aggregator, grades)
+        _lay_over(found, aggregator.compute(grades))
     json.dumps(found, sort_keys=True)
+    for each in aggregator.figures:
+        if "{" not in each.name and not _has(found, each.name):
+            msg = f"it declares the figure {each.name!r}, and does not give it"
+            raise ValueError(msg)
     return found
+
+
+def _has(found: Any, name: str) -> bool:
+    for part in name.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            return False
+        found = found[part]
+    return True
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise a TimeoutError in code that takes longer; on the main thread, where the system has such a timer."""
+    free = (
+        threading.current_thread() is threading.main_thread()
+        and hasattr(signal, "setitimer")
+        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    )
+    if not free:
+        yield
+        return
+
+    def tick(_number: int, _frame: object) -> None:
+        msg = f"took longer than {seconds:g} s"
+        raise TimeoutError(msg)
+
+    signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
 def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
@@ -120,10 +169,10 @@ class Estimates:
         else:
             self._every = Counter()
             for parts, times in grades.tasks_by_model().items():
-                added: Counter[str] = Counter()
+                added: dict[str, float] = {}
                 for part in parts:
                     for name, number in of_task(aggregator, part):
-                        added[name] += number
+                        added[name] = added.get(name, 0) + number
                 self._every[tuple(sorted(added.items()))] += times
 
     @property
@@ -147,9 +196,11 @@ class Estimates:
             found |= {"clusters": sum(cells.values())}
         for path, value in whole.items():
             declared = next((each for each in self.aggregator.figures if each.covers(".".join(path))), None)
+            if declared is None:
+                msg = f"estimate() gave {'.'.join(path)!r}, which is not among its figures"
+                raise ValueError(msg)
             _put(found, path, value)
-            if declared is not None:
-                _put(found, _beside(declared, path), self._interval(declared, path, value, cells, left))
+            _put(found, _beside(declared, path), self._interval(declared, path, value, cells, left))
         return found
 
     def _interval(
@@ -219,9 +270,10 @@ def nested(figures: Mapping[Path, float | None]) -> dict[str, Any]:
 
 def _total(values: Sequence[float], times: Sequence[int]) -> float:
     """Return the sum of values, each so many times, rounded once."""
+    pairs = zip(values, times, strict=True)
     if all(type(value) is int for value in values):
-        return sum(value * number for value, number in zip(values, times, strict=True))
-    return math.fsum(value for value, number in zip(values, times, strict=True) for _ in range(number))
+        return sum(value * number for value, number in pairs)
+    return math.fsum(chain.from_iterable(repeat(value, number) for value, number in pairs))
 
 
 def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:

@@ -10,6 +10,7 @@ from gradestack.jsonio.lenient import as_map, as_number, as_text, is_number
 from gradestack.model import JSON
 from gradestack.suites.spec import Figure, Suite
 
+
 def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]) -> dict[str, JSON] | None:
     """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words.
 

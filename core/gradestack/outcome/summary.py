@@ -22,8 +22,8 @@ from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.baselines import Baselines, baseline_verdict
 from gradestack.outcome.headline import headline_figures, outcome
 from gradestack.output.terminal import terminal_line
-from gradestack.rundir.header import MADE
 from gradestack.rows.read import Row
+from gradestack.rundir.header import MADE
 from gradestack.suites.exporters import name_of_broken
 from gradestack.suites.spec import Suite
 
@@ -57,17 +57,21 @@ def check_without_rows(suite: Suite) -> None:
         raise ConfigError(msg, *problems)
 
 
-def _gates(suite: Suite, counts: dict[str, Count], scores: Scores, aggregates: Aggregates, rows: Rows, baselines: Baselines) -> list[dict[str, JSON]]:
-    """Return every gate's verdict, the limit's last; rows are read for baselines only."""
-    bounds = {stage.key: stage.component.bounds for stage in suite.graders}
-    sure = Sureness(aggregates, bounds)
-    verdicts = [
+def _gates(
+    suite: Suite, merging: Merging, scores: Scores, aggregates: Aggregates, rows: Rows, baselines: Baselines
+) -> list[dict[str, JSON]]:
+    """Return the verdicts of all gates but the limit; rows are read for baselines only."""
+    sure = Sureness({stage.key: stage.component.bounds for stage in suite.graders})
+
+    def figures(part: Sequence[int]) -> Aggregates:
+        return aggregates if part is scores.rows else merging.figures(part)
+
+    return [
         baseline_verdict(gate, suite, rows(), baselines)
         if isinstance(gate, BaselineGate)
-        else verdict(gate, scores, suite.profile, aggregates, sure)
+        else verdict(gate, scores, suite.profile, figures, sure)
         for gate in suite.gates
     ]
-    return verdicts if suite.max_failed is None else [*verdicts, limit_verdict(suite.max_failed, counts)]
 
 
 def summary(
@@ -91,7 +95,8 @@ def summary(
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates = merging.figures(part)
-    gates = _gates(suite, counts, Scores(table, part), aggregates, rows, baselines)
+    gates = _gates(suite, merging, Scores(table, part), aggregates, rows, baselines)
+    gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
     lost = all_failed(suite, counts, merged, rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     models = merging.models(part)
@@ -102,7 +107,9 @@ def summary(
         "config": suite.config,
         "metrics": {
             **{name: head[name] for name in head if name != "pass_rate"},
-            "per_model": [_model_row(suite, model, merging.counts(of)) for model, of in models.items()] if named else None,
+            "per_model": [_model_row(suite, model, merging.counts(of)) for model, of in models.items()]
+            if named
+            else None,
             "by_metric": {key: {name: figures[key][name] for name in short} for key in keys},
             "metrics": {key: figures[key]["pass_rate"] for key in keys},
             "states": {key: counts[key].states for key in keys},

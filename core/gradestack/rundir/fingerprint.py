@@ -15,9 +15,9 @@ from gradestack._version import __version__
 from gradestack.api import Input, Shard
 from gradestack.copies.names import is_fetched, name_of, original
 from gradestack.grading.plan import Stage
-from gradestack.table import FORM
 from gradestack.suites.published import jsonable
 from gradestack.suites.spec import Suite
+from gradestack.table import FORM
 
 _SAMPLE = 64 * 1024
 """Bytes at either end of a range that its checksum covers."""

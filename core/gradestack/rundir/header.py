@@ -68,6 +68,17 @@ def _bounds(stage: Stage) -> dict[str, JSON]:
     return {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
 
 
+def _declared(stage: Stage) -> dict[str, JSON]:
+    """Return what a grader says of its score, or an aggregator of its figures: labels, directions, units."""
+    component = stage.component
+    if stage.kind == "grader":
+        return {"label": component.label or stage.key, "better": component.better, "unit": component.score_unit}
+    if stage.kind == "aggregator":
+        names = ("name", "label", "better", "unit")
+        return {"figures": [{name: getattr(each, name) for name in names} for each in component.figures]}
+    return {}
+
+
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
     """Return what header.json says of a component; of an aggregator also which grader it is ``of``."""
     return {
@@ -78,6 +89,7 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         "distribution": stage.distribution,
         "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
         **_bounds(stage),
+        **_declared(stage),
         **({} if of is None else {"of": of}),
     }
 

@@ -11,10 +11,9 @@ from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import AnyGate, GateSpec
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
-from gradestack.suites.components import made_stage
 from gradestack.suites.recordings import stack_for
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, Suite, SuiteSpec
+from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, SuiteSpec
 from gradestack.suites.strict import Problems, structure
 
 NONE = "none"

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
@@ -163,7 +162,9 @@ def _grades(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]
     table = Table(keys)
     for piece in pieces:
         columns = Columns(need)
-        columns.add([key for key, _ in piece], {each: [grade for _, grade in piece] for each in keys}, [True] * len(piece))
+        columns.add(
+            [key for key, _ in piece], {each: [grade for _, grade in piece] for each in keys}, [True] * len(piece)
+        )
         table.extend(columns.to_bytes())
     return grades_of(aggregator, table, "grader", metric.name)
 

@@ -151,7 +151,7 @@ def _columns(columns: Mapping[str, _Codes]) -> list[tuple[str, bytes, bytes]]:
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
 
 
-def sound_numbers(numbers: Numbers | None) -> Numbers | None:
+def sound_numbers(numbers: Any) -> Numbers | None:
     """Return what a grade adds to sums.
 
     Raises:
@@ -167,7 +167,8 @@ def sound_numbers(numbers: Numbers | None) -> Numbers | None:
         if not name or not math.isfinite(number):
             msg = f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
             raise ValueError(msg)
-    return numbers
+    found: Numbers = numbers
+    return found
 
 
 def _packed(value: Any) -> bytes:

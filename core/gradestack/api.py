@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -205,21 +206,32 @@ class Figure:
     about: str = ""
     """The formula, in one line."""
     divisor: str = ""
-    """The number it is divided by: its ``n``, and only tasks that add to it are its clusters. Default: all samples."""
+    """The number it is divided by: its ``n``, and only tasks that add to it are its clusters. Default: all samples.
+    That of a family may have its ``{k}``."""
+    samples: str = ""
+    """The number of its samples, where that is not the divisor: the ``n`` of its interval."""
     least: float | None = None
     most: float | None = None
     """What it cannot be below and above; a share lies between 0 and 1."""
     undefined: str = "undefined"
     """Why it has no value, where it has none."""
+    optional: bool = False
+    """Whether it may be missing: figures of each of several raters or models, say, that are not made of one."""
 
     def covers(self, path: str) -> bool:
         """Return whether it declares the figure at a path."""
         return path == self.name or ("{" in self.name and re.fullmatch(_pattern(self.name), path) is not None)
 
+    def divisor_of(self, path: str) -> str:
+        """Return the name of the number that the figure at a path is divided by."""
+        found = re.fullmatch(_pattern(self.name), path) if "{" in self.divisor else None
+        return self.divisor if found is None else self.divisor.format(**found.groupdict())
+
 
 @lru_cache(maxsize=1024)
 def _pattern(name: str) -> str:
-    return "".join(".+" if part.startswith("{") else re.escape(part) for part in re.split(r"(\{\w+\})", name))
+    parts = re.split(r"(\{\w+\})", name)
+    return "".join(f"(?P<{part[1:-1]}>(?s:.*))" if part.startswith("{") else re.escape(part) for part in parts)
 
 
 NEW_AGGREGATOR = (
@@ -240,12 +252,14 @@ class Aggregator(Contract):
         needs: Parts of a grade that :meth:`numbers` reads beyond outcome, score, verdict, labels, counts and parts:
             ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
         keeps: The same for :meth:`compute`.
+        pooled: Whether estimates are also made over several models, beside those of each.
     """
 
     contract: ClassVar[Kind] = "aggregator"
     figures: ClassVar[tuple[Figure, ...]] = ()
     needs: ClassVar[frozenset[str]] = frozenset()
     keeps: ClassVar[frozenset[str]] = frozenset()
+    pooled: ClassVar[bool] = True
 
     def __class_getitem__(cls, state: object) -> type:
         """Refuse ``Aggregator[State]``, the form of 0.1."""
@@ -261,14 +275,22 @@ class Aggregator(Contract):
         """Return what a grade adds to sums, by name; None: it has no part. Asked once for equal grades."""
         return None
 
-    def of_task(self, sums: Mapping[str, float]) -> Numbers | None:
-        """Return what a task adds, made of the sums of its samples; None: it has no part."""
+    def whole(self, grades: Grades) -> Numbers:
+        """Return what :meth:`of_task` has to know of all grades of a model; it finds it among a task's sums."""
+        return {}
+
+    def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+        """Return what a task of a model adds, made of the sums of its samples; None: it has no part.
+
+        Fractions are summed exactly.
+        """
         return sums
 
-    def estimate(self, **sums: float) -> Mapping[str, Any]:
+    def estimate(self, *args: Any, **sums: Any) -> Mapping[str, Any]:
         """Return figures of sums over tasks, None where undefined; maps of figures nest.
 
-        Its parameters are names of numbers; one that no task has is 0.
+        Its parameters are names of numbers (``def estimate(self, made, expected)``); one that no task has is 0. With
+        ``**sums`` it is given all there are.
         """
         return {}
 

@@ -235,7 +235,8 @@ def _side(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) -> F
     rows = grades_of(aggregator, table, figure.grader, metric.name)
     value, share = figure.among(figures_of(aggregator, rows))
     if has_numbers(aggregator):
-        cells = {task: of_task(aggregator, numbers) for task, numbers in rows.numbers_by_task().items()}
+        known = aggregator.whole(rows)
+        cells = {task: of_task(aggregator, numbers, known) for task, numbers in rows.numbers_by_task().items()}
         distinct = list(dict.fromkeys(cells.values()))
         counts = Counter(cells.values())
         whole, left = leave_one_out(aggregator, distinct, [counts[cell] for cell in distinct])

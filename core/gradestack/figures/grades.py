@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from array import array
 from collections import Counter
@@ -11,8 +12,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from gradestack.errors import ConfigError
 from gradestack.figures.sums import Notes, TaskSums
-from gradestack.model import Grade, Key
+from gradestack.model import Grade, Key, Outcome
 from gradestack.table import Numbers, Table
 
 Codes = Sequence[int]
@@ -115,7 +117,58 @@ class Grades:
         names, codes = self.table.tasks()
         return [names[code] for code in dict.fromkeys(self._of(codes))]
 
-    # sums by task ----------------------------------------------------------------------------------------------------
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the grades as columns of equal length, by name.
+
+        ``id``, ``cluster``, ``model``, ``run``, ``outcome``, ``score`` (None unless graded), ``passed``, ``label``,
+        ``gold``, and ``counts.NAME`` and ``parts.NAME`` (None where a grade has none).
+        """
+        pairs = list(self)
+        found: dict[str, list[Any]] = {
+            name: [getattr(key, name) for key, _ in pairs] for name in ("id", "cluster", "model", "run")
+        }
+        found["outcome"] = [str(grade.outcome) for _, grade in pairs]
+        found |= {name: [getattr(grade, name) for _, grade in pairs] for name in ("score", "passed", "label", "gold")}
+        for of in ("counts", "parts"):
+            names = sorted({name for grade, _ in self.counted for name in getattr(grade, of)})
+            found |= {f"{of}.{name}": [getattr(grade, of).get(name) for _, grade in pairs] for name in names}
+        return found
+
+    def to_pandas(self) -> Any:
+        """Return :meth:`columns` as a pandas DataFrame.
+
+        Raises:
+            ConfigError: pandas is not installed.
+        """
+        return _library("pandas").DataFrame(self.columns())
+
+    def to_arrow(self) -> Any:
+        """Return :meth:`columns` as a pyarrow Table.
+
+        Raises:
+            ConfigError: pyarrow is not installed.
+        """
+        columns = self.columns()
+        columns["run"] = [None if run is None else str(run) for run in columns["run"]]
+        return _library("pyarrow").table(columns)
+
+    @property
+    def trials(self) -> int:
+        """Number of distinct trials: names of runs; samples without one are numbered within their task.
+
+        Skipped and missing samples are none.
+        """
+        outcomes = [grade.outcome for grade in self.table.grades(self.key)]
+        verdicts, runs = self.table.verdicts[self.key].codes, self.table.keys["run"]
+        none = {code for code, each in enumerate(outcomes) if each in {Outcome.SKIPPED, Outcome.MISSING}}
+        rows = [row for row in self.rows if verdicts[row] not in none] if none else self.rows
+        names = {runs.codes[row] for row in rows}
+        unnamed = {code for code in names if runs.values[code] is None}
+        if not unnamed:
+            return len(names)
+        tasks = self.table.tasks()[1]
+        of_task = Counter([tasks[row] for row in rows if runs.codes[row] in unnamed])
+        return max(len(names - unnamed), *of_task.values())
 
     @cached_property
     def _profiles(self) -> tuple[Counter[tuple[int, ...]], dict[str, Counter[tuple[int, ...]]]]:
@@ -159,7 +212,7 @@ class Grades:
                 found.setdefault(names[tasks[row]], []).append(numbers)
         return {task: _added(several) for task, several in found.items()}
 
-    def tasks_by_model(self) -> Counter[tuple[TaskNumbers, ...]]:
+    def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
         """Return how many tasks have which numbers under each of several models."""
         assert self._numbers is not None  # noqa: S101
         values, codes = self._numbers
@@ -169,7 +222,8 @@ class Grades:
             if (numbers := values[codes[row]]) is not None:
                 model = models.values[models.codes[row]] or ""
                 parts.setdefault(tasks[row], {}).setdefault(model, []).append(numbers)
-        return Counter([tuple(sorted(map(_added, each.values()))) for each in parts.values()])
+        tasks_of = ([(model, _added(numbers)) for model, numbers in each.items()] for each in parts.values())
+        return Counter([tuple(sorted(each)) for each in tasks_of])
 
     def task_numbers(self) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
         """Return how many tasks have which numbers by name: over all models, and of each model's tasks.
@@ -190,6 +244,14 @@ class Grades:
                 exact = number if type(number) is int else Fraction(number)
                 found[name] = found.get(name, 0) + exact * times
         return found
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        msg = f"{name} is not installed: pip install {name}"
+        raise ConfigError(msg) from error
 
 
 def _profiles(pairs: Iterable[tuple[int, int]]) -> Counter[tuple[int, ...]]:

@@ -19,7 +19,7 @@ from gradestack.figures.grades import Grades, TaskNumbers
 from gradestack.figures.interval import Estimate, estimate, interval
 from gradestack.grading.plan import Metric
 from gradestack.model import JSON
-from gradestack.table import Table, Wanted, sound_numbers
+from gradestack.table import Numbers, Table, Wanted, sound_numbers
 
 Path = tuple[str, ...]
 _COUNT = ""
@@ -81,7 +81,7 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
         _lay_over(found, aggregator.compute(grades))
     json.dumps(found, sort_keys=True)
     for each in aggregator.figures:
-        if "{" not in each.name and not _has(found, each.name):
+        if not (each.optional or "{" in each.name or _has(found, each.name)):
             msg = f"it declares the figure {each.name!r}, and does not give it"
             raise ValueError(msg)
     return found
@@ -134,8 +134,8 @@ def declared_paths(aggregator: Aggregator, grades: Grades) -> list[str]:
     """Return the dotted paths of a metric's estimates, which it has to declare."""
     if not has_numbers(aggregator):
         return []
-    cells = Counter(grades.numbers_by_task().values())
-    made = Counter({of_task(aggregator, cell): times for cell, times in cells.items()})
+    known = aggregator.whole(grades)
+    made = Counter([of_task(aggregator, cell, known) for cell in grades.numbers_by_task().values()])
     whole, _ = leave_one_out(aggregator, list(made), list(made.values()))
     return [".".join(path) for path in whole]
 
@@ -143,9 +143,11 @@ def declared_paths(aggregator: Aggregator, grades: Grades) -> list[str]:
 def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
     """Return the figures of a metric's sums with their intervals; of several models ``models`` has those of each."""
     estimates = Estimates(aggregator, grades)
-    found = estimates.of()
-    if len(estimates.models) > 1:
-        found["models"] = {model: estimates.of(model) for model in estimates.models}
+    several = len(estimates.models) > 1
+    found = estimates.of() if aggregator.pooled or not several else {}
+    models = {model: each for model in estimates.models if (each := estimates.of(model))} if several else {}
+    if len(models) > 1:
+        found["models"] = models
     return found
 
 
@@ -161,30 +163,28 @@ class Estimates:
         self.aggregator, self.grades = aggregator, grades
         self.confidence: float = getattr(aggregator, "confidence", 0.95)
         every, by_model = grades.task_numbers()
-        self._cells = {model: self._of_tasks(each) for model, each in by_model.items()}
-        if len(by_model) == 1:
-            self._every = next(iter(self._cells.values()))
-        elif type(aggregator).of_task is Aggregator.of_task:
-            self._every = self._of_tasks(every)
+        if type(aggregator).of_task is Aggregator.of_task:
+            self._cells = by_model
+            self._every = every
+            return
+        several = len(by_model) > 1
+        known = {model: aggregator.whole(grades.of_model(model) if several else grades) for model in by_model}
+        self._cells = {
+            model: _counted((of_task(aggregator, task, known[model]), times) for task, times in each.items())
+            for model, each in by_model.items()
+        }
+        if several:
+            self._every = _counted(
+                (_pooled(of_task(aggregator, task, known[model]) for model, task in parts), times)
+                for parts, times in grades.tasks_by_model().items()
+            )
         else:
-            self._every = Counter()
-            for parts, times in grades.tasks_by_model().items():
-                added: dict[str, float] = {}
-                for part in parts:
-                    for name, number in of_task(aggregator, part):
-                        added[name] = added.get(name, 0) + number
-                self._every[tuple(sorted(added.items()))] += times
+            self._every = next(iter(self._cells.values()), Counter())
 
     @property
     def models(self) -> list[str]:
         """Names of the models."""
         return list(self._cells)
-
-    def _of_tasks(self, tasks: Mapping[TaskNumbers, int]) -> Counter[TaskNumbers]:
-        found: Counter[TaskNumbers] = Counter()
-        for numbers, times in tasks.items():
-            found[of_task(self.aggregator, numbers)] += times
-        return found
 
     def of(self, model: str | None = None) -> dict[str, Any]:
         """Return the figures over all models, or of one, with their intervals."""
@@ -213,13 +213,14 @@ class Estimates:
     ) -> JSON:
         if value is None:
             return {"reason": declared.undefined}
-        by = declared.divisor or _COUNT
+        by = declared.divisor_of(".".join(path)) or _COUNT
+        counted = declared.samples or by
         pairs, n = [], 0
         for (cell, times), without in zip(cells.items(), left, strict=True):
-            divided = dict(cell).get(by, 0)
-            if divided:
+            numbers = dict(cell)
+            if numbers.get(by):
                 pairs.append((without.get(path), times))
-                n += int(divided) * times
+                n += int(numbers.get(counted, 0)) * times
         clusters = sum(times for _, times in pairs)
         found: Estimate = estimate(value, pairs, clusters)
         share = declared.unit == "share"
@@ -227,14 +228,35 @@ class Estimates:
         return {**interval(found, n, confidence=self.confidence, share=share, least=least)}
 
 
-def of_task(aggregator: Aggregator, numbers: TaskNumbers) -> TaskNumbers:
-    """Return what a task adds, made of the sums of its samples; empty where it has no part."""
+def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
+    """Return what a task adds, made of the sums of its samples; empty where it has no part.
+
+    Args:
+        aggregator: The metric.
+        numbers: The sums.
+        known: What the metric has to know of all grades of the model.
+    """
     if type(aggregator).of_task is Aggregator.of_task:
         return numbers
-    sums = dict(numbers)
+    sums = {**dict(numbers), **known}
     samples = sums.pop(_COUNT)
-    made = aggregator.of_task(sums)
+    made: Mapping[str, Any] | None = aggregator.of_task(sums)
     return () if made is None else tuple(sorted([(_COUNT, samples), *[pair for pair in made.items() if pair[1]]]))
+
+
+def _pooled(parts: Iterable[TaskNumbers]) -> TaskNumbers:
+    """Return what a task adds that several models have."""
+    added: dict[str, float] = {}
+    for name, number in chain.from_iterable(parts):
+        added[name] = added.get(name, 0) + number
+    return tuple(sorted(added.items()))
+
+
+def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
+    found: Counter[TaskNumbers] = Counter()
+    for numbers, times in tasks:
+        found[numbers] += times
+    return found
 
 
 def leave_one_out(
@@ -269,9 +291,9 @@ def nested(figures: Mapping[Path, float | None]) -> dict[str, Any]:
 
 
 def _total(values: Sequence[float], times: Sequence[int]) -> float:
-    """Return the sum of values, each so many times, rounded once."""
+    """Return the sum of values, each so many times; that of floats is rounded once."""
     pairs = zip(values, times, strict=True)
-    if all(type(value) is int for value in values):
+    if not any(isinstance(value, float) for value in values):
         return sum(value * number for value, number in pairs)
     return math.fsum(chain.from_iterable(repeat(value, number) for value, number in pairs))
 

@@ -146,7 +146,7 @@ def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
     several = len(estimates.models) > 1
     found = estimates.of() if aggregator.pooled or not several else {}
     models = {model: each for model in estimates.models if (each := estimates.of(model))} if several else {}
-    if len(models) > 1:
+    if models:
         found["models"] = models
     return found
 

@@ -229,7 +229,7 @@ class Classification(Aggregator):
         labels, exclude = self._label_set(names, list(counted.values())), self._excluded(names)
         main, *sets = [self._metrics(labels, exclude, each, counts[of]) for of, each in counted.items()]
         if sets:
-            main["sets"] = dict(zip(list(counts)[1:], sets, strict=True))  # type: ignore[arg-type] # only the first is None
+            main["sets"] = dict(zip(list(counts)[1:], sets, strict=True))
         of_models = {model: _Counted.of(tasks, names, None) for model, tasks in models.items()}
         of_models = {model: each for model, each in of_models.items() if each.tasks}
         if len(of_models) > 1:

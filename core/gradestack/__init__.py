@@ -17,7 +17,7 @@ _NAMES = {
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "grading.graders": "UNDER_WAY",
     "progress": "Progress",
-    "figures.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
+    "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "output.markup": "ci_command xml_text",
@@ -44,8 +44,8 @@ _NAMES = {
     "suites.local_files": "load_file",
     "suites.presets": "preset_version",
     "suites.safe_yaml": "yaml_data",
-    "figures.sums": "TaskSums ExactCell counts_interval ratio ratio_interval rounded_cells",
-    "figures.grades": "Grades TaskNumbers",
+    "estimates.sums": "TaskSums ExactCell counts_interval ratio ratio_interval rounded_cells",
+    "estimates.grades": "Grades TaskNumbers",
     "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}

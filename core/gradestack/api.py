@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 import attrs
 
-from gradestack.figures.grades import Grades
+from gradestack.estimates.grades import Grades
 from gradestack.model import JSON, BadRecord, Grade, Sample, Status
 from gradestack.table import Numbers
 

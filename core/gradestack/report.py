@@ -17,7 +17,7 @@ from typing import IO, Any, Self
 import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
-from gradestack.figures.grades import Grades
+from gradestack.estimates.grades import Grades
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.lines import whole_line
 from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long

@@ -29,7 +29,7 @@ LAYERS = [
     "exact",
     "model",
     "table",
-    "figures",
+    "estimates",
     "api",
     "registry",
     "interpreter",

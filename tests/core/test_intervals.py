@@ -6,7 +6,7 @@ import random
 import pytest
 
 from gradestack import Estimate, Key, TaskCells, interval, jackknife, t_quantile
-from gradestack.figures.interval import again, ends
+from gradestack.estimates.interval import again, ends
 
 # the definition
 

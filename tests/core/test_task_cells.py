@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from gradestack import Grade, Key, TaskCells, testing
-from gradestack.figures import tasks
+from gradestack.estimates import tasks
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
 

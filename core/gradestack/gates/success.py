@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gradestack.figures.grades import Grades
+from gradestack.estimates.grades import Grades
 from gradestack.gates.rules import OPERATORS, GateSpec, SimpleGate
 from gradestack.grading.counts import SampleRule
 from gradestack.model import JSON

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gradestack.figures.interval import Cell, Interval, again, interval, jackknife
+from gradestack.estimates.interval import Cell, Interval, again, interval, jackknife
 from gradestack.gates.rules import PERCENT, AggregateGate, FigureGate, Threshold, WeightedGate, over_total
 from gradestack.gates.scores import Scores
 from gradestack.model import Grade, Outcome

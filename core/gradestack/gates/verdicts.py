@@ -8,7 +8,7 @@ from fractions import Fraction
 import attrs
 
 from gradestack.api import Profile
-from gradestack.figures.interval import Interval, again
+from gradestack.estimates.interval import Interval, again
 from gradestack.gates.paths import Aggregates, NoFigure, beside, figure_at
 from gradestack.gates.rules import (
     OPERATORS,

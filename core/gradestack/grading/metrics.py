@@ -15,8 +15,8 @@ from operator import sub
 from typing import Any
 
 from gradestack.api import Aggregator, Figure
-from gradestack.figures.grades import Grades, TaskNumbers
-from gradestack.figures.interval import Estimate, estimate, interval
+from gradestack.estimates.grades import Grades, TaskNumbers
+from gradestack.estimates.interval import Estimate, estimate, interval
 from gradestack.grading.plan import Metric
 from gradestack.model import JSON
 from gradestack.table import Numbers, Table, Wanted, sound_numbers
@@ -124,7 +124,7 @@ def _time_limit(seconds: float) -> Iterator[None]:
 def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
     for name, value in more.items():
         held = found.get(name)
-        if isinstance(held, dict) and isinstance(value, Mapping):
+        if isinstance(held, dict) and isinstance(value, Mapping) and value.keys() != {"reason"}:  # no ends beside it
             _lay_over(held, value)
         else:
             found[name] = value

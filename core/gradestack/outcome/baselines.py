@@ -12,7 +12,7 @@ from gradestack.comparison.compared import bounded, differences, flips
 from gradestack.comparison.paired import Difference, difference, tasks_needed
 from gradestack.comparison.sides import Side, differing, sides_of
 from gradestack.errors import DataError
-from gradestack.figures.interval import t_quantile
+from gradestack.estimates.interval import t_quantile
 from gradestack.gates.rules import BaselineGate
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON

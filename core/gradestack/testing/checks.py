@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
-from gradestack.figures.grades import Grades
+from gradestack.estimates.grades import Grades
 from gradestack.grading.metrics import declared_paths, figures_of, grades_of, wanted
 from gradestack.grading.plan import Metric, Stage
 from gradestack.jsonio.values import dumps

@@ -11,7 +11,7 @@ from gradestack import ConfigError, Grade, Grader, Key, figures, grade, skipped,
 from gradestack.gates.lines import gate_line
 from gradestack.gates.rules import SimpleGate
 from gradestack.gates.sureness import GateCells
-from gradestack.figures.interval import again, ends
+from gradestack.estimates.interval import again, ends
 
 TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
 SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from typing import TypeVar
 
 from gradestack.exact import exact_parts
-from gradestack.figures.interval import Cell, Figures, Interval, interval, jackknife
+from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.model import JSON
 
 ExactCell = tuple[float | tuple[float, ...], ...]

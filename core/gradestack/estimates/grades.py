@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.figures.sums import Notes, TaskSums
+from gradestack.estimates.sums import Notes, TaskSums
 from gradestack.model import Grade, Key, Outcome
 from gradestack.table import Numbers, Table
 

@@ -35,8 +35,8 @@ def figures(
         metrics: Aggregators by key: ``{"mean": {}}``, ``{"k": {"kind": "pass_hat_k", "trials": "task"}}``; without a
             kind the key is one.
         rows: Task, run, model and :class:`~gradestack.Grade` (or a score) of every sample, as tuples or as mappings
-            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not the task; run and
-            model may be None.
+            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not the task, and
+            ``facets``; run and model may be None.
         profile: Inherited by the aggregators.
         registry: Plugins to use; default: all installed ones.
 
@@ -82,5 +82,6 @@ def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
         run=fields.get("run"),
         model=fields.get("model"),
         ordinal=ordinal,
+        facets=fields.get("facets") or {},
     )
     return key, grade

@@ -25,7 +25,10 @@ class PolicyChecks(Aggregator):
     """
 
     version: ClassVar[str] = "1"
-    figures: ClassVar = (Figure("kept_rate", "Runs that keep the policy", about="runs that passed / runs with a verdict"),)
+    figures: ClassVar = (
+        Figure("kept_rate", "Runs that keep the policy", about="runs that passed / runs with a verdict"),
+        Figure("checks.{check}.rate", "Runs that keep a check", about="runs that keep it / runs with a verdict"),
+    )
     needs: ClassVar = frozenset({"items"})
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -88,7 +91,8 @@ class Loops(Aggregator):
 
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
-        counts = [grade.counts for grade, _ in grades.counted if grade.score is not None]
-        undefined = {"loop_rate": not counts, "repeat_share": not any(each.get("calls") for each in counts)}
-        reasons: dict[str, JSON] = {f"{name}_reason": "no run made a call" for name, lacks in undefined.items() if lacks}
-        return {**reasons, "longest": max((each.get("longest", 0) for each in counts), default=0)}
+        below = {"loop_rate": "runs", "repeat_share": "calls"}
+        lacking = [name for name, divisor in below.items() if not grades.totals.get(divisor)]
+        reasons: dict[str, JSON] = {f"{name}_reason": "no run made a call" for name in lacking}
+        longest = [grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None]
+        return {**reasons, "longest": max(longest, default=0)}

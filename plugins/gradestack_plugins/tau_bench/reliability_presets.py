@@ -47,7 +47,7 @@ def mcpmark(tasks: Mapping[tuple[float, ...], int], runs: Mapping[str, int], con
         "pass_at_1": round(mean, 4),
         "pass_at_1_std": round((sum((rate - mean) ** 2 for rate in rates) / k) ** 0.5, 4),
     }
-    shares: dict[str, Counter[tuple[float, float]]] = {name: Counter() for name in _FIGURES}
+    shares: dict[str, Counter[tuple[float, ...]]] = {name: Counter() for name in _FIGURES}
     for (records, successes), times in tasks.items():
         shares["pass_at_1"][1, successes / k] += times
         shares["pass_at_k"][1, float(successes > 0)] += times

@@ -87,7 +87,8 @@ class Trials(Aggregator):
 
     @override
     def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
-        task = Task(*(int(sums.get(name, 0)) for name in ("records", "successes", "trials")), sums.get("reward", 0.0))
+        records, successes, trials = (int(sums.get(name, 0)) for name in ("records", "successes", "trials"))
+        task = Task(records, successes, trials, sums.get("reward", 0.0))
         found: dict[str, float | Fraction] = {"records": task.records}
         for name, shares in self._shares(task).items():
             for k, share in enumerate(shares, 1):
@@ -129,7 +130,7 @@ class Trials(Aggregator):
         }
 
 
-def mean_shares(sums: Mapping[str, Any], name: str, *, of_all: bool = False) -> dict[str, float | None]:
+def mean_shares(sums: Mapping[str, Any], name: str, *, of_all: bool = False) -> dict[str, Any]:
     """Return the mean share for k = 1, 2, …, over the tasks that have one.
 
     Args:

@@ -15,9 +15,9 @@ from tests.core.toy_components import DO_STOP
 @pytest.mark.parametrize(
     ("fail", "said"),
     [
-        ("add", "RuntimeError: stumbled in add over <object object>"),
-        ("merge", "RuntimeError: stumbled in merge over <object object>"),
-        ("finish", "RuntimeError: stumbled in finish over <object object>"),
+        ("numbers", "RuntimeError: stumbled in numbers over <object object>"),
+        ("infinite", "ValueError: numbers() gave 'score': inf, and names are not empty, numbers finite"),
+        ("compute", "RuntimeError: stumbled in compute over <object object>"),
         ("json", "TypeError: Object of type set is not JSON serializable"),
     ],
 )

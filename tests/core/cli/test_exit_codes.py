@@ -156,7 +156,7 @@ def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--set", "metrics={m: {kind: toy_count, fail: finish}}"], "quality/m is broken"),
+        (["--set", "metrics={m: {kind: toy_count, fail: compute}}"], "quality/m is broken"),
         (["--set", "reports=[{kind: dump, breaks: true}]"], "reporter dump is broken"),
     ],
 )

@@ -141,7 +141,7 @@ class Columns:
         """Return everything added."""
         parts: list[Any] = [bytes(self._ran)]
         parts += map(_columns, (self._keys, self._verdicts, self._numbers))
-        return _pack(parts)
+        return _packed(parts)  # keys of graders may be any text
 
 
 def _columns(columns: Mapping[str, _Codes]) -> list[tuple[str, bytes, bytes]]:
@@ -307,7 +307,7 @@ class Table:
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
         before = len(self)
-        ran, keys, verdicts, numbers = _unpack(data)
+        ran, keys, verdicts, numbers = _unpacked(data)
         self.ran += ran
         for column, codes in self._columns(keys, self.keys, before):
             column.extend(*codes)

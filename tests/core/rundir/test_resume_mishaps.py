@@ -107,7 +107,7 @@ def test_every_line_of_the_record_is_json(run, tmp_path):
     lines = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()
     contents = [json.loads(line) for line in lines]
     assert all("check" in content for content in contents)
-    assert ["states" in content for content in contents] == [False, True, True, True, True]
+    assert ["table" in content for content in contents] == [False, True, True, True, True]
 
 
 def test_a_refused_attempt_leaves_nothing_behind(run, tmp_path):

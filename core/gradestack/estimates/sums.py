@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import chain, repeat
 from typing import TypeVar
 
-from gradestack.exact import exact_parts
 from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
+from gradestack.exact import exact_parts
 from gradestack.model import JSON
 
 ExactCell = tuple[float | tuple[float, ...], ...]

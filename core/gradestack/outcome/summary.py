@@ -134,6 +134,8 @@ def summary(
         content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
     if broken := _broken(suite, merging.merged):
         content["broken"] = broken
+    if lacking := _failed_metrics(suite, merging.merged):
+        content["failed_metrics"] = lacking
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
@@ -194,15 +196,21 @@ def _warnings(
     found += [f"gate {gate['text']}: {gate['reason']}" for gate in gates if _without_baseline(gate)]
     found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
-    broken = sorted(_broken(suite, merging.merged).items())
+    broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
     return found
 
 
+def _failed_metrics(suite: Suite, merged: Merged) -> dict[str, str]:
+    """Return the metrics that have no figures, with why: the run stands without them."""
+    return {each.name: merged.broken[each.name] for each in suite.metrics if each.name in merged.broken}
+
+
 def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
-    """Return what is broken, exporters by kind, name and distribution, with what each said."""
+    """Return the exporters that are broken, by kind, name and distribution, with what each said."""
     exporters = {stage.name: name_of_broken(stage.name, stage.distribution) for stage in suite.exporters}
-    return {**suite.broken, **{exporters.get(name, name): text for name, text in merged.broken.items()}}
+    found = {exporters[name]: text for name, text in merged.broken.items() if name in exporters}
+    return {**suite.broken, **found}
 
 
 def _many(lost: int, of: int) -> bool:

@@ -56,7 +56,7 @@ def compare(
         by: Facet; differences are given within each of its values, too.
         figures: Paths of figures that are no means of scores, such as ``label.classification.macro_f1``, compared
             beside the graders' means; default: those of the baseline's headline.
-        force: Compare runs that differ in graders or expectations all the same.
+        force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
         registry: Plugins to use; default: all installed ones.
 

@@ -35,8 +35,8 @@ class Reporter(Contract):
     """Writes pages from the report of a finished run. Same report, same bytes.
 
     Attributes:
-        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of its own: those that an
-            earlier page has left there are removed.
+        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of its own; those that
+            an earlier page has left there are removed.
     """
 
     contract: ClassVar[Kind] = "reporter"

@@ -11,7 +11,7 @@ import attrs
 
 from gradestack.comparison.figures import Figure, figure_pair
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, differing, score_of, task_means
+from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, asked_otherwise, differing, score_of, task_means
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
@@ -50,7 +50,7 @@ class Rules:
     """What failed and missing trials count as: a score of 0, or not at all."""
     confidence: float = 0.95
     force: bool = False
-    """Compare what differs in graders or expectations all the same."""
+    """Compare what differs in graders, expectations or inputs all the same."""
     by: str | None = None
     """Facet to compare within its values."""
     figures: Sequence[Figure] = ()
@@ -69,17 +69,21 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
 
     Raises:
         ConfigError: No run has the grader or the facet asked for.
-        DataError: Graders, their versions or options, or what is expected of a matched task differ; or they have
-            nothing in common.
+        DataError: Graders, their versions, options, code or extractors, or what is asked or expected of matched tasks
+            differ; or they have nothing in common.
     """
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
+    asked = [each for a, b in chosen if (each := asked_otherwise(a, b)) is not None]
+    otherwise = {each.text for each in asked}
     if problems and not rules.force:
         msg = "the runs cannot be compared"
         apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
         told = [f"{problem}; try --match input or ordinal" if problem in apart else problem for problem in problems]
+        told = [f"{problem}; try --match input" if problem in otherwise else problem for problem in told]
         force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(told) else []
         raise DataError(msg, *told, *force)
+    remarks = [each.text for each in asked if not each.apart]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         msg = "the runs cannot be compared: they have no grader in common"
@@ -94,6 +98,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
         "incomparable": problems,
+        **({"warnings": remarks} if remarks else {}),
         "headline": headline,
         "failed": rules.failed,
         **{name: found[0][name] for name in ("metrics", "figures") if name in found[0]},

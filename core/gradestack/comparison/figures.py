@@ -16,7 +16,7 @@ import attrs
 
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
-from gradestack.comparison.sides import Failed, Side, task_means, task_of
+from gradestack.comparison.sides import Failed, Side, differing_parts, task_means, task_of
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.paths import NoFigure, beside, figure_at
 from gradestack.jsonio.lenient import as_list, as_map, as_text
@@ -80,7 +80,7 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
 
     Raises:
         ConfigError: There is no such figure, or its aggregator cannot be used any more.
-        DataError: The aggregators of two sides differ in version or options.
+        DataError: The aggregators of two sides differ.
     """
     metrics = sides[0].report.aggregates
     grader, rest = split_path(path, metrics)
@@ -95,8 +95,9 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
         if entry is None:
             msg = f"{path}: {name} has no such aggregator"
             raise ConfigError(msg)
-        if first is not None and any(entry[part] != first[part] for part in ("name", "version", "options")):
-            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in version or options"
+        if first is not None and differing_parts(entry, first):
+            parts = ", ".join(differing_parts(entry, first))
+            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in {parts}"
             raise DataError(msg)
     folds = {side.name: _fold(side, entries[side.name] or {}, registry, path) for side in sides}
     found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), folds)

@@ -15,6 +15,7 @@ from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import file_plugin, from_file
 from gradestack.suites.document import Document
 from gradestack.suites.in_file import InFile
+from gradestack.suites.local_files import code_of_component
 from gradestack.suites.paths import Place, path_of
 from gradestack.suites.strict import Problems, structure
 
@@ -192,7 +193,7 @@ class Resolver:
         if code and not self._allowed(f"{name} imports Python code the suite names", place):
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
-        _, function = self._local.get((kind, name), (None, {}))
+        path, function = self._local.get((kind, name), (None, {}))
         if function and options:
             self.say((*place, next(iter(options))), "unknown key; a function has no options")
             return None
@@ -202,7 +203,8 @@ class Resolver:
         if component is None:
             return None
         if code and isinstance(file := getattr(component, "file", None), Path):
-            self.code[file.resolve()] = None
+            path = file.resolve()
+            self.code[path] = None
         # a text that the component completes, such as a preset with its version, is kept as that
         own = {option: getattr(component, option, None) for option, written in options.items() if type(written) is str}
         return Stage(
@@ -214,6 +216,7 @@ class Resolver:
             version=component.version,
             distribution=f"{plugin.distribution} {plugin.version}",
             profile=profile_of(component, self.profile),
+            code=code_of_component(component, path),
         )
 
     def finish(self) -> None:

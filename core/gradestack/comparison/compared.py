@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.comparison.figures import Figure, figure_pair
+from gradestack.comparison.figures import Figure, Pair, figure_pairs
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
 from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, asked_otherwise, differing, score_of, task_means
 from gradestack.errors import ConfigError, DataError, suggest
@@ -135,7 +135,8 @@ def _described(side: Side) -> dict[str, JSON]:
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
     metrics = {key: _metric(a, b, key, rules) for key in shared}
-    figures = {figure.path: _figure(a, b, figure, rules) for figure in rules.figures}
+    pairs = figure_pairs(rules.figures, a, b, rules.failed)
+    figures = {figure.path: _figure(a, b, figure, pairs[figure.path], rules) for figure in rules.figures}
     for rows in (metrics, figures):
         for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
             row["p_holm"] = p
@@ -173,9 +174,8 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     return {**_row(means, asked, usual, rules, share=share), **_only(only_a, only_b)}
 
 
-def _figure(a: Side, b: Side, figure: Figure, rules: Rules) -> dict[str, Any]:
+def _figure(a: Side, b: Side, figure: Figure, pair: Pair, rules: Rules) -> dict[str, Any]:
     _, only_a, only_b = differences(a, b, figure.grader, rules.failed)
-    pair = figure_pair(figure, a, b, rules.failed)
     asked = pair.difference(rules.confidence)
     usual = asked if rules.confidence == 0.95 else pair.difference(0.95)
     return {**_row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share), **_only(only_a, only_b)}

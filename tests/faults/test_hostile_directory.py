@@ -106,6 +106,7 @@ def test_no_command_imports_anything_from_the_working_directory(command):
     command("show", "first", "t0.0")
     command("index", ".")
     assert "evil" not in command("plugins", "list")
+    assert "evil" not in command("plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli"))
 
 
 def test_workers_that_are_not_forked_import_nothing_from_it(command, tmp_path):

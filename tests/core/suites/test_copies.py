@@ -315,4 +315,4 @@ def test_files_of_many_are_not_linked(tmp_path, temporary):
     path = tmp_path / "logs/runs.jsonl.gz"
     path.write_bytes(gzip.compress(LINES))
     assert graded(path, output=tmp_path / "out").metrics["total"] == 3
-    assert not list(temporary.rglob("*.txt"))
+    assert not list(temporary.rglob("logs/*.txt"))

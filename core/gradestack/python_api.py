@@ -81,7 +81,7 @@ def run(
         output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole.
         overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
         cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
-        allow_code: Import Python code that the suite names.
+        allow_code: Import Python code that the suite names, and connect its engine to the address it names.
         strict: Stop at the first bad record or raising grader instead of recording it.
         rows: What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
             conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and

@@ -13,7 +13,7 @@ from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import file_plugin, from_file
-from gradestack.suites.document import Document
+from gradestack.suites.document import Document, show_place
 from gradestack.suites.in_file import InFile
 from gradestack.suites.paths import Place, path_of
 from gradestack.suites.strict import Problems, structure
@@ -130,6 +130,16 @@ class Resolver:
             self.say(place, f"{why}; pass --allow-code if you trust this suite")
         return self.allow_code
 
+    def _trusted(self, target: Any, options: Mapping[str, Any], place: Place) -> bool:
+        """Return whether options that can have code run are set on the command line, or allowed; say so if not."""
+        wary = () if self.allow_code else getattr(target, "trusted_options", ())
+        places = [(*place, option) for option in sorted(wary) if options.get(option) is not None]
+        refused = [at for at in places if not self.document.is_override(at)]
+        for at in refused:
+            remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
+            self.say(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
+        return not refused
+
     def registered(self, kind: Kind, name: str, place: Place) -> str | None:
         """Return a component's name in the registry; for ``FILE.py:NAME`` it is put there first.
 
@@ -190,6 +200,8 @@ class Resolver:
         options = {} if isinstance(reference, str) else {k: v for k, v in reference.items() if k != "kind"}
         code = getattr(target, "runs_code", False)
         if code and not self._allowed(f"{name} imports Python code the suite names", place):
+            return None
+        if not self._trusted(target, options, place):
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
         _, function = self._local.get((kind, name), (None, {}))

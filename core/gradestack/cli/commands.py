@@ -204,14 +204,16 @@ def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
 @click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it.")
 @_remote_option
 @debug_option
-def validate(suite: str, *, overrides: tuple[str, ...], **allowed: bool) -> None:
+def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_remote: bool) -> None:
     """Check the suite file SUITE without running it."""
     from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
     installed = _registry(no_plugins=False)
     with like_ctrl_c():
-        found = load_suite(suite, overrides=overrides, registry=installed, **allowed)
+        found = load_suite(
+            suite, overrides=overrides, allow_code=allow_code, allow_remote=allow_remote, registry=installed
+        )
     _print(f"{suite}: valid")
     _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")

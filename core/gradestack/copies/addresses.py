@@ -8,7 +8,7 @@ from typing import Final
 from gradestack.errors import ConfigError
 
 PROTOCOLS: Final = ("http", "https", "s3", "gs", "az")
-"""What is opened. Others name local files, archives or commands, or are one in the other, and are never looked at."""
+"""What is opened. Others stand for local files, archives or commands, and no library ever sees them."""
 _OTHER_NAMES: Final = {"gcs": "gs", "s3a": "s3", "s3n": "s3", "abfs": "az", "abfss": "az", "adl": "az"}
 _LIKE_ONE: Final = re.compile(r"[\s\x00-\x1f]*[^\W\d_][\w+.-]+:|[^/\\]*::|.*://", re.DOTALL)
 """What people, or a library, may take for an address; C:\\ is the letter of a disk."""
@@ -17,7 +17,7 @@ _PLACE: Final = re.compile(
 )
 """What stands behind ``://``: userinfo, host or bucket, path; a query or fragment is dropped."""
 _LONGEST: Final = 60
-"""Characters that are shown of what is odd."""
+"""Characters that are shown of a malformed one."""
 
 
 def is_address(text: str) -> bool:
@@ -26,7 +26,7 @@ def is_address(text: str) -> bool:
 
 
 def shown_address(text: str) -> str:
-    """Return an address without userinfo, query and fragment, which may let who reads it in; of an odd one the kind."""
+    """Return an address without userinfo, query and fragment, which may be secret; of a malformed one only its kind."""
     protocol, separator, rest = text.partition("://")
     place = _PLACE.fullmatch(rest) if protocol.isalnum() else None
     if place is None:
@@ -39,7 +39,7 @@ def protocol_of(text: str) -> str:
     """Return the protocol of an address that may be opened.
 
     Raises:
-        ConfigError: It is of another kind, several one in the other, or odd in another way.
+        ConfigError: It is of another kind, a chain of several, or malformed.
     """
     protocol, separator, rest = text.partition("://")
     place = _PLACE.fullmatch(rest)
@@ -56,7 +56,7 @@ def protocol_of(text: str) -> str:
 def _refusal(protocol: str, text: str) -> str:
     """Return why an address is not opened, by its form; "" where it may be."""
     if "::" in text:
-        return "addresses one in the other (::) are not opened"
+        return "chained addresses (::) are not opened"
     if not text.isprintable() or any(map(str.isspace, text)):
         return "an address holds no spaces and control characters; write a space as %20, or in a bucket as *"
     if protocol in PROTOCOLS:

@@ -68,7 +68,7 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
     """Return copies of what an address names: a file, a directory of a bucket, or files by a pattern.
 
     Args:
-        address: Whose protocol alone decides which library sees it, and that only once it is found to be in order.
+        address: It is checked before a library is imported, and its protocol alone decides which.
         known: Full address -> copy, of what was fetched before and shall not be again; added to.
 
     Raises:

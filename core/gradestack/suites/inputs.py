@@ -65,11 +65,9 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
         elif is_address(text):
             found += fetched(text, known)
         else:
-            path = path_of(text, base)
-            nothing = (
-                "the pattern matches no file" if _MAGIC & set(text) else f"no such file or directory{_nearly(path)}"
-            )
-            raise DataError(f"{path}: {nothing}")
+            path, pattern = path_of(text, base), _MAGIC & set(text)
+            why = "the pattern matches no file" if pattern else f"no such file or directory{_nearly(path)}"
+            raise DataError(f"{path}: {why}")
     return found
 
 

@@ -42,6 +42,8 @@ def local_path_of(text: str, base: Path | None = None) -> Path:
         with suppress(OSError):  # a name too long
             if path.exists():
                 return path
-        msg = f"{shown_address(text)}: an address, where a local file is wanted; only inputs and datasets are fetched"
+        msg = (
+            f"{shown_address(text)} is an address; here a local file is wanted; only inputs and datasets may be remote"
+        )
         raise AddressGivenError(msg)
     return path

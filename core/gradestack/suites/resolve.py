@@ -305,7 +305,7 @@ def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogn
     if named is not None and not known:
         return None, None
     try:
-        if not all([resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)]):
+        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
             return None, None
         return recognise(expand(given, resolver.base), registry, str(chosen) if known else None), None
     except GradestackError as error:

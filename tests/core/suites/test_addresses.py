@@ -129,7 +129,7 @@ def evil(web, place):
 
 @pytest.mark.parametrize("address", NEVER_OPENED, ids=ascii)
 def test_no_library_sees_an_address_of_another_kind(command, web, place, temporary, imported, address):
-    """It is refused in one sentence, on the command line and in a suite, whatever is allowed; and its password is not said."""
+    """It is refused in one sentence, on the command line and in a suite, whatever is allowed, without its password."""
     evil(web, place)
     given = address.replace("WEB", web.address).replace("PLACE", web.place)
     file = suite(place, target={"paths": [given]})
@@ -204,7 +204,7 @@ def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(comma
 
 
 def test_an_address_on_the_command_line_is_opened(command, web, place):
-    """Also one that replaces what a suite names, and from Python one that the caller hands over; what stays is the suite's."""
+    """Also one set in place of a suite's, and from Python one that the caller hands over; others stay the suite's."""
     file = suite(place, target={"paths": [f"{web.address}/theirs"]})
     mine = f"{web.address}/log.jsonl"
     for path, value in {"target.paths": f"[{mine}]", "target.paths.0": mine, "target": f"{{paths: [{mine}]}}"}.items():
@@ -247,7 +247,7 @@ def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name
     said = command("run", file, "-o", "out", "--allow-remote", "--allow-code")
     assert said.code == 2, said
     assert "s3cret" not in said.err
-    assert "an address, where a local file is wanted" in said.err
+    assert "is an address; here a local file is wanted" in said.err
     assert not web.seen
     assert "fsspec" not in imported
 
@@ -481,7 +481,7 @@ def test_names_on_the_web_lead_nowhere_either(web, temporary):
 def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporary, until, what, number):
     """A file that is being fetched, whoever asked for it, or unpacked."""
     packed = place / "zeros.jsonl.gz"
-    packed.write_bytes(gzip.compress(bytes(1 << 23)) * (1 << 9) if what == "unpack" else b"")  # 4 GiB
+    packed.write_bytes(gzip.compress(bytes(1 << 23)) * (1 << 7) if what == "unpack" else b"")  # 1 GiB
     file = suite(place, target={"paths": [f"{web.address}/half"]})
     arguments = {
         "grade": ["grade", f"{web.address}/half"],

@@ -55,8 +55,9 @@ def protocol_of(text: str) -> str:
 
 def _refusal(protocol: str, text: str) -> str:
     """Return why an address is not opened, by its form; "" where it may be."""
+    absent = "" if "://" in text else ", and there is no file of this name"
     if "::" in text:
-        return "chained addresses (::) are not opened"
+        return f"chained addresses (::) are not opened{absent}"
     if not text.isprintable() or any(map(str.isspace, text)):
         return "an address holds no spaces and control characters; write a space as %20, or in a bucket as *"
     if protocol in PROTOCOLS:
@@ -64,6 +65,5 @@ def _refusal(protocol: str, text: str) -> str:
     meant = _OTHER_NAMES.get(protocol.lower(), protocol.lower())
     near = f"; did you mean {meant}://?" if meant in PROTOCOLS else ""
     near = "; a local file is named by its path" if protocol in {"file", "local"} else near
-    absent = "" if protocol else ", and there is no file of this name"
     *first, last = (f"{each}://" for each in PROTOCOLS)
     return f"only addresses that begin with {', '.join(first)} or {last} are opened{near}{absent}"

@@ -135,7 +135,8 @@ def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
     """Yield what a place on a file system means, each with its address: itself, or what its pattern matches."""
     protocol = address.partition("://")[0]
     web = protocol in _WEB
-    if not set("*[") & set(shown_address(address).partition("://")[2] if web else place):  # ? is no sign of a pattern
+    path = "".join(shown_address(address).split("/", 3)[3:]) if web else place  # a host may be [0:0:0:0:0:0:0:1]
+    if not set("*[") & set(path):  # ? is no sign of a pattern
         yield place, address
         return
     names = sorted(name for name in system.glob(place) if not web or not (set("?#") & set(name) or name.endswith("/")))

@@ -323,6 +323,15 @@ def test_a_redirect_to_the_web_is_followed(command, web, place):
     assert [each["path"] for each in report.header["inputs"]] == [f"{web.address}/moved"]
 
 
+def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
+    """A query may hold an asterisk, a host brackets."""
+    assert command("grade", f"{web.address}/log.jsonl?fields[]=*", "-o", "out", "--set", "reports=[]").code == 0
+    for host in ("[0:0:0:0:0:0:0:1]:1", "[0:0:0:0:0:0:0:1]:1/log.jsonl"):
+        said = command("grade", f"http://{host}")
+        assert said.code == 3
+        assert "Connect call failed" in said.err or "address" in said.err
+
+
 @pytest.mark.parametrize("path", ["/silent", "/half"])
 def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, monkeypatch, path):
     """Before its first byte, or after some."""

@@ -106,7 +106,7 @@ def test_a_directory_is_read_with_its_packed_files_unpacked(tmp_path):
         (tmp_path / "logs" / name).write_bytes(LINES)
     (tmp_path / "logs/c.jsonl.gz").write_bytes(gzip.compress(LINES))
     (tmp_path / "logs/odd.gz").write_bytes(gzip.compress(b"odd"))
-    for name in ("a.jsonl.gz", "d.gz", "d.zst"):
+    for name in ("a.jsonl.gz", "d.gz", "d.zst", "..gz"):
         (tmp_path / "logs" / name).write_bytes(gzip.compress(LINES))
     report = graded(tmp_path / "logs", output=tmp_path / "out")
     assert report.metrics["total"] == 18

@@ -26,7 +26,9 @@ Command = Callable[..., Any]
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 """Read by :func:`main` from the arguments, so that it works in any place."""
 
-_remote_option = click.option("--allow-remote", is_flag=True, help="Open addresses that the suite names.")
+_remote_option = click.option(
+    "--allow-remote", is_flag=True, help="Open addresses that the suite names. Only if you trust it."
+)
 
 
 def _run_options(command: Command) -> Command:

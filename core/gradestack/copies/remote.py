@@ -87,7 +87,7 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
     except GradestackError:
         raise
     except KeyboardInterrupt:
-        _end_tasks(fsspec)
+        _end_tasks()
         raise
     except ImportError as error:  # a kind of address that wants a package more
         msg = f"{shown}: cannot be read: {error}"
@@ -97,7 +97,7 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
         raise DataError(msg) from None  # what libraries say holds the address with all that is secret about it
 
 
-def _end_tasks(fsspec: Any) -> None:
+def _end_tasks() -> None:
     """End what is being fetched, which goes on in a thread of the library: it would complain when the process ends."""
     import asyncio  # noqa: PLC0415 - takes its time, and fsspec has it anyway
 
@@ -107,7 +107,8 @@ def _end_tasks(fsspec: Any) -> None:
             task.cancel()
         await asyncio.wait(tasks, timeout=1) if tasks else None
 
-    if (loop := fsspec.asyn.loop[0]) is not None:
+    library = sys.modules.get("fsspec.asyn")
+    if library is not None and (loop := library.loop[0]) is not None:
         with suppress(Exception):  # it does not end in time, or has ended
             asyncio.run_coroutine_threadsafe(end(), loop).result(timeout=2)
 

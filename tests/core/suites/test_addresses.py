@@ -510,3 +510,12 @@ def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporar
     assert (out, err.strip()) == ("", "interrupted")
     assert run.returncode == 130
     assert not list(temporary.iterdir())
+
+
+def test_ctrl_c_is_obeyed_whatever_library_fetches(bucket, monkeypatch):
+    """Also by one that has no tasks to end."""
+    bucket["b/log.jsonl"] = LINES
+    monkeypatch.delitem(sys.modules, "fsspec.asyn", raising=False)
+    monkeypatch.setattr(remote, "_copy", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        expand(["s3://b/log.jsonl"])

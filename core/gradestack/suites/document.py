@@ -46,8 +46,8 @@ class Document:
                 return f"{self.origin}:{self.lines[place[:length]]}: {show_place(place)}"
         return f"{self.origin}: {show_place(place) or 'top level'}"
 
-    def is_override(self, place: Place) -> bool:
-        """Return whether a value was set on the command line, alone or with what is around it."""
+    def is_set(self, place: Place) -> bool:
+        """Return whether a value, or something around it, was set on the command line."""
         return any(place[:length] in self.overrides for length in range(1, len(place) + 1))
 
 

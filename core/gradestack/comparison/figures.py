@@ -120,7 +120,7 @@ def _entry(side: Side, grader: str, metric: str) -> Mapping[str, Any] | None:
 
 
 def _fold(side: Side, entry: Mapping[str, Any], registry: Registry, path: str) -> Aggregator[Any]:
-    resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=False)
+    resolver = Resolver(Document(data={}, origin=path), registry, None)
     resolver.profile = side.report.header.get("profile", "documented")
     options = {"kind": entry["name"], **entry["options"]}
     stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))

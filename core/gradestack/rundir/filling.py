@@ -1,4 +1,4 @@
-"""Files written into a directory that anybody may have filled: run directories, comparisons and folders come by mail.
+"""Files written into a directory that anybody may have filled: a run, a comparison or a folder of runs from a stranger.
 
 A name in such a directory may be a link to any file of the user's, so nothing in it is opened for writing. Files are
 written into a new directory, whose name nobody knows beforehand, and renamed: that replaces a link, a pipe or a device
@@ -55,7 +55,8 @@ def _left(new: Path, place: Path, pattern: PurePath) -> list[Path]:
     folder = place / pattern.parent
     if folder.is_symlink():  # what it leads to is somebody's own
         return []
-    return [path for path in folder.glob(pattern.name) if not (new / path.relative_to(place)).exists()]
+    found = (path for path in folder.glob(pattern.name) if path.is_symlink() or not path.is_dir())
+    return [path for path in found if not (new / path.relative_to(place)).exists()]
 
 
 def _move(new: Path, place: Path) -> None:

@@ -291,8 +291,9 @@ def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     for path in called:
         length = 1
         while length < len(path.parts):
-            counts = tails.setdefault(length, Counter(other.parts[-length:] for other in called))
-            if counts[path.parts[-length:]] == 1:
+            if length not in tails:
+                tails[length] = Counter(other.parts[-length:] for other in called)
+            if tails[length][path.parts[-length:]] == 1:
                 break
             length += 1
         shown.append("/".join(path.parts[-length:]) if path.name else path.resolve().name)

@@ -17,6 +17,7 @@ from gradestack.suites.code import file_plugin, from_file
 from gradestack.suites.document import Document, show_place
 from gradestack.suites.in_file import InFile
 from gradestack.suites.inputs import is_remote
+from gradestack.suites.local_files import code_of_component
 from gradestack.suites.paths import Place, local_path_of
 from gradestack.suites.strict import Problems, structure
 
@@ -231,7 +232,7 @@ class Resolver:
         if not self._trusted(target, options, place):
             return None
         options = {option: value for option, value in options.items() if option not in reserved}
-        _, function = self._local.get((kind, name), (None, {}))
+        path, function = self._local.get((kind, name), (None, {}))
         if function and options:
             self.say((*place, next(iter(options))), "unknown key; a function has no options")
             return None
@@ -241,7 +242,8 @@ class Resolver:
         if component is None:
             return None
         if code and isinstance(file := getattr(component, "file", None), Path):
-            self.code[file.resolve()] = None
+            path = file.resolve()
+            self.code[path] = None
         # a text that the component completes, such as a preset with its version, is kept as that
         own = {option: getattr(component, option, None) for option, written in options.items() if type(written) is str}
         return Stage(
@@ -253,6 +255,7 @@ class Resolver:
             version=component.version,
             distribution=f"{plugin.distribution} {plugin.version}",
             profile=profile_of(component, self.profile),
+            code=code_of_component(component, path),
         )
 
     def finish(self) -> None:

@@ -15,8 +15,9 @@ import attrs
 
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
-from gradestack.comparison.sides import Failed, Side, task_means, task_of
+from gradestack.comparison.sides import Failed, Side, differing_parts, task_means, task_of
 from gradestack.errors import ConfigError, DataError, suggest
+from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, beside, figure_at
 from gradestack.grading.metrics import (
     Path,
@@ -108,7 +109,7 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
 
     Raises:
         ConfigError: There is no such figure, or its aggregator cannot be used any more.
-        DataError: The aggregators of two sides differ in version or options.
+        DataError: The aggregators of two sides differ.
     """
     metrics = sides[0].report.aggregates
     grader, rest = split_path(path, metrics)
@@ -123,8 +124,9 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
         if entry is None:
             msg = f"{path}: {name} has no such aggregator"
             raise ConfigError(msg)
-        if first is not None and any(entry[part] != first[part] for part in ("name", "version", "options")):
-            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in version or options"
+        if first is not None and differing_parts(entry, first):
+            parts = ", ".join(differing_parts(entry, first))
+            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in {parts}"
             raise DataError(msg)
     of_sides = {side.name: _metric(side, grader, entries[side.name] or {}, registry, path) for side in sides}
     found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), of_sides)
@@ -147,7 +149,7 @@ def _entry(side: Side, grader: str, metric: str) -> Mapping[str, Any] | None:
 
 
 def _metric(side: Side, grader: str, entry: Mapping[str, Any], registry: Registry, path: str) -> Metric:
-    resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=False)
+    resolver = Resolver(Document(data={}, origin=path), registry, None)
     resolver.profile = side.report.header.get("profile", "documented")
     options = {"kind": entry["name"], **entry["options"]}
     stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
@@ -191,15 +193,23 @@ class Pair:
         return _difference(self.a, self.b, self.tasks, confidence)
 
 
-def figure_pair(figure: Figure, a: Side, b: Side, failed: Failed) -> Pair:
-    """Return a figure of two sides.
+def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
+    """Return figures of two sides by their paths; those of one aggregator are folded together.
 
     Raises:
         DataError: Rows cannot be read.
     """
-    left, right = (task_means(side.tasks, figure.grader, failed) for side in (a, b))
-    tasks = [task for task in left if task in right]
-    return Pair(tasks, *(_side(side, figure, tasks, failed) for side in (a, b)))
+    together: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        together.setdefault((figure.grader, figure.metric), []).append(figure)
+    found = {}
+    for (grader, _), several in together.items():
+        left, right = (task_means(side.tasks, grader, failed) for side in (a, b))
+        tasks = [task for task in left if task in right]
+        sides = (_sides(side, several, tasks, failed) for side in (a, b))
+        for figure, before, after in zip(several, *sides, strict=True):
+            found[figure.path] = Pair(tasks, before, after)
+    return found
 
 
 def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], confidence: float) -> Difference:
@@ -226,34 +236,52 @@ def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], con
     return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
 
 
-def _side(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) -> FigureSide:
-    """Return a figure of one side, over some of its tasks."""
-    metric, within = figure.metrics[side.name], set(tasks)
+def _sides(side: Side, figures: Sequence[Figure], tasks: Iterable[str], failed: Failed) -> list[FigureSide]:
+    """Return figures of one aggregator on one side, over some of its tasks."""
+    metric, within = figures[0].metrics[side.name], set(tasks)
     aggregator: Aggregator = metric.stage.component
-    keys, grades = _graded(side, figure, within, failed)
+    keys, grades = _graded(side, figures[0], within, failed)
     table = Table.of(wanted(grades, [metric]), keys, grades)
-    rows = grades_of(aggregator, table, figure.grader, metric.name)
-    value, share = figure.among(figures_of(aggregator, rows))
+    rows = grades_of(aggregator, table, metric.of, metric.name)
+    everything = figures_of(aggregator, rows)
+    found, others = {}, list(figures)
     if has_numbers(aggregator):
         known = aggregator.whole(rows)
         cells = {task: of_task(aggregator, numbers, known) for task, numbers in rows.numbers_by_task().items()}
-        distinct = list(dict.fromkeys(cells.values()))
         counts = Counter(cells.values())
-        whole, left = leave_one_out(aggregator, distinct, [counts[cell] for cell in distinct])
-        if figure.path_in(whole):
-            values = dict(zip(distinct, (figure.among(nested(each))[0] for each in left), strict=True))
-            return FigureSide(value, share, cells, {task: values[cell] for task, cell in cells.items()})
+        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
+        without = dict(zip(counts, map(nested, left), strict=True))
+        for figure in [each for each in figures if each.path_in(whole)]:
+            others.remove(figure)
+            values = {cell: figure.among(rest)[0] for cell, rest in without.items()}
+            left_out = {task: values[cell] for task, cell in cells.items()}
+            found[figure.path] = FigureSide(*figure.among(everything), cells, left_out)
+    if others:
+        codes, rests = _recomputed(aggregator, rows, keys)
+        for figure in others:
+            of_code = {code: figure.among(rest)[0] for code, rest in (rests or {}).items()}
+            each = None if rests is None else {task: of_code.get(code) for task, code in codes.items()}
+            found[figure.path] = FigureSide(*figure.among(everything), codes, each)
+    return [found[figure.path] for figure in figures]
+
+
+def _recomputed(
+    aggregator: Aggregator, rows: Grades, keys: Sequence[Key]
+) -> tuple[dict[str, tuple[int, ...]], dict[tuple[int, ...], dict[str, Any]] | None]:
+    """Return task -> its verdicts, and verdicts -> all figures without a task that has them; None where too many."""
     by_task: dict[str, list[int]] = {}
     for row, key in enumerate(keys):
         by_task.setdefault(key.id, []).append(row)
-    codes = {task: tuple(table.verdicts[figure.grader].codes[row] for row in of) for task, of in by_task.items()}
-    if len(by_task) ** 2 > _WORK:
-        return FigureSide(value, share, codes, None)
-    without = {}
-    for task in by_task if len(by_task) > 1 else ():
-        rest = rows.within([row for row, key in enumerate(keys) if key.id != task])
-        without[task] = figure.among(figures_of(aggregator, rest))[0]
-    return FigureSide(value, share, codes, without)
+    verdicts = rows.table.verdicts[rows.key].codes
+    codes = {task: tuple([verdicts[row] for row in of]) for task, of in by_task.items()}
+    one = {code: task for task, code in codes.items()}
+    if len(one) * len(codes) > _WORK:
+        return codes, None
+    rests = {
+        code: figures_of(aggregator, rows.within([row for row, key in enumerate(keys) if key.id != task]))
+        for code, task in (one.items() if len(codes) > 1 else ())
+    }
+    return codes, rests
 
 
 def _graded(

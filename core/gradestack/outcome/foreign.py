@@ -23,6 +23,8 @@ def keep_foreign(*pages: Path) -> None:
     for page in pages:
         if not page.exists():
             continue
+        if not page.is_file():  # a pipe would be waited for
+            raise _in_the_way(page)
         with page.open("rb") as file:
             if _MARKS[page.suffix] not in file.read(_BEGINNING):
                 raise _in_the_way(page)

@@ -109,6 +109,20 @@ def test_outcomes_are_counted_by_tool():
     assert {name: each["success_rate"] for name, each in figures["tools"].items()} == {"f": 1.0, "g": 0.0}
 
 
+def test_rates_stand_beside_those_of_each_model():
+    """A call without a tool's name is one call of all; the rate of every model has an interval of its own."""
+    runs = {"m": calls(("", "ok"), ("f", "error")), "n": calls(("f", "ok"))}
+    grades = {model: ToolSuccess().grade(Sample(id="a", calls=made)) for model, made in runs.items()}
+    found = gradestack.figures(
+        {"tool_outcomes": {}}, [(task, None, model, grade) for task in "ab" for model, grade in grades.items()]
+    )["tool_outcomes"]
+    assert (found["executed"], found["success_rate_interval"]["n"]) == (6, 6)
+    models = {
+        model: (each["success_rate"], each["success_rate_interval"]["n"]) for model, each in found["models"].items()
+    }
+    assert models == {"m": (0.5, 4), "n": (1.0, 2)}
+
+
 @pytest.mark.parametrize("reader", ["openai", "anthropic"])
 def test_a_log_alone_gives_a_page(tmp_path, reader):
     """No suite, no reference, no ids: one call, and what was made up or left out is said."""

@@ -125,8 +125,8 @@ def gradestack(job: Job) -> dict[str, Any]:
     """Run a suite through the Python API: read, grade, aggregate, write.
 
     Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages), ``allow_code``, or a
-    ``stack`` by its name; ``aggregate`` false: without metrics. With ``digest`` and ``figures`` it also returns a digest
-    of the results, and the figures the script by hand has.
+    ``stack`` by its name; ``aggregate`` false: without metrics. With ``digest`` and ``figures`` it also returns a
+    digest of the results, and the figures the script by hand has.
     """
     api = importlib.import_module("gradestack")
     if not job.get("aggregate", True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import attrs
 
 from gradestack.api import Profile
-from gradestack.exact import exact_ratio
 from gradestack.gates.rules import PERCENT, AggregateGate, GateSpec, over_total
 from gradestack.grading.counts import counted
 from gradestack.table import Table
@@ -101,8 +101,9 @@ class Scores:
 
 
 def _aggregate(gate: AggregateGate, scores: list[float]) -> Fraction | float:
-    mean = exact_ratio(scores, len(scores)) if gate.aggregation == "avg_score" else None
-    return quantile(sorted(scores), _QUANTILES[gate.aggregation]) if mean is None else mean
+    if gate.aggregation != "avg_score":
+        return quantile(sorted(scores), _QUANTILES[gate.aggregation])
+    return sum((Fraction(score) * times for score, times in Counter(scores).items()), Fraction(0)) / len(scores)
 
 
 def quantile(ordered: list[float], q: float) -> float:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from gradestack.api import Profile
 from gradestack.errors import DataError
-from gradestack.exact import Moments
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Status
 from gradestack.outcome.baselines import Baselines
@@ -94,12 +94,15 @@ def _block(values: list[float | None], profile: Profile) -> dict[str, Any]:
     One run has no deviation; ``upstream`` calls it 0.0.
     """
     known = [value for value in values if value is not None]
-    moments = Moments()
-    for value in known:
-        moments.add(value)
-    low, high = (min(known), max(known)) if known else (None, None)
-    std = 0.0 if profile == "upstream" and moments.n == 1 else moments.std
-    return {"mean": moments.mean, "std": std, "min": low, "max": high}
+    if not known:
+        return dict.fromkeys(("mean", "std", "min", "max"))
+    alone = 0.0 if profile == "upstream" else None
+    return {
+        "mean": mean(known),
+        "std": stdev(known) if len(known) > 1 else alone,
+        "min": min(known),
+        "max": max(known),
+    }
 
 
 def statistics(

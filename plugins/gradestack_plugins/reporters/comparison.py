@@ -117,7 +117,7 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
         place(held),
         place(low),
         place(high),
-        each["verdict"],
+        str(each.get("verdict") or "no test"),
         counts,
         number(each["p_holm"]),
         number(each["mde80"]),

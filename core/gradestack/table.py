@@ -18,6 +18,7 @@ import attrs
 import msgspec
 
 from gradestack.errors import TimedOut
+from gradestack.exact import adds_up
 from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason
 
 Numbers = Mapping[str, float]
@@ -25,7 +26,6 @@ Numbers = Mapping[str, float]
 NumbersOf = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-_MOST_SEEN: Final = 65_536
 FORM: Final = "1"
 """Form of a shard's columns; a run begun with another is not continued."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
@@ -54,13 +54,13 @@ class Wanted:
     Attributes:
         parts: Grader key -> parts of its grades that metrics read: ``items``, ``reasons``, ``fault``, ``metadata`` or
             ``metadata:NAME``.
-        numbers: Name of a metric -> grader key, parts of a grade it reads, and its ``numbers``. They are taken where
-            the grade is made, so that these parts need not travel.
+        numbers: Name of a metric that reads more -> grader key and its ``numbers``. They are taken where the grade is
+            made, so that these parts need not travel.
         facets: Facets that metrics or gates group by.
     """
 
     parts: Mapping[str, Sequence[str]]
-    numbers: Mapping[str, tuple[str, Sequence[str], NumbersOf]] = attrs.field(factory=dict)
+    numbers: Mapping[str, tuple[str, NumbersOf]] = attrs.field(factory=dict)
     facets: Sequence[str] = ()
 
 
@@ -91,7 +91,6 @@ class Columns:
         self._keys = {name: _Codes() for name in _KEYS}
         self._verdicts = {key: _Codes() for key in wanted.parts}
         self._numbers = {name: _Codes() for name in wanted.numbers}
-        self._seen: dict[str, dict[bytes, bytes]] = {name: {} for name in wanted.numbers}
         self._ran = bytearray()
 
     def add(self, places: Sequence[Place], grades: Mapping[str, Sequence[Grade]], ran: Iterable[bool]) -> None:
@@ -126,16 +125,8 @@ class Columns:
                 self._broken(name, error)
 
     def _numbers_of(self, name: str, grades: Mapping[str, Sequence[Grade]]) -> list[bytes]:
-        key, parts, numbers = self._wanted.numbers[name]
-        seen, found = self._seen[name], []
-        for verdict, grade in zip(_verdicts(grades[key], parts), grades[key], strict=True):
-            known = seen.get(verdict)
-            if known is None:
-                if len(seen) > _MOST_SEEN:
-                    seen.clear()
-                known = seen[verdict] = _packed(sound_numbers(numbers(grade)))
-            found.append(known)
-        return found
+        key, numbers = self._wanted.numbers[name]
+        return [_packed(sound_numbers(numbers(grade))) for grade in grades[key]]
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
@@ -160,14 +151,16 @@ def sound_numbers(numbers: Any) -> Numbers | None:
     """
     if numbers is None:
         return None
-    for name, number in numbers.items():
+    found: Numbers = numbers
+    if "" not in found and adds_up(found) and {str}.issuperset(map(type, found)):
+        return found
+    for name, number in found.items():
         if not isinstance(name, str) or not isinstance(number, int | float):
             msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"
             raise TypeError(msg)
         if not name or not math.isfinite(number):
             msg = f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
             raise ValueError(msg)
-    found: Numbers = numbers
     return found
 
 
@@ -278,6 +271,7 @@ class Table:
         self.ran = bytearray()
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
+        self._grouped: tuple[Groups, dict[str, Groups]] | None = None
 
     @classmethod
     def of(
@@ -306,7 +300,7 @@ class Table:
         """
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
-        before = len(self)
+        before, self._grouped = len(self), None
         ran, keys, verdicts, numbers = _unpacked(data)
         self.ran += ran
         for column, codes in self._columns(keys, self.keys, before):
@@ -352,6 +346,29 @@ class Table:
             found.append(known.setdefault(name, len(known)))
         return list(known), found
 
+    def grouped(self, rows: Sequence[int] | None = None) -> tuple[Groups, dict[str, Groups]]:
+        """Return the rows of each task: over all models, and of each model by its name, empty for none.
+
+        Args:
+            rows: Rows of the table; default: all.
+        """
+        if rows is not None:
+            return self._group(rows)
+        if self._grouped is None:
+            self._grouped = self._group(range(len(self)))
+        return self._grouped
+
+    def _group(self, rows: Sequence[int]) -> tuple[Groups, dict[str, Groups]]:
+        tasks, models = self.tasks()[1], self.keys["model"]
+        by_model: dict[str, list[int]] = {}
+        if len(models.values) == 1:
+            by_model[models.values[0] or ""] = list(rows)
+        else:
+            for row in rows:
+                by_model.setdefault(models.values[models.codes[row]] or "", []).append(row)
+        groups = {name: _by_code(tasks, of) for name, of in by_model.items()}
+        return (next(iter(groups.values())) if len(groups) == 1 else _by_code(tasks, rows)), groups
+
     def of_input(self, name: str) -> array[int]:
         """Return the rows of an input."""
         ends = [start for _, start in self.inputs[1:]] + [len(self)]
@@ -360,3 +377,18 @@ class Table:
             if each == name:
                 found.extend(range(start, end))
         return found
+
+
+Groups = Sequence[Sequence[int]]
+"""Rows of each task."""
+
+
+def _by_code(codes: Sequence[int], rows: Sequence[int]) -> Groups:
+    found: dict[int, list[int]] = {}
+    for row in rows:
+        held = found.get(codes[row])
+        if held is None:
+            found[codes[row]] = [row]
+        else:
+            held.append(row)
+    return list(found.values())

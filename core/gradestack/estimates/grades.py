@@ -6,10 +6,9 @@ import importlib
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 from gradestack.errors import ConfigError
@@ -18,6 +17,8 @@ from gradestack.model import Grade, Key, Outcome
 from gradestack.table import Numbers, Table
 
 Codes = Sequence[int]
+Profile = tuple[int, ...]
+"""What the samples of a task add: places among the distinct numbers, sorted."""
 TaskNumbers = tuple[tuple[str, float], ...]
 """What a task has, by name and in the order of names; 0 is left out."""
 
@@ -171,76 +172,128 @@ class Grades:
         return max(len(names - unnamed), *of_task.values())
 
     @cached_property
-    def _profiles(self) -> tuple[Counter[tuple[int, ...]], dict[str, Counter[tuple[int, ...]]]]:
-        """How many tasks have which numbers, as sorted codes: over all models, and of each model's tasks."""
-        assert self._numbers is not None, "a metric without numbers has no sums"  # noqa: S101
-        values, codes = self._numbers
-        if all(value is None for value in values):
-            return Counter(), {}
-        kept = [row for row in self.rows if values[codes[row]] is not None]
-        tasks, models = self.table.tasks()[1], self.table.keys["model"]
-        by_model: dict[str, list[int]] = {}
-        for row in kept:
-            by_model.setdefault(models.values[models.codes[row]] or "", []).append(row)
-        parts = {
-            name: _profiles(zip([tasks[row] for row in rows], [codes[row] for row in rows], strict=True))
-            for name, rows in by_model.items()
-        }
-        if len(parts) == 1:
-            return next(iter(parts.values())), parts
-        return _profiles(zip([tasks[row] for row in kept], [codes[row] for row in kept], strict=True)), parts
+    def _added_by(self) -> tuple[list[Numbers], list[int]]:
+        """The distinct numbers, and for each row of the table which of them its grade adds; -1 for none."""
+        values, codes = self._numbers or ((), ())
+        known: dict[tuple[tuple[str, float], ...], int] = {}
+        distinct: list[Numbers] = []
+        place = []
+        for value in values:
+            at = -1
+            if value is not None:
+                at = known.setdefault(tuple(value.items()), len(known))
+                if at == len(distinct):
+                    distinct.append(value)
+            place.append(at)
+        return distinct, [place[code] for code in codes]
+
+    def _profiles(self, groups: Iterable[Sequence[int]]) -> Counter[Profile]:
+        """Return how many tasks have which numbers, each task given by its rows."""
+        _, added = self._added_by
+        found = Counter([tuple(sorted([at for row in rows if (at := added[row]) >= 0])) for rows in groups])
+        found.pop((), None)
+        return found
+
+    @cached_property
+    def _tasks(self) -> tuple[Counter[Profile], dict[str, Counter[Profile]]]:
+        """How many tasks have which numbers: over all models, and of each model that has any."""
+        every, models = self.table.grouped(self._rows)
+        by_model = {name: found for name, groups in models.items() if (found := self._profiles(groups))}
+        return (next(iter(by_model.values())) if len(by_model) == 1 else self._profiles(every)), by_model
 
     def sums(self, *names: str) -> TaskSums:
         """Return the sums by task of some of the numbers, for figures with intervals; "" is the number of samples."""
-        values = self._numbers[0] if self._numbers is not None else ()
-        cells = [None if value is None else [value.get(name, 0) if name else 1 for name in names] for value in values]
+        cells = [[value.get(name, 0) if name else 1 for name in names] for value in self._added_by[0]]
 
-        def notes(profiles: Counter[tuple[int, ...]]) -> list[tuple[Notes, int]]:
-            return [([cells[code] for code in codes], times) for codes, times in profiles.items()]  # type: ignore[misc]
+        def notes(profiles: Counter[Profile]) -> list[tuple[Notes, int]]:
+            return [([cells[at] for at in profile], times) for profile, times in profiles.items()]
 
-        every, models = self._profiles
+        every, models = self._tasks
         return TaskSums(names, notes(every), {model: notes(each) for model, each in models.items()})
+
+    def _total_of(self, names: Container[str] | None = None) -> Callable[[Profile], TaskNumbers]:
+        """Return a function that adds up the numbers of a task: of all names, or of some."""
+        wanted = [
+            [(name, number) for name, number in value.items() if names is None or name in names]
+            for value in self._added_by[0]
+        ]
+        whole = [[pair for pair in pairs if type(pair[1]) is int] for pairs in wanted]
+        floats = [[pair for pair in pairs if type(pair[1]) is not int] for pairs in wanted]
+        any_floats = any(floats)
+
+        def total(profile: Profile) -> TaskNumbers:
+            added: dict[str, float] = {"": len(profile)}
+            for at in profile:
+                for name, number in whole[at]:
+                    added[name] = added.get(name, 0) + number
+            if any_floats:
+                parts: dict[str, list[float]] = {}
+                for at in profile:
+                    for name, number in floats[at]:
+                        parts.setdefault(name, []).append(number)
+                for name, several in parts.items():
+                    added[name] = math.fsum([*several, added.get(name, 0)])
+            return tuple(sorted([pair for pair in added.items() if pair[1]]))
+
+        return total
 
     def numbers_by_task(self) -> dict[str, TaskNumbers]:
         """Return task -> what its samples add; tasks without any are left out."""
-        assert self._numbers is not None  # noqa: S101
-        values, codes = self._numbers
         names, tasks = self.table.tasks()
-        found: dict[str, list[Numbers]] = {}
+        _, added = self._added_by
+        found: dict[str, list[int]] = {}
         for row in self.rows:
-            if (numbers := values[codes[row]]) is not None:
-                found.setdefault(names[tasks[row]], []).append(numbers)
-        return {task: _added(several) for task, several in found.items()}
+            if (at := added[row]) >= 0:
+                found.setdefault(names[tasks[row]], []).append(at)
+        total = self._total_of()
+        return {task: total(tuple(several)) for task, several in found.items()}
 
     def tasks_by_model(self) -> Counter[tuple[tuple[str, TaskNumbers], ...]]:
         """Return how many tasks have which numbers under each of several models."""
-        assert self._numbers is not None  # noqa: S101
-        values, codes = self._numbers
+        _, added = self._added_by
         tasks, models = self.table.tasks()[1], self.table.keys["model"]
-        parts: dict[int, dict[str, list[Numbers]]] = {}
+        parts: dict[int, dict[str, list[int]]] = {}
         for row in self.rows:
-            if (numbers := values[codes[row]]) is not None:
-                model = models.values[models.codes[row]] or ""
-                parts.setdefault(tasks[row], {}).setdefault(model, []).append(numbers)
-        tasks_of = ([(model, _added(numbers)) for model, numbers in each.items()] for each in parts.values())
-        return Counter([tuple(sorted(each)) for each in tasks_of])
+            if (at := added[row]) >= 0:
+                parts.setdefault(tasks[row], {}).setdefault(models.values[models.codes[row]] or "", []).append(at)
+        counted = Counter(
+            [tuple(sorted([(model, tuple(sorted(each))) for model, each in of.items()])) for of in parts.values()]
+        )
+        total = self._total_of()
+        found: Counter[tuple[tuple[str, TaskNumbers], ...]] = Counter()
+        for several, times in counted.items():
+            found[tuple([(model, total(profile)) for model, profile in several])] += times
+        return found
 
-    def task_numbers(self) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
+    def task_numbers(
+        self, names: Container[str] | None = None
+    ) -> tuple[Counter[TaskNumbers], dict[str, Counter[TaskNumbers]]]:
         """Return how many tasks have which numbers by name: over all models, and of each model's tasks.
 
         The number of samples stands under the empty name.
+
+        Args:
+            names: The only ones wanted; default: all.
         """
-        values = self._numbers[0] if self._numbers is not None else ()
-        every, models = self._profiles
-        return _named(every, values), {model: _named(each, values) for model, each in models.items()}
+        total = self._total_of(names)
+
+        def named(profiles: Counter[Profile]) -> Counter[TaskNumbers]:
+            found: Counter[TaskNumbers] = Counter()
+            for profile, times in profiles.items():
+                found[total(profile)] += times
+            return found
+
+        every, models = self._tasks
+        by_model = {model: named(each) for model, each in models.items()}
+        return (next(iter(by_model.values())) if len(by_model) == 1 else named(every)), by_model
 
     @cached_property
     def totals(self) -> dict[str, int | Fraction]:
         """The exact sums of all numbers, by name."""
-        values, codes = self._numbers or ((), ())
+        distinct, added = self._added_by
         found: dict[str, int | Fraction] = {}
-        for code, times in Counter(self._of(codes)).items():
-            for name, number in (values[code] or {}).items():
+        for at, times in Counter(added if self._rows is None else [added[row] for row in self._rows]).items():
+            for name, number in distinct[at].items() if at >= 0 else ():
                 exact = number if type(number) is int else Fraction(number)
                 found[name] = found.get(name, 0) + exact * times
         return found
@@ -252,33 +305,3 @@ def _library(name: str) -> Any:
     except ImportError as error:
         msg = f"{name} is not installed: pip install {name}"
         raise ConfigError(msg) from error
-
-
-def _profiles(pairs: Iterable[tuple[int, int]]) -> Counter[tuple[int, ...]]:
-    by_task: dict[int, list[int]] = {}
-    for task, code in pairs:
-        held = by_task.get(task)
-        if held is None:
-            by_task[task] = [code]
-        else:
-            held.append(code)
-    return Counter([tuple(codes) if len(codes) == 1 else tuple(sorted(codes)) for codes in by_task.values()])
-
-
-def _named(profiles: Mapping[tuple[int, ...], int], values: Sequence[Numbers | None]) -> Counter[TaskNumbers]:
-    found: Counter[TaskNumbers] = Counter()
-    for codes, times in profiles.items():
-        found[_added([values[code] or {} for code in codes])] += times
-    return found
-
-
-def _added(several: Sequence[Numbers]) -> TaskNumbers:
-    """Return the sums of numbers by name, each rounded once, and how many were summed."""
-    by_name: dict[str, list[float]] = {"": [1] * len(several)}
-    for name, number in chain.from_iterable(each.items() for each in several):
-        by_name.setdefault(name, []).append(number)
-    added: list[tuple[str, Any]] = [
-        (name, sum(each) if all(type(one) is int for one in each) else math.fsum(each))
-        for name, each in by_name.items()
-    ]
-    return tuple(sorted([(name, number) for name, number in added if number]))

@@ -39,7 +39,7 @@ def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[s
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
         if aggregator.needs and has_numbers(aggregator):
-            numbers[metric.name] = (metric.of, tuple(sorted(aggregator.needs)), aggregator.numbers)
+            numbers[metric.name] = (metric.of, aggregator.numbers)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
 
@@ -162,8 +162,9 @@ class Estimates:
     def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
         self.aggregator, self.grades = aggregator, grades
         self.confidence: float = getattr(aggregator, "confidence", 0.95)
-        every, by_model = grades.task_numbers()
-        if type(aggregator).of_task is Aggregator.of_task:
+        plain = type(aggregator).of_task is Aggregator.of_task
+        every, by_model = grades.task_numbers(_needed(aggregator) if plain else None)
+        if plain:
             self._cells = by_model
             self._every = every
             return
@@ -226,6 +227,15 @@ class Estimates:
         share = declared.unit == "share"
         least = -math.inf if declared.least is None else declared.least
         return {**interval(found, n, confidence=self.confidence, share=share, least=least)}
+
+
+def _needed(aggregator: Aggregator) -> set[str] | None:
+    """Return the names of the numbers that estimates and their intervals are made of; None for all there are."""
+    parameters = inspect.signature(aggregator.estimate).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    of_figures = {name for each in aggregator.figures for name in (each.divisor, each.samples)}
+    return {each.name for each in parameters} | of_figures
 
 
 def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:

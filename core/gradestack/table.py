@@ -126,7 +126,7 @@ class Columns:
 
     def _numbers_of(self, name: str, grades: Mapping[str, Sequence[Grade]]) -> list[bytes]:
         key, numbers = self._wanted.numbers[name]
-        return [_packed(sound_numbers(numbers(grade))) for grade in grades[key]]
+        return list(map(_packed, map(numbers, grades[key])))
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
@@ -324,8 +324,13 @@ class Table:
         return [_unpacked(each) if each else {} for each in self.keys["facets"].values]
 
     def numbers_of(self, name: str) -> list[Numbers | None]:
-        """Return the distinct numbers of a metric's grades."""
-        return [_unpacked(each) for each in self.numbers[name].values]
+        """Return the distinct numbers of a metric's grades.
+
+        Raises:
+            TypeError: Some are no mapping of names to numbers.
+            ValueError: One is not finite, or its name is empty.
+        """
+        return [sound_numbers(_unpacked(each)) for each in self.numbers[name].values]
 
     def grades(self, key: str) -> list[Grade]:
         """Return the distinct grades of a grader, with what figures need of them."""

@@ -189,10 +189,15 @@ class Grades:
 
     def _profiles(self, groups: Iterable[Sequence[int]]) -> Counter[Profile]:
         """Return how many tasks have which numbers, each task given by its rows."""
-        _, added = self._added_by
-        found = Counter([tuple(sorted([at for row in rows if (at := added[row]) >= 0])) for rows in groups])
-        found.pop((), None)
-        return found
+        added = self._added_by[1].__getitem__
+        found = Counter([tuple(sorted(map(added, rows))) for rows in groups])
+        if all(profile[0] >= 0 for profile in found):
+            return found
+        kept: Counter[Profile] = Counter()
+        for profile, times in found.items():
+            kept[tuple([at for at in profile if at >= 0])] += times
+        kept.pop((), None)
+        return kept
 
     @cached_property
     def _tasks(self) -> tuple[Counter[Profile], dict[str, Counter[Profile]]]:

@@ -98,13 +98,18 @@ class PartialStatistics(Aggregator):
         found = outcome_numbers(grade)
         if found is None or grade.score is None:
             return found
-        reward = _reward(grade)
-        recorded = {} if reward is None else {"rewards": 1, "reward": reward, "successes": int(reward > SUCCESS_ABOVE)}
-        expected, called, made = (grade.counts.get(name, 0) for name in ("expected_calls", "called", "made_calls"))
-        found |= {"expected": expected, "called": called, "made": made}
-        similar = [finite_number(item.parts.get("argument_similarity")) for item in grade.items]
-        known = [each for each in similar if each is not None]
-        return {**found, **recorded, "similarities": len(known), "similarity": math.fsum(known)}
+        count = grade.counts.get
+        found["expected"], found["called"] = count("expected_calls", 0), count("called", 0)
+        found["made"] = count("made_calls", 0)
+        if (reward := _reward(grade)) is not None:
+            found["rewards"], found["reward"], found["successes"] = 1, reward, int(reward > SUCCESS_ABOVE)
+        known = [
+            similarity
+            for item in grade.items
+            if (similarity := finite_number(item.parts.get("argument_similarity"))) is not None
+        ]
+        found["similarities"], found["similarity"] = len(known), math.fsum(known)
+        return found
 
     @override
     def estimate(

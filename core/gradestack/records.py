@@ -16,7 +16,7 @@ import attrs
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.errors import DataError
 from gradestack.jsonio.lists import Range
-from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
+from gradestack.jsonio.records import Layout, beginnings, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import compact, loads
 from gradestack.model import JSON, BadRecord, Sample, Source
@@ -24,8 +24,6 @@ from gradestack.task_ids import check_place, identified
 
 _HEAD = 64 * 1024
 """A beginning shorter than this is the whole file."""
-_FAR = 16 * 1024 * 1024
-"""What is read of a file whose first records are longer than that: conversations are long."""
 
 
 @attrs.frozen(kw_only=True)
@@ -142,17 +140,17 @@ class RecordReader(Reader):
         The surest record counts. One that cannot be decoded hides nothing behind it; where none of the others tells,
         its beginning does. Where the head ends within the first records, more of the file is read.
         """
-        found, broken = cls._recognised(head)
+        found, broken = cls._recognised(first_records(head, cls.sniffed, cls.layout))
         if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
-            with suppress(OSError), path.open("rb") as file:  # reading it will say so
-                found, broken = cls._recognised(file.read(_FAR))
+            with suppress(OSError):  # reading it will say so
+                found, broken = cls._recognised(beginnings.records(path, cls.sniffed, cls.layout))
         return (cls.begins_like(broken) or None) if found is None and broken else found
 
     @classmethod
-    def _recognised(cls, head: bytes) -> tuple[float | None, bytes]:
+    def _recognised(cls, records: Iterable[tuple[Element, bytes]]) -> tuple[float | None, bytes]:
         """Return what the first records say, and the last of them that cannot be decoded (b"" when all can)."""
         best, others, broken = 0.0, False, b""
-        for element, text in first_records(head, cls.sniffed, cls.layout):
+        for element, text in records:
             if element.problem is not None:
                 broken = text
             elif found := cls.looks_like(element.value):

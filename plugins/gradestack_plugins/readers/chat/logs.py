@@ -23,7 +23,7 @@ from gradestack import (
     read_records,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges
+from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges, whole_lines
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity, stems
@@ -146,6 +146,8 @@ class ChatLogs(RecordReader):
         if len(head) >= _HEAD and cls.begins_like(head) != 0.0:
             with suppress(OSError), path.open("rb") as file:  # reading it will say so
                 text = file.read(_FAR)
+                if file.read(1):
+                    return cls.begins_like(head)
         try:
             value = loads(text.removeprefix(_BOM))
         except JsonProblem:
@@ -255,7 +257,10 @@ def _form_of_file(path: Path) -> Form:
         head = file.read(_HEAD)
         found = form_of(head)
         if found is None and len(head) == _HEAD:
-            found = form_of(head + file.read(_FAR))
+            text = head + file.read(_FAR)
+            if file.read(1) and not text.removeprefix(_BOM).lstrip().startswith(b"["):
+                text, _ = whole_lines(text)  # decoding what is cut off takes all its memory, and fails
+            found = form_of(text)
     return found or "records"
 
 

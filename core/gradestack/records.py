@@ -14,12 +14,13 @@ from typing import Any, ClassVar
 import attrs
 
 from gradestack.api import Input, Inputs, Reader, Shard
-from gradestack.errors import DataError
+from gradestack.errors import DataError, GradestackError
 from gradestack.jsonio.lists import Range
 from gradestack.jsonio.records import Layout, beginnings, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import compact, loads
 from gradestack.model import JSON, BadRecord, Sample, Source
+from gradestack.plugin_errors import error_text
 from gradestack.task_ids import check_place, identified
 
 _HEAD = 64 * 1024
@@ -221,6 +222,7 @@ class RecordReader(Reader):
         Raises:
             DataError: The file cannot be read.
         """
+        named = self.with_ids(samples_of)
         file = file or shard.input
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         for found in self.elements(file, part):
@@ -228,13 +230,36 @@ class RecordReader(Reader):
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
                 continue
-            try:
-                made = samples_of(found.value, source)
-                yield from made if self.ids is None else self.identified(made, found.value)
-            except ValueError as problem:
-                yield BadRecord(source=source, reason=str(problem), native=found.value)
-            except RecursionError:
-                yield BadRecord(source=source, reason="nested too deeply")
+            yield from self.guarded(named, found.value, source)
+
+    def guarded(
+        self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], record: Any, source: Source
+    ) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of one record; where making them fails, whatever the reason, one bad record.
+
+        Raises:
+            GradestackError: The format refuses more than the record.
+            OSError: A file cannot be read.
+        """
+        try:
+            yield from samples_of(record, source)
+        except (GradestackError, OSError):
+            raise
+        except RecursionError:
+            yield BadRecord(source=source, reason="nested too deeply")
+        except ValueError as problem:
+            yield BadRecord(source=source, reason=str(problem), native=record)
+        except Exception as error:  # noqa: BLE001 - what a format did not think of ends no run
+            reason = f"reader {type(self).__name__} raised {error_text(error)}"
+            yield BadRecord(source=source, reason=reason, native=record)
+
+    def with_ids(
+        self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]]
+    ) -> Callable[[Any, Source], Iterable[Sample | BadRecord]]:
+        """Return what gives the same samples with the ids that the option ``ids`` asks for."""
+        if self.ids is None:
+            return samples_of
+        return lambda record, source: self.identified(samples_of(record, source), record)
 
     def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a record with the ids that the option ``ids`` asks for."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
-from io import BufferedReader
 from pathlib import Path
 
 _FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
@@ -25,13 +25,13 @@ def _opener(path: str, flags: int) -> int:
     return opened
 
 
-def open_regular(path: Path, buffering: int = -1) -> BufferedReader:
+def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:
     """Return a file opened for reading, as ``path.open("rb")`` does.
 
     Raises:
         OSError: It cannot be opened, or is no regular file: a FIFO, a device, a socket, a directory.
     """
-    return open(path, "rb", buffering, opener=_opener)
+    return io.BufferedReader(io.FileIO(path, opener=_opener), buffering)
 
 
 def read_regular(path: Path) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -193,7 +194,7 @@ class ChatLogs(RecordReader):
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
             else:
-                yield from self._guarded(stem, found.value, source)
+                yield from self.guarded(partial(self._of_record, stem), found.value, source)
 
     def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample | BadRecord]:
         for number, each in enumerate(listed := _listed(record)):
@@ -217,7 +218,7 @@ class ChatLogs(RecordReader):
             first = first or replace(source, ordinal=0)
             entries.append(found.value)
         if first is not None:
-            yield from self._guarded(stem, entries, first)
+            yield from self.guarded(partial(self._of_record, stem), entries, first)
 
     def _document(self, shard: Shard, stem: str) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
@@ -231,15 +232,8 @@ class ChatLogs(RecordReader):
             msg = f"{shard.input.shown}: cannot be read: {error.strerror or error}"
             raise DataError(msg) from error
         for ordinal, each in enumerate(_listed(value) or [value]):
-            yield from self._guarded(stem, each, replace(source, ordinal=ordinal, line=None if ordinal else 1))
-
-    def _guarded(self, stem: str, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
-        try:
-            yield from self._of_record(stem, record, source)
-        except ValueError as problem:
-            yield BadRecord(source=source, reason=str(problem), native=record)
-        except RecursionError:
-            yield BadRecord(source=source, reason="nested too deeply")
+            place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
+            yield from self.guarded(partial(self._of_record, stem), each, place)
 
 
 def _listed(value: Any) -> list[Any]:

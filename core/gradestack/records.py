@@ -239,11 +239,12 @@ class RecordReader(Reader):
 
         Raises:
             GradestackError: The format refuses more than the record.
+            NotImplementedError: It does not say what a sample is.
             OSError: A file cannot be read.
         """
         try:
             yield from samples_of(record, source)
-        except (GradestackError, OSError):
+        except (GradestackError, OSError, NotImplementedError):
             raise
         except RecursionError:
             yield BadRecord(source=source, reason="nested too deeply")

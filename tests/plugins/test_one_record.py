@@ -52,9 +52,11 @@ RECORDS = {
 
 def code_of(*options):
     """Run the command and return its exit code."""
-    with pytest.raises(SystemExit) as ended:
+    try:
         main(list(options))
-    return ended.value.code
+    except SystemExit as ended:
+        return ended.code
+    return 0
 
 
 def written(path, *records):

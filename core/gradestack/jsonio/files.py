@@ -19,10 +19,13 @@ def _opener(path: str, flags: int) -> int:
         if error.errno == errno.ENXIO:  # a socket
             raise OSError(errno.EINVAL, _NOT_REGULAR, path) from None
         raise
-    if not stat.S_ISREG(os.fstat(opened).st_mode):
-        os.close(opened)
-        raise OSError(errno.EINVAL, _NOT_REGULAR, path)
-    return opened
+    mode = os.fstat(opened).st_mode
+    if stat.S_ISREG(mode):
+        return opened
+    os.close(opened)
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+    raise OSError(errno.EINVAL, _NOT_REGULAR, path)
 
 
 def open_regular(path: Path, buffering: int = io.DEFAULT_BUFFER_SIZE) -> io.BufferedReader:

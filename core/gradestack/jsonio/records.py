@@ -6,6 +6,7 @@ import io
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -100,16 +101,23 @@ def first_records(head: bytes, count: int, layout: Layout = "either") -> Iterato
 
 
 class Beginnings:
-    """First records of files, far into them: many readers look at the same, which is decoded once.
-
-    Those of one file at a time are in memory, until ``forget`` is called.
-    """
+    """First records of files, far into them: many readers look at the same, which is decoded once while ``shared``."""
 
     def __init__(self) -> None:
-        self.forget()
+        self._shared = False
+        self._forget()
 
-    def forget(self) -> None:
-        """Let go of what is in memory."""
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Have the first records of one file at a time in memory, for all that ask for them meanwhile."""
+        self._shared = True
+        try:
+            yield
+        finally:
+            self._shared = False
+            self._forget()
+
+    def _forget(self) -> None:
         self._state: object = None
         self._listed = False
         self._found: list[tuple[Element, bytes]] = []
@@ -126,14 +134,17 @@ class Beginnings:
         about = path.stat()
         state = (path, about.st_size, about.st_mtime_ns)
         if self._state != state:
-            self.forget()
+            self._forget()
             with path.open("rb") as file:
                 text, more = file.read(_FAR), bool(file.read(1))
             self._listed = text.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
             self._more = _whole_records(text, listed=self._listed, more=more)
             self._state = state
         self._found += islice(self._more, max(count - len(self._found), 0))
-        return [] if layout == ("lines" if self._listed else "list") else self._found[:count]
+        found = [] if layout == ("lines" if self._listed else "list") else self._found[:count]
+        if not self._shared:
+            self._forget()
+        return found
 
 
 def _whole_records(text: bytes, *, listed: bool, more: bool) -> Iterator[tuple[Element, bytes]]:

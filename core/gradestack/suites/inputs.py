@@ -141,10 +141,8 @@ def _sniff(reader: type[Reader], path: Path, head: bytes) -> float:
 
 def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
     head = _head(path)
-    try:
+    with beginnings.shared():
         scores = {name: _sniff(reader, path, head) for name, reader in readers.items()}
-    finally:
-        beginnings.forget()
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]
     if top <= 0.0:

@@ -303,9 +303,15 @@ ResultT = TypeVar("ResultT")
 
 
 class Engine(Contract):
-    """Maps a function over shards. Knows nothing of samples."""
+    """Maps a function over shards. Knows nothing of samples.
+
+    Attributes:
+        trusted_options: Options by which a suite could have code run here, such as the address of a cluster, which
+            sends pickles: refused in a suite without ``--allow-code``, taken from the command line.
+    """
 
     contract: ClassVar[Kind] = "engine"
+    trusted_options: ClassVar[frozenset[str]] = frozenset()
 
     @abc.abstractmethod
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:

@@ -32,6 +32,7 @@ from gradestack.suites.given import (
 from gradestack.suites.in_file import key_of
 from gradestack.suites.in_memory import default_stack
 from gradestack.suites.options import Rows, RunOptions
+from gradestack.suites.paths import local_path_of
 from gradestack.suites.resolve import resolve, resolve_samples
 from gradestack.suites.spec import Suite
 
@@ -64,6 +65,7 @@ def run(
     overrides: Iterable[str] = (),
     cached: str | Path | None = None,
     allow_code: bool = False,
+    allow_remote: bool = False,
     strict: bool = False,
     rows: Rows | bool | None = None,
     exporters: Sequence[str] = (),
@@ -81,7 +83,8 @@ def run(
         output: Run directory; default ``gradestack-runs/NAME/UTC-TIME``. An earlier run there is replaced whole.
         overrides: ``PATH=VALUE`` assignments, as ``--set`` takes them.
         cached: A recorded letta-evals (or gradestack) run directory to grade instead of the suite's target.
-        allow_code: Import Python code that the suite names.
+        allow_code: Import Python code that the suite names, and connect its engine to the address it names.
+        allow_remote: Open addresses that the suite names; those among the overrides are always opened.
         strict: Stop at the first bad record or raising grader instead of recording it.
         rows: What is kept in results.jsonl, whatever the suite says: ``full`` (or True), ``slim``, rows without the
             conversation, which pages then read again from the input, or ``none`` (or False), figures, native files and
@@ -111,6 +114,7 @@ def run(
         output=output,
         overrides=tuple(overrides),
         allow_code=allow_code,
+        allow_remote=allow_remote,
         strict=strict,
         rows=rows,
         exporters=exporters,
@@ -130,6 +134,7 @@ def load_suite(
     overrides: Iterable[str] = (),
     cached: str | Path | None = None,
     allow_code: bool = False,
+    allow_remote: bool = False,
     engine: str | None = None,
     workers: int | None = None,
     registry: Registry | None = None,
@@ -143,7 +148,12 @@ def load_suite(
     """
     found = installed(registry)
     options = RunOptions(
-        overrides=tuple(overrides), allow_code=allow_code, engine=engine, workers=workers, registry=found
+        overrides=tuple(overrides),
+        allow_code=allow_code,
+        allow_remote=allow_remote,
+        engine=engine,
+        workers=workers,
+        registry=found,
     )
     return read_suite(suite, options, cached)
 
@@ -153,15 +163,27 @@ def read_suite(suite: str | Path | Mapping[str, Any], options: RunOptions, cache
     if isinstance(suite, Mapping):
         document, origin = Document(data=copy.deepcopy(dict(suite)), origin="suite"), None
     else:
-        origin = Path(suite)
+        origin = _local(suite)
         document = read_yaml(origin)
     unused: list[str] = []
     if cached is not None:
         unused = _unused_target(document.data.get("target"))
-        document.data["target"] = {"paths": [str(Path(cached).absolute())], "reader": "letta"}
+        document.data["target"] = {"paths": [str(_local(cached).absolute())], "reader": "letta"}
     resolved = resolve(document, options, origin.parent if origin is not None else None)
     warnings = (*resolved.warnings, *unused)
     return attrs.evolve(resolved, same_inputs=cached is not None, origin=origin, warnings=warnings)
+
+
+def _local(path: str | Path) -> Path:
+    """Return the path of a suite or run directory, which no address may stand for.
+
+    Raises:
+        ConfigError: One does.
+    """
+    try:
+        return local_path_of(str(path))
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
 
 
 def _unused_target(target: Any) -> list[str]:
@@ -277,6 +299,7 @@ def files_suite(
     if graders and "stack" in data:
         msg = f"graders take the place of a stack's; leave out the stack {data['stack']!r}, or add a grader to it with"
         raise ConfigError(f"{msg} --set graders.KEY=NAME")
+    options = attrs.evolve(options, allow_remote=True)  # the caller names all files
     return resolve(Document(data=data, origin="command line"), options)
 
 

@@ -11,13 +11,14 @@ from gradestack.comparison.compared import Comparison, Rules, compared
 from gradestack.comparison.figures import figure_of, headline_figures
 from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
-from gradestack.errors import ConfigError, DataError
+from gradestack.errors import ConfigError, DataError, storage_failed
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.foreign import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
 from gradestack.reporter import panels_of
+from gradestack.rundir.filling import filling
 from gradestack.rundir.place import check_directory
 from gradestack.runner import grade_suite
 from gradestack.suites.options import RunOptions
@@ -55,7 +56,7 @@ def compare(
         by: Facet; differences are given within each of its values, too.
         figures: Paths of figures that are no means of scores, such as ``label.classification.macro_f1``, compared
             beside the graders' means; default: those of the baseline's headline.
-        force: Compare runs that differ in graders or expectations all the same.
+        force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
         registry: Plugins to use; default: all installed ones.
 
@@ -126,21 +127,22 @@ def write_comparison(comparison: Comparison, out: Path, registry: Registry) -> l
 
     Raises:
         ConfigError: The directory cannot be made, or holds a page of that name that is not one of ours.
+        DataError: The disk is full or broken.
     """
     _check_output(out)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        msg = f"{out}: {error.strerror or error}"
-        raise ConfigError(msg) from error
-    written = [out / COMPARISON]
-    written[0].write_text(dumps(comparison.data) + "\n", encoding="utf-8")
+    texts = {COMPARISON: dumps(comparison.data) + "\n"}
     data = {**comparison.data, "flipped": flipped(comparison)}
     for name in PAGES:
-        for file, text in registry.load("reporter", name)().comparison(data, panels_of(registry)).items():
-            written.append(out / file)
-            written[-1].write_text(text, encoding="utf-8")
-    return written
+        texts |= registry.load("reporter", name)().comparison(data, panels_of(registry))
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with filling(out) as new:
+            for name, text in texts.items():
+                (new / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{error.filename or out}: cannot be written: {error.strerror or error}"
+        raise (DataError if storage_failed(error) else ConfigError)(msg) from error
+    return [out / name for name in texts]
 
 
 def _place(run: str | Path) -> tuple[str, str | None]:

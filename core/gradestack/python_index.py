@@ -15,6 +15,7 @@ from gradestack.outcome.foreign import COMPARISON, COMPARISON_PAGE, keep_foreign
 from gradestack.registry import Registry
 from gradestack.report import HEADER, is_run, load_report
 from gradestack.run_folder import Folder, FoundComparison, FoundRun
+from gradestack.rundir.filling import filling
 from gradestack.rundir.place import UNFINISHED
 
 INDEX = "index.html"
@@ -110,7 +111,8 @@ def write_index(folder: Folder, path: str | Path, registry: Registry) -> Path:
     try:
         keep_foreign(page)
         text: Any = registry.load("reporter", "html")().runs(folder)
-        page.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        with filling(page.parent) as new:
+            (new / INDEX).write_text(text, encoding="utf-8", errors="replace", newline="\n")
     except OSError as error:
         msg = f"{page}: cannot be written: {error.strerror or error}"
         raise ConfigError(msg) from error

@@ -78,6 +78,7 @@ def stream(
         content: dict[str, Any] = {key: each for key, each in given.items() if each is not None}
         content["target"] = {"paths": paths}
         content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
+        options = attrs.evolve(options, allow_remote=True)  # the caller names all files
         suite = resolve(Document(data=content, origin="stream()"), options, made=made)
     plan = attrs.evolve(suite.bare(), metrics=(), exporters=())
     return _named(stream_grades(plan, bad or _warn, strict=strict))

@@ -32,13 +32,19 @@ def panels_of(registry: Registry) -> tuple[Panel, ...]:
 
 
 class Reporter(Contract):
-    """Writes pages from the report of a finished run. Same report, same bytes."""
+    """Writes pages from the report of a finished run. Same report, same bytes.
+
+    Attributes:
+        beside: Patterns (``report_data/chunk-*.js``) of files that a page may have in a folder of its own; those that
+            an earlier page has left there are removed.
+    """
 
     contract: ClassVar[Kind] = "reporter"
+    beside: ClassVar[tuple[str, ...]] = ()
 
     @abc.abstractmethod
     def write(self, report: Report, out: Path) -> Iterable[Path]:
-        """Write into the directory ``out`` and return the files written."""
+        """Write into ``out``, an empty directory, and return the files written; they are moved to where they belong."""
 
     def comparison(self, data: Mapping[str, JSON], panels: Sequence[Panel] = ()) -> Mapping[str, str]:
         """Return the page of a comparison: file name -> text; none where it has no such page.

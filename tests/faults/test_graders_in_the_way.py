@@ -36,7 +36,7 @@ def command(tmp_path):
         rows = [f'{{"id": "t{3 * file + number}", "predicted": "x"}}\n' for number in range(3)]
         (tmp_path / f"{file}.jsonl").write_text("".join(rows))
 
-    def run(grader, engine, *options, output="out"):
+    def run(grader, engine, *options, output="out", **variables):
         (tmp_path / "own.py").write_text(grader)
         files = [f"{file}.jsonl" for file in range(4)]
         options = ["--allow-code", "--grader", "own.py:grade", "--engine", engine, "-o", output, *options]
@@ -44,8 +44,9 @@ def command(tmp_path):
         out, err = tmp_path / "stdout", tmp_path / "stderr"  # no pipes, which what is left behind would keep open
         for path in (out, err):
             path.write_text("")
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | variables
         with out.open("a") as first, err.open("a") as second:  # where several write, none over another
-            done = subprocess.run(command, cwd=tmp_path, stdout=first, stderr=second, check=False)
+            done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=first, stderr=second, check=False)
         return subprocess.CompletedProcess(command, done.returncode, out.read_text(), err.read_text())
 
     return run
@@ -60,6 +61,7 @@ import os
 import sys
 
 print("loaded")
+sys.__stdout__.write("loaded by another name\\n")
 
 def grade(sample):
     print("printed")
@@ -70,16 +72,71 @@ def grade(sample):
 """
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_a_grader_prints_is_kept_from_the_results(command, engine):
+def test_what_a_grader_prints_is_kept_from_the_results(command, engine, unbuffered):
     """It goes to standard error, however it is printed; standard output is what it is without."""
     quiet = command(QUIET, engine)
-    noisy = command(PRINTS, engine)
+    noisy = command(PRINTS, engine, PYTHONUNBUFFERED=unbuffered)
     assert (noisy.returncode, noisy.stdout) == (0, quiet.stdout)
     lines = noisy.stderr.splitlines()
-    assert "loaded" in lines
+    for said in ("loaded", "loaded by another name"):
+        assert lines.count(said) == 1
     for said in ("printed", "by another name", "by its number", "by a child"):
         assert lines.count(said) == COUNT
+
+
+DIES = """
+import os
+import signal
+import sys
+from pathlib import Path
+
+def grade(sample):
+    sys.__stdout__.write("part of a line of " + sample.id)
+    if sample.id == "t5" and not Path("once").exists():
+        Path("once").touch()
+        sys.__stdout__.write("\\nlast words\\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+"""
+
+
+def test_what_a_worker_printed_before_it_was_killed_is_there(command):
+    """Every line it had finished, and what earlier samples left without an end of line."""
+    done = command(DIES, "processes", "--workers", "2")
+    assert done.returncode == 0
+    assert "last words\n" in done.stderr
+    for number in range(COUNT):
+        assert f"part of a line of t{number}" in done.stderr
+
+
+SAYS = """
+def grade(sample):
+    print("a line of", sample.id, "in one piece")
+    return 1.0
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="pipes that keep what is written apart are Linux's")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_no_line_of_a_worker_is_torn_by_another(command, tmp_path, unbuffered):
+    """Each is written by itself and at once, also where Python is to write everything as it comes."""
+    command(SAYS, "serial")
+    reading, writing = os.pipe2(os.O_DIRECT)
+    files = [f"{file}.jsonl" for file in range(4)]
+    options = ["--allow-code", "--grader", "own.py:grade", "--engine", "processes", "--workers", "2", "-q"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "gradestack.cli", "grade", *files, *options, "-o", "out", "--set", "reports=[]"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+        stderr=writing,
+    )
+    os.close(writing)
+    with os.fdopen(reading, "rb", buffering=0) as pipe:
+        written = list(iter(lambda: pipe.read(4096), b""))
+    assert run.wait() == 0
+    assert sorted(written) == sorted(f"a line of t{number} in one piece\n".encode() for number in range(COUNT))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -26,6 +26,10 @@ Command = Callable[..., Any]
 debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")
 """Read by :func:`main` from the arguments, so that it works in any place."""
 
+_remote_option = click.option(
+    "--allow-remote", is_flag=True, help="Open addresses that the suite names. Only if you trust it."
+)
+
 
 def _run_options(command: Command) -> Command:
     """Add the options every grading command has."""
@@ -140,9 +144,9 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     options = RunOptions(**shared, registry=registry, say=_say, debug=debug)
     if options.output is not None:
         check_place(options.output)  # before any work is done
-    with console.plugins_apart():
-        suite = make(options)
     with like_ctrl_c():
+        with console.plugins_apart():
+            suite = make(options)
         with console.progress(suite.name, quiet=quiet) as shown, console.plugins_apart():
             report = run_suite(suite, attrs.evolve(options, progress=shown))
         _finish(report, quiet=quiet)
@@ -151,6 +155,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
 @cli.command()
 @click.argument("suite")
 @click.option("--cached", metavar="DIR", help="Grade this recorded run directory instead of the suite's target.")
+@_remote_option
 @_run_options
 def run(suite: str, *, cached: str | None, **shared: Any) -> None:
     """Run the suite file SUITE: read, grade, gate, report."""
@@ -199,13 +204,18 @@ def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
 @click.argument("suite")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Set any option; VALUE is YAML.")
 @click.option("--allow-code", is_flag=True, help="Import Python code that is named. Only if you trust it.")
+@_remote_option
 @debug_option
-def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool) -> None:
+def validate(suite: str, *, overrides: tuple[str, ...], allow_code: bool, allow_remote: bool) -> None:
     """Check the suite file SUITE without running it."""
+    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
     from gradestack.python_api import load_suite  # noqa: PLC0415
 
     installed = _registry(no_plugins=False)
-    found = load_suite(suite, overrides=overrides, allow_code=allow_code, registry=installed)
+    with like_ctrl_c():
+        found = load_suite(
+            suite, overrides=overrides, allow_code=allow_code, allow_remote=allow_remote, registry=installed
+        )
     _print(f"{suite}: valid")
     _print(f"  inputs:  {', '.join(str(each.path) for each in found.inputs.data)} ({found.reader.name})")
     _print(f"  graders: {', '.join(f'{stage.key} ({stage.name})' for stage in found.graders)}")
@@ -235,6 +245,7 @@ def report(
     """Write the report pages of RUN_DIR again, from its result files alone."""
     from pathlib import Path  # noqa: PLC0415
 
+    from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
     from gradestack.outcome.pages import rewrite_pages  # noqa: PLC0415
     from gradestack.report import load_report  # noqa: PLC0415
     from gradestack.suites.code import with_files  # noqa: PLC0415
@@ -242,8 +253,9 @@ def report(
     registry = with_files(_registry(no_plugins=False), files, allow_code=allow_code)
     found = load_report(Path(run_dir))
     out = Path(output) if output else Path(run_dir)
-    for page in rewrite_pages(found, registry, formats, out, _say):
-        _print(f"Report: {page}")
+    with like_ctrl_c():
+        for page in rewrite_pages(found, registry, formats, out, _say):
+            _print(f"Report: {page}")
 
 
 @cli.group()

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
+from gradestack.copies.names import remove_copies
 from gradestack.errors import EXIT_INTERRUPTED
 from gradestack.grading.interruption import HELD_BACK
 
@@ -58,6 +59,7 @@ class _Deadline:
             os.kill(os.getpid(), signal.SIGINT)
             if not self._over.wait(_LAST - _NUDGE):
                 _say(_ENDED)
+                remove_copies()
                 os._exit(EXIT_INTERRUPTED)
 
 
@@ -121,6 +123,7 @@ def never_a_traceback() -> None:
 
     def uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if kind is KeyboardInterrupt:
+            remove_copies()
             os._exit(EXIT_INTERRUPTED)
         sys.__excepthook__(kind, error, trace)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import attrs
 
-from gradestack.comparison.figures import Figure, figure_pair
+from gradestack.comparison.figures import Figure, Pair, figure_pairs
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, differing, score_of, task_means
+from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, asked_otherwise, differing, score_of, task_means
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
@@ -50,7 +50,7 @@ class Rules:
     """What failed and missing trials count as: a score of 0, or not at all."""
     confidence: float = 0.95
     force: bool = False
-    """Compare what differs in graders or expectations all the same."""
+    """Compare what differs in graders, expectations or inputs all the same."""
     by: str | None = None
     """Facet to compare within its values."""
     figures: Sequence[Figure] = ()
@@ -69,17 +69,21 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
 
     Raises:
         ConfigError: No run has the grader or the facet asked for.
-        DataError: Graders, their versions or options, or what is expected of a matched task differ; or they have
-            nothing in common.
+        DataError: Graders, their versions, options, code or extractors, or what is asked or expected of matched tasks
+            differ; or they have nothing in common.
     """
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
+    asked = [each for a, b in chosen if (each := asked_otherwise(a, b)) is not None]
+    otherwise = {each.text for each in asked}
     if problems and not rules.force:
         msg = "the runs cannot be compared"
         apart = [problem for problem in problems if problem.endswith(UNMATCHED)]
         told = [f"{problem}; try --match input or ordinal" if problem in apart else problem for problem in problems]
+        told = [f"{problem}; try --match input" if problem in otherwise else problem for problem in told]
         force = ["--force compares them all the same, and says so in its first line"] if len(apart) < len(told) else []
         raise DataError(msg, *told, *force)
+    remarks = [each.text for each in asked if not each.apart]
     shared = [key for key in sides[0].graders if all(key in side.graders for side in sides)]
     if not shared:
         msg = "the runs cannot be compared: they have no grader in common"
@@ -94,6 +98,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
         "incomparable": problems,
+        **({"warnings": remarks} if remarks else {}),
         "headline": headline,
         "failed": rules.failed,
         **{name: found[0][name] for name in ("metrics", "figures") if name in found[0]},
@@ -130,7 +135,8 @@ def _described(side: Side) -> dict[str, JSON]:
 
 def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, Any]:
     metrics = {key: _metric(a, b, key, rules) for key in shared}
-    figures = {figure.path: _figure(a, b, figure, rules) for figure in rules.figures}
+    pairs = figure_pairs(rules.figures, a, b, rules.failed)
+    figures = {figure.path: _figure(a, b, figure, pairs[figure.path], rules) for figure in rules.figures}
     for rows in (metrics, figures):
         for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
             row["p_holm"] = p
@@ -168,9 +174,8 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     return {**_row(means, asked, usual, rules, share=share), **_only(only_a, only_b)}
 
 
-def _figure(a: Side, b: Side, figure: Figure, rules: Rules) -> dict[str, Any]:
+def _figure(a: Side, b: Side, figure: Figure, pair: Pair, rules: Rules) -> dict[str, Any]:
     _, only_a, only_b = differences(a, b, figure.grader, rules.failed)
-    pair = figure_pair(figure, a, b, rules.failed)
     asked = pair.difference(rules.confidence)
     usual = asked if rules.confidence == 0.95 else pair.difference(0.95)
     return {**_row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share), **_only(only_a, only_b)}

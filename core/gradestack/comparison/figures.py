@@ -16,7 +16,7 @@ import attrs
 
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
-from gradestack.comparison.sides import Failed, Side, task_means, task_of
+from gradestack.comparison.sides import Failed, Side, differing_parts, task_means, task_of
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.gates.paths import NoFigure, beside, figure_at
 from gradestack.jsonio.lenient import as_list, as_map, as_text
@@ -80,7 +80,7 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
 
     Raises:
         ConfigError: There is no such figure, or its aggregator cannot be used any more.
-        DataError: The aggregators of two sides differ in version or options.
+        DataError: The aggregators of two sides differ.
     """
     metrics = sides[0].report.aggregates
     grader, rest = split_path(path, metrics)
@@ -95,8 +95,9 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
         if entry is None:
             msg = f"{path}: {name} has no such aggregator"
             raise ConfigError(msg)
-        if first is not None and any(entry[part] != first[part] for part in ("name", "version", "options")):
-            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in version or options"
+        if first is not None and differing_parts(entry, first):
+            parts = ", ".join(differing_parts(entry, first))
+            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in {parts}"
             raise DataError(msg)
     folds = {side.name: _fold(side, entries[side.name] or {}, registry, path) for side in sides}
     found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), folds)
@@ -119,7 +120,7 @@ def _entry(side: Side, grader: str, metric: str) -> Mapping[str, Any] | None:
 
 
 def _fold(side: Side, entry: Mapping[str, Any], registry: Registry, path: str) -> Aggregator[Any]:
-    resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=False)
+    resolver = Resolver(Document(data={}, origin=path), registry, None)
     resolver.profile = side.report.header.get("profile", "documented")
     options = {"kind": entry["name"], **entry["options"]}
     stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
@@ -164,15 +165,23 @@ class Pair:
         return _difference(self.a, self.b, self.tasks, confidence)
 
 
-def figure_pair(figure: Figure, a: Side, b: Side, failed: Failed) -> Pair:
-    """Return a figure of two sides.
+def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
+    """Return figures of two sides by their paths; those of one aggregator are folded together.
 
     Raises:
         DataError: Rows cannot be read.
     """
-    left, right = (task_means(side.tasks, figure.grader, failed) for side in (a, b))
-    tasks = [task for task in left if task in right]
-    return Pair(tasks, *(_folded(side, figure, tasks, failed) for side in (a, b)))
+    together: dict[tuple[str, str], list[Figure]] = {}
+    for figure in figures:
+        together.setdefault((figure.grader, figure.metric), []).append(figure)
+    found = {}
+    for (grader, _), several in together.items():
+        left, right = (task_means(side.tasks, grader, failed) for side in (a, b))
+        tasks = [task for task in left if task in right]
+        folded = (_folded(side, several, tasks, failed) for side in (a, b))
+        for figure, before, after in zip(several, *folded, strict=True):
+            found[figure.path] = Pair(tasks, before, after)
+    return found
 
 
 def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], confidence: float) -> Difference:
@@ -199,36 +208,37 @@ def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], con
     return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
 
 
-def _folded(side: Side, figure: Figure, tasks: Iterable[str], failed: Failed) -> FigureSide:
-    """Return a figure of one side.
+def _folded(side: Side, figures: Sequence[Figure], tasks: Iterable[str], failed: Failed) -> list[FigureSide]:
+    """Return figures of one aggregator on one side.
 
     A figure that is the same when all samples are taken for those of one task, which most are, is one of sums: then
     leaving a task out takes no fold of all others.
     """
-    fold, wanted = figure.folds[side.name], set(tasks)
+    fold, wanted = figures[0].folds[side.name], set(tasks)
     states: dict[str, Any] = {}
     alike: dict[str, Any] = {}
-    for task, key, grade in _graded(side, figure):
+    for task, key, grade in _graded(side, figures[0]):
         if task in wanted and (failed == "zero" or grade.outcome is Outcome.GRADED):
             states[task] = fold.add(states.get(task, fold.start()), key, grade)
             nobody = replace(key, id="", cluster=None, ordinal=0)
             alike[task] = fold.add(alike.get(task, fold.start()), nobody, grade)
     cells = {task: dumps(state) for task, state in alike.items()}
-    value, share = figure.among(fold.finish(_merged(fold, states.values())))
-    summed, _ = figure.among(fold.finish(_merged(fold, alike.values())))
-    reached = value is None or summed is None or math.isclose(value, summed, rel_tol=_NOTHING, abs_tol=_NOTHING)
-    one = {cell: task for task, cell in cells.items()}
+    whole, summed = (fold.finish(_merged(fold, each.values())) for each in (states, alike))
+    of_sums = [figure for figure in figures if _same(figure.among(whole)[0], figure.among(summed)[0])]
+    others = [figure for figure in figures if figure not in of_sums]
+    without: dict[str, Mapping[str, float | None] | None] = {}
     if len(cells) < 2:
-        return FigureSide(value, share, cells, {})
-    if reached and (value is None) == (summed is None):
-        return FigureSide(value, share, cells, _without_each(figure, fold, alike))
-    if len(one) * len(cells) > _WORK:
-        return FigureSide(value, share, cells, None)
-    left_out = {
-        cell: figure.among(fold.finish(_merged(fold, [each for name, each in states.items() if name != task])))[0]
-        for cell, task in one.items()
-    }
-    return FigureSide(value, share, cells, {task: left_out[cell] for task, cell in cells.items()})
+        without = {figure.path: {} for figure in figures}
+    else:
+        without |= _without_each(of_sums, fold, alike) if of_sums else {}
+        without |= _without_cells(others, fold, states, cells) if others else {}
+    return [FigureSide(*figure.among(whole), cells, without[figure.path]) for figure in figures]
+
+
+def _same(value: float | None, summed: float | None) -> bool:
+    if value is None or summed is None:
+        return value is summed
+    return math.isclose(value, summed, rel_tol=_NOTHING, abs_tol=_NOTHING)
 
 
 def _merged(fold: Aggregator[Any], states: Iterable[Any]) -> Any:
@@ -238,16 +248,39 @@ def _merged(fold: Aggregator[Any], states: Iterable[Any]) -> Any:
     return found
 
 
-def _without_each(figure: Figure, fold: Aggregator[Any], states: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the figure without each of some states: of those before it and those after it."""
+def _without_each(
+    figures: Sequence[Figure], fold: Aggregator[Any], states: Mapping[str, Any]
+) -> dict[str, dict[str, float | None]]:
+    """Return figures by path without each of some states: of those before it and those after it."""
     after = [fold.start()]
     for state in reversed(list(states.values())):
         after.append(fold.merge(fold.merge(fold.start(), state), after[-1]))
-    before, found = fold.start(), {}
+    before = fold.start()
+    found: dict[str, dict[str, float | None]] = {figure.path: {} for figure in figures}
     for task, state in states.items():
         after.pop()
-        found[task] = figure.among(fold.finish(fold.merge(copy.deepcopy(before), after[-1])))[0]
+        rest = fold.finish(fold.merge(copy.deepcopy(before), after[-1]))
+        for figure in figures:
+            found[figure.path][task] = figure.among(rest)[0]
         before = fold.merge(before, state)
+    return found
+
+
+def _without_cells(
+    figures: Sequence[Figure], fold: Aggregator[Any], states: Mapping[str, Any], cells: Mapping[str, str]
+) -> dict[str, dict[str, float | None] | None]:
+    """Return figures by path without each of some states, those of equal cells once; None where that takes too long."""
+    one = {cell: task for task, cell in cells.items()}
+    if len(one) * len(cells) > _WORK:
+        return dict.fromkeys((figure.path for figure in figures), None)
+    rests = {
+        cell: fold.finish(_merged(fold, [each for name, each in states.items() if name != task]))
+        for cell, task in one.items()
+    }
+    found: dict[str, dict[str, float | None] | None] = {}
+    for figure in figures:
+        values = {cell: figure.among(rest)[0] for cell, rest in rests.items()}
+        found[figure.path] = {task: values[cell] for task, cell in cells.items()}
     return found
 
 

@@ -16,6 +16,8 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     if data["incomparable"]:
         found += ["Compared by force, though:", *(f"  {each}" for each in data["incomparable"]), ""]
     found += [data["sentence"], ""]
+    if "warnings" in data:
+        found += [*(f"warning: {each}" for each in data["warnings"]), ""]
     first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
     for pair in data.get("pairs") or [first]:
         found += [f"{pair['a']} (a) and {pair['b']} (b); failed trials count {_counted(data['failed'])}:"]

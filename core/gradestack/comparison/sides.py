@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from hashlib import blake2b
@@ -23,6 +24,13 @@ Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
 UNMATCHED = "have no task in common"
 _APART = "::"
+_SAME = ("name", "version", "options", "code", "extractor")
+"""What is the same of a component that gives the same on both sides."""
+_SHIFTED = 0.1
+"""Share of the tasks that were asked what another task was, from which on ids are taken for shifted."""
+_OTHER = 0.5
+"""Share of the tasks that were asked something else, above which they are taken for others."""
+_SEVERAL = "several"
 
 
 @attrs.frozen
@@ -51,6 +59,8 @@ class Task:
     trials: list[Trial] = attrs.field(factory=list)
     expected: str = ""
     """Digest of what its grades were computed from."""
+    asked: str = ""
+    """Digest of its input, where all its trials have the same; "" where none records one."""
     facets: Mapping[str, Any] = attrs.field(factory=dict)
 
 
@@ -71,12 +81,8 @@ class Side:
 
     @property
     def graders(self) -> dict[str, JSON]:
-        """Grader key -> what must be the same on both sides: name, version, options, with the profile in them."""
-        return {
-            each["key"]: {name: each[name] for name in ("name", "version", "options")}
-            for each in self.report.header.get("components", ())
-            if each["kind"] == "grader"
-        }
+        """Grader key -> its entry in header.json."""
+        return {each["key"]: each for each in self.report.header.get("components", ()) if each["kind"] == "grader"}
 
     @property
     def trials(self) -> int:
@@ -182,8 +188,10 @@ def _rows(report: Report, name: str) -> Iterator[Mapping[str, Any]]:
 
 def _take(task: Task, row: Mapping[str, Any], position: int) -> None:
     expected = {key: value for key, value in row["expected"].items() if value is not None}
-    digest = blake2b(dumps(expected).encode(), digest_size=8).hexdigest()
-    task.expected = digest if task.expected in ("", digest) else "several"
+    task.expected = _one(task.expected, _digest(dumps(expected)))
+    if (asked := row["sample"].get("input")) is not None:
+        words = " ".join(map(str, asked if isinstance(asked, list) else [asked])).split()
+        task.asked = _one(task.asked, _digest(" ".join(words)))
     task.facets = task.facets or row.get("facets") or {}
     grades = {}
     for key, grade in row["grades"].items():
@@ -194,6 +202,14 @@ def _take(task: Task, row: Mapping[str, Any], position: int) -> None:
             grade["state"], score, bool(score is not None and score >= 1) if passed is None else passed
         )
     task.trials.append(Trial(row.get("run"), grades, position))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _one(before: str, digest: str) -> str:
+    return digest if before in ("", digest) else _SEVERAL
 
 
 def task_of(row: Mapping[str, Any], match: Match, name: str) -> str:
@@ -237,20 +253,69 @@ def task_means(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str,
     return found
 
 
+def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Return what differs between two entries of a component; what only one of them records is not compared."""
+    found = []
+    for name in _SAME:
+        if name in one and name in other:
+            left, right = one[name], other[name]
+            if differing_parts(left, right) if name == "extractor" else left != right:
+                found.append(name)
+    return found
+
+
 def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
     """Return why two sides cannot be compared, on all graders or ``only`` one; empty where they can."""
     problems = []
     for key, made in b.graders.items():
         mine = a.graders.get(key)
-        if mine is not None and mine != made and only in (None, key):
-            parts = [name for name in ("name", "version", "options") if mine[name] != made[name]]
-            problems.append(f"grader {key}: {', '.join(parts)} differ between {a.name} and {b.name}")
+        if mine is not None and only in (None, key) and (parts := differing_parts(mine, made)):
+            verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
+            problems.append(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
     common = [task for task in a.tasks if task in b.tasks]
     changed = [task for task in common if a.tasks[task].expected != b.tasks[task].expected]
     if changed:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
         problems.append(f"{what} in {a.name} than in {b.name}, the first: {changed[0]}")
+    if (others := asked_otherwise(a, b)) is not None and others.apart:
+        problems.append(others.text)
     if not common:
         problems.append(f"{a.name} and {b.name} {UNMATCHED}")
     return problems
+
+
+@attrs.frozen
+class AskedOtherwise:
+    """Tasks that were asked something else on each side."""
+
+    text: str
+    """How many, and the first."""
+    apart: bool
+    """Whether ids do not stand for the same tasks."""
+
+
+def asked_otherwise(a: Side, b: Side) -> AskedOtherwise | None:
+    """Return how many tasks of two sides have another input, None where none has.
+
+    Inputs that differ between the trials of a task, as those of simulated users do, say nothing.
+    """
+    known = {
+        task: (left.asked, right.asked)
+        for task, left in a.tasks.items()
+        if (right := b.tasks.get(task)) is not None and not {"", _SEVERAL} & {left.asked, right.asked}
+    }
+    changed = [task for task, (left, right) in known.items() if left != right]
+    if not changed:
+        return None
+    before, after = (Counter(each) for each in zip(*known.values(), strict=True))
+    moved = [task for task in changed if before[known[task][1]] == after[known[task][1]] == 1]
+    alike = len({a.tasks[task].expected for task in changed}) == 1  # they do not tell tasks apart
+    shifted = len(moved) >= _SHIFTED * len(known)
+    were = "was" if len(changed) == 1 else "were"
+    text = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else in {a.name} than in {b.name}"
+    text += f", the first: {(moved if shifted else changed)[0]}"
+    if shifted:
+        what = "ordinal" if a.match == "ordinal" else "id"
+        text += f"; {len(moved):,} of them what {a.name} has under another {what}: {what}s may have shifted"
+    return AskedOtherwise(text, shifted or (alike and len(changed) > _OTHER * len(known)))

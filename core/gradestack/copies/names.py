@@ -20,19 +20,24 @@ _given: dict[Path, str] = {}
 _spelled: dict[Path, str] = {}
 """Copy -> how what it is a copy of was written last."""
 _folders: list[Path] = []
+_owner: list[int] = []
+"""The process that has made the folder, and removes it."""
 
 
 def new_folder() -> Path:
     """Return a new directory for copies, below one that this process removes when it ends."""
     if not _folders:
         _folders.append(Path(tempfile.mkdtemp(prefix="gradestack-")).resolve())
-        atexit.register(_remove, _folders[0], os.getpid())
+        _owner.append(os.getpid())
+        atexit.register(remove_copies)
     return Path(tempfile.mkdtemp(dir=_folders[0]))
 
 
-def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # no forked worker
-        shutil.rmtree(folder, ignore_errors=True)
+def remove_copies() -> None:
+    """Remove all copies, as is done anyway when the interpreter comes to its end."""
+    if os.getpid() in _owner:  # no forked worker
+        for folder in _folders:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def note(copy: Path, path: Path) -> None:
@@ -42,7 +47,7 @@ def note(copy: Path, path: Path) -> None:
 
 
 def note_address(copy: Path, address: str) -> Path:
-    """Remember the address that a copy is of, ``-`` for standard input, and return the copy."""
+    """Remember the address that a copy is of, as it may be shown, or ``-`` for standard input; return the copy."""
     _given[copy] = _spelled[copy] = address
     return copy
 

@@ -102,7 +102,7 @@ def _directory(path: Path) -> Path:
         below = each.relative_to(path)
         with open_regular(each) as file:
             kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
-            plain = below if kind is None else below.with_name(below.stem)
+            plain = below if kind is None or below.stem == "." else below.with_name(below.stem)
             if kind is not None:
                 plain = below if plain in taken else plain
                 taken.add(plain)

@@ -7,58 +7,54 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.copies.names import STANDARD_INPUT, new_folder, note_address
 from gradestack.copies.packed import readable
 from gradestack.copies.surroundings import SUFFIXES
 from gradestack.errors import ConfigError, DataError, GradestackError
 
 _PIECE: Final = 1 << 20
-_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(::[A-Za-z][A-Za-z0-9+.-]*)*://")
-"""A protocol, or protocols one in the other (``zip::s3://…``)."""
+CONNECT, SILENCE = 20.0, 60.0
+"""Seconds in which a server must have been connected to, and for which it may send nothing."""
+_WEB: Final = frozenset({"http", "https"})
+_NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
+"""What no name of a copy holds: it leads to another folder, or some system makes something else of it."""
+_LONGEST_NAME: Final = 200
+"""Bytes of the name of a copy; file systems take 255."""
 _read: dict[str, Path] = {}
 """Standard input, which can be read once."""
 
 
-def is_remote(text: str) -> bool:
-    """Return whether a text is the address of a remote file (``s3://bucket/log.jsonl``), or ``-``."""
-    return text == STANDARD_INPUT or _ADDRESS.match(text) is not None
-
-
 def run_name(text: str) -> str:
     """Return how a run is called whose first input was given so: the last part of its name, without suffixes of it."""
-    if is_remote(text):
-        text = "stdin" if text == STANDARD_INPUT else text.partition("?")[0].rstrip("/")
-    path = Path(text).resolve()
+    if text == STANDARD_INPUT:
+        text = "stdin"
+    elif "://" in text:
+        text = shown_address(text).rstrip("/")
+    path = Path(text.replace("\0", "")).resolve()  # with one it is refused when it is opened
     return Path(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem
 
 
-def fetched(text: str) -> list[Path]:
-    """Return copies of standard input, or of what an address names: a file, a directory, or files by a pattern.
-
-    Raises:
-        ConfigError: The address is of a kind that what is installed cannot read.
-        DataError: It cannot be read.
-    """
-    try:
-        if text == STANDARD_INPUT:
-            if text not in _read:
-                _read[text] = note_address(readable(_standard_input()), text)
-            return [_read[text]]
-        return list(_remote(text))
-    except OSError as error:
-        msg = f"{text}: cannot be read: {error.strerror or error}"
-        raise DataError(msg) from error
-
-
-def _standard_input() -> Path:
+def standard_input() -> Path:
     """Return a copy of standard input.
 
     Raises:
-        DataError: There is none: it is closed.
+        DataError: There is none, or it cannot be read.
     """
+    try:
+        if STANDARD_INPUT not in _read:
+            _read[STANDARD_INPUT] = note_address(readable(_standard_input()), STANDARD_INPUT)
+    except OSError as error:
+        msg = f"{STANDARD_INPUT}: cannot be read: {error.strerror or error}"
+        raise DataError(msg) from error
+    return _read[STANDARD_INPUT]
+
+
+def _standard_input() -> Path:
     if sys.stdin is None:
         msg = f"{STANDARD_INPUT}: there is no standard input"
         raise DataError(msg)
@@ -68,33 +64,119 @@ def _standard_input() -> Path:
     return note_address(copy, STANDARD_INPUT)
 
 
-def _meant(system: Any, place: str, text: str) -> list[str]:
-    """Return what a place on a file system means: itself, or what its pattern matches; ? is no sign of one."""
-    names = sorted(system.glob(place)) if set("*[") & set(place) else [place]
-    if not names:
-        msg = f"{text}: the pattern matches no file"
-        raise DataError(msg)
-    return names
+def fetched(address: str, known: dict[str, Path]) -> list[Path]:
+    """Return copies of what an address names: a file, a directory of a bucket, or files by a pattern.
 
+    Args:
+        address: It is checked before a library is imported, and its protocol alone decides which.
+        known: Full address -> copy, of what was fetched before and shall not be again; added to.
 
-def _remote(text: str) -> Iterator[Path]:
+    Raises:
+        ConfigError: The address is of a kind that is not opened, or that what is installed cannot read.
+        DataError: It cannot be read.
+    """
+    protocol, shown = protocol_of(address), shown_address(address)
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError as error:
-        msg = f"{text}: remote files are read by fsspec: pip install 'gradestack[remote]'"
+        msg = f"{shown}: remote files are read by fsspec: pip install 'gradestack[remote]'"
         raise ConfigError(msg) from error
     try:
-        system, place = fsspec.core.url_to_fs(text)
-        for name in _meant(system, place, text):
-            copy = new_folder() / (name.rstrip("/").rpartition("/")[2].partition("?")[0] or "remote")
-            address = text if name == place else system.unstrip_protocol(name)
-            system.get(name, str(copy), recursive=system.isdir(name))
-            yield note_address(readable(note_address(copy, address)), address)
-    except (ImportError, ValueError) as error:  # a kind of address nobody reads, or one that wants a package more
-        msg = f"{text}: cannot be read: {error}"
-        raise ConfigError(msg) from error
-    except (GradestackError, OSError):
+        system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
+        return [_copy(system, *each, known, web=protocol in _WEB) for each in _meant(system, place, address)]
+    except GradestackError:
         raise
-    except Exception as error:  # of a library of its own: no connection, no right to read
-        msg = f"{text}: cannot be read: {type(error).__name__}: {error}"
-        raise DataError(msg) from error
+    except KeyboardInterrupt:
+        _end_tasks()
+        raise
+    except ImportError as error:  # a kind of address that wants a package more
+        msg = f"{shown}: cannot be read: {error}"
+        raise ConfigError(msg) from error
+    except Exception as error:  # noqa: BLE001 - libraries of others: no connection, no right to read, an odd answer
+        msg = f"{shown}: cannot be read: {_reason(error)}"
+        raise DataError(msg) from None  # what libraries say holds the address with all that is secret about it
+
+
+def _end_tasks() -> None:
+    """End what is being fetched, which goes on in a thread of the library: it would complain when the process ends."""
+    import asyncio  # noqa: PLC0415 - takes its time, and fsspec has it anyway
+
+    async def end() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=1) if tasks else None
+
+    library = sys.modules.get("fsspec.asyn")
+    if library is not None and (loop := library.loop[0]) is not None:
+        with suppress(Exception):  # it does not end in time, or has ended
+            asyncio.run_coroutine_threadsafe(end(), loop).result(timeout=2)
+
+
+def _limits(protocol: str) -> dict[str, Any]:
+    """Return the options for a library that would end any reading after five minutes; others wait as we do."""
+    if protocol not in _WEB | {"gs"}:
+        return {}
+    timeout = importlib.import_module("aiohttp").ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
+    return {"session_kwargs" if protocol == "gs" else "client_kwargs": {"timeout": timeout}}
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong as a sentence, addresses in it without what is secret."""
+    if isinstance(error, TimeoutError):
+        return "the server did not answer in time"
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    text = (error.strerror if isinstance(error, OSError) else "") or str(error)
+    said = " ".join(shown_address(word) if "://" in word else word for word in text.split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
+    """Yield what a place on a file system means, each with its address: itself, or what its pattern matches."""
+    protocol = address.partition("://")[0]
+    web = protocol in _WEB
+    path = "".join(shown_address(address).split("/", 3)[3:]) if web else place  # a host may be [0:0:0:0:0:0:0:1]
+    if not set("*[") & set(path):  # ? is no sign of a pattern
+        yield place, address
+        return
+    names = sorted(name for name in system.glob(place) if not web or not (set("?#") & set(name) or name.endswith("/")))
+    if not names:
+        msg = f"{shown_address(address)}: the pattern matches no file"
+        raise DataError(msg)
+    for name in names:
+        yield name, name if web else f"{protocol}://{name}"
+
+
+def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web: bool) -> Path:
+    """Return a copy of a file, or of a directory of a bucket; on the web whatever has an address is a file."""
+    if address in known:
+        return known[address]
+    shown = shown_address(address)
+    copy = new_folder() / (_name_of(shown.rstrip("/")) or "remote")
+    if not web and system.isdir(place):
+        _copy_directory(system, place, copy, shown)
+    else:
+        system.get_file(place, str(copy))
+    known[address] = note_address(readable(note_address(copy, shown)), shown)
+    return known[address]
+
+
+def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
+    """Copy the files below a place; what stands for a directory itself, as an empty file of its name, is none."""
+    start = f"{place.rstrip('/')}/"
+    copy.mkdir()
+    for name in sorted(each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")):
+        parts = name.removeprefix(start).split("/")
+        if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
+            msg = f"{shown}: holds {name!r}, which no local file can be called; name the files to grade by a pattern"
+            raise DataError(msg)
+        to = copy.joinpath(*parts)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        system.get_file(name, str(to))
+
+
+def _name_of(place: str) -> str:
+    """Return what the copy of a remote file is called: the last part of its name, which leads to no other folder."""
+    name = _NO_NAME.sub("_", place.rpartition("/")[2])
+    return name.encode(errors="replace")[-_LONGEST_NAME:].decode(errors="ignore")

@@ -30,6 +30,8 @@ class Stage:
     distribution: str
     profile: Profile = "documented"
     """The component's own, or the suite's."""
+    code: Mapping[str, str] = attrs.field(factory=dict)
+    """Files of the user's own that it consists of, by name -> SHA-256."""
     extractor: Stage | None = None
     """For graders that judge one text: where it comes from."""
 

@@ -231,7 +231,15 @@ class PerTask(abc.ABC, Generic[NoteT]):
                 self._settle(left[model], NOTES // len(left))
             for part, texts in more["away"].items():
                 _put(left[model], part, texts, self.fewer)
+            self._join_one(left[model])
         return left
+
+    def _join_one(self, held: Tasks[NoteT]) -> None:
+        """Have one note where all are of one task: a figure is computed so without each task, for thousands in turn."""
+        tasks = held["tasks"]
+        if len(tasks) > 1 and tasks[0] == tasks[-1] and not held["usual"] and tasks.count(tasks[0]) == len(tasks):
+            held["notes"][:] = self.fewer(held["notes"], 1)
+            del tasks[1:]
 
     def _note(self, state: dict[str, Tasks[NoteT]], group: str, tasks: list[str], notes: list[NoteT]) -> None:
         held = state.get(group)

@@ -11,7 +11,7 @@ from typing import Any
 from gradestack.comparison.compared import bounded, differences, flips
 from gradestack.comparison.paired import Difference, difference, tasks_needed
 from gradestack.comparison.sides import Side, differing, sides_of
-from gradestack.errors import DataError
+from gradestack.errors import ConfigError, DataError
 from gradestack.gates.rules import BaselineGate
 from gradestack.intervals.interval import t_quantile
 from gradestack.jsonio.files import open_regular
@@ -20,7 +20,7 @@ from gradestack.model import JSON
 from gradestack.report import ROWS, Report, is_run, load_report
 from gradestack.rows.read import Row
 from gradestack.rundir.header import component_entry
-from gradestack.suites.paths import path_of
+from gradestack.suites.paths import local_path_of
 from gradestack.suites.spec import Suite
 
 LATEST = "latest"
@@ -52,8 +52,11 @@ def find_baselines(suite: Suite, place: Path | None) -> Baselines:
 def _named(baseline: str, suite: Suite) -> Report:
     base = suite.origin.parent if suite.origin is not None else None
     try:
-        report = load_report(path_of(baseline, base))
-    except (DataError, ValueError) as error:
+        report = load_report(local_path_of(baseline, base))
+    except ValueError as error:
+        msg = f"the baseline cannot be used: {error}"
+        raise ConfigError(msg, "name another run directory, or latest") from error
+    except DataError as error:
         msg = f"the baseline cannot be used: {error.args[0]}"
         raise DataError(msg, "name another run directory, or latest") from error
     for key in _OTHERS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from gradestack.errors import ConfigError
-from gradestack.jsonio.files import open_regular
 
 COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT = "comparison.json", "comparison.html", "comparison.md"
 REPORT_PAGES = ("report.html", "report.md")
@@ -24,7 +23,9 @@ def keep_foreign(*pages: Path) -> None:
     for page in pages:
         if not page.exists():
             continue
-        with open_regular(page) as file:
+        if not page.is_file():  # a pipe would be waited for
+            raise _in_the_way(page)
+        with page.open("rb") as file:
             if _MARKS[page.suffix] not in file.read(_BEGINNING):
                 raise _in_the_way(page)
 

@@ -16,7 +16,8 @@ from gradestack.outcome.trajectories import with_trajectories
 from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.report import Report, is_run
-from gradestack.reporter import panels_of
+from gradestack.reporter import Reporter, panels_of
+from gradestack.rundir.filling import filling
 from gradestack.suites.strict import Problems, structure
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"
@@ -45,7 +46,7 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
     pages = Pages()
     for stage in stages:
         try:
-            pages.written += [page.relative_to(out) for page in stage.component.write(report, out)]
+            pages.written += _written(stage.component, report, out)
         except KeyboardInterrupt:
             pages.interrupted = True
             break
@@ -57,6 +58,12 @@ def write_pages(stages: Iterable[Stage], report: Report, out: Path) -> Pages:
             pages.broken[f"reporter {stage.name}"] = error_text(error).replace(f"{out}/", "")
     pages.told += dict.fromkeys(report.told)
     return pages
+
+
+def _written(reporter: Reporter, report: Report, out: Path) -> list[Path]:
+    """Let a reporter write, and return its pages relative to ``out``, which a stranger may have filled."""
+    with filling(out, reporter.beside) as new:
+        return [page.relative_to(new) for page in reporter.write(report, new)]
 
 
 def rewrite_pages(
@@ -94,7 +101,7 @@ def rewrite_pages(
                 except Problems as problems:
                     msg = f"reporter {name!r} does not take the options of this run; name it with --format"
                     raise PluginError(msg, *(f"{place}: {text}" for place, text in problems.found)) from problems
-                written += reporter.write(report, out)
+                written += [out / page for page in _written(reporter, report, out)]
         for text in dict.fromkeys(report.told):
             say(f"warning: {text}")
     except OSError as error:

@@ -71,7 +71,10 @@ def _bounds(stage: Stage) -> dict[str, JSON]:
 
 
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
-    """Return what header.json says of a component; of an aggregator also which grader it is ``of``."""
+    """Return what header.json says of a component; of an aggregator also which grader it is ``of``.
+
+    ``code`` stands only in the entry of one that is the user's own, ``extractor`` in that of a grader of texts.
+    """
     return {
         "kind": stage.kind,
         "key": stage.key,
@@ -79,6 +82,8 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         "version": stage.version,
         "distribution": stage.distribution,
         "options": {key: jsonable(each) for key, each in stage.options.items() if not key.startswith("_")},
+        **({"code": dict(stage.code)} if stage.code else {}),
+        **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
         **_bounds(stage),
         **({} if of is None else {"of": of}),
     }

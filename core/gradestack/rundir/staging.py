@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ class Staging:
 
     def _enter(self, *, resume: bool) -> None:
         """Take the hidden directory for this run alone; keep in it what a resumed run needs."""
+        if self.base.is_symlink():
+            msg = f"{self.base}: is a link, and an unfinished run is a directory of its own; move it away"
+            raise ConfigError(msg)
         self.base.mkdir(exist_ok=True)
         self._lock = lock(self.base)
         if self._lock is None:
@@ -59,6 +63,8 @@ class Staging:
         if old.is_dir() and not self.place.exists():  # killed while it was being replaced
             old.rename(self.place)
         kept = (JOURNAL, _PARTS, "run") if resume and (self.base / JOURNAL).is_file() else ()
+        if kept:
+            self._check_own()
         for path in self.base.iterdir():
             if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
                 msg = f"{self.base}: holds {path.name}, which is not ours; move the directory away"
@@ -71,6 +77,18 @@ class Staging:
         for path in list(self.path.iterdir()):
             if path.name != ROWS:
                 _remove(path)
+
+    def _check_own(self) -> None:
+        """Refuse to continue in files that lie elsewhere, too: what is written here would be written there.
+
+        Raises:
+            ConfigError: The first of them.
+        """
+        for place, folders, files in os.walk(self.base):
+            paths = (Path(place, name) for name in (*folders, *files))
+            if other := next((path for path in paths if not _own(path)), None):
+                msg = f"{other}: is a link or no plain file, which no unfinished run of ours has"
+                raise ConfigError(msg, "run without --resume to start anew")
 
     @property
     def journal(self) -> Path:
@@ -119,6 +137,12 @@ class Staging:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def _own(path: Path) -> bool:
+    """Return whether a path is a directory, or a file of no other name."""
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink < 2)
 
 
 def _remove(path: Path) -> None:

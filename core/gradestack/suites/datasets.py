@@ -20,6 +20,8 @@ def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tup
     if not sound or named.keys() - {"path", "reader"}:
         resolver.say(("dataset",), "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
         return None, None
+    if not resolver.may_read(named["path"], ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
+        return None, None
     (path,) = expand([named["path"]], resolver.base)[:1]
     dataset = name_inputs([path])[0]
     if reader is None or (reader.component.takes_dataset and own is None):

@@ -46,6 +46,10 @@ class Document:
                 return f"{self.origin}:{self.lines[place[:length]]}: {show_place(place)}"
         return f"{self.origin}: {show_place(place) or 'top level'}"
 
+    def is_set(self, place: Place) -> bool:
+        """Return whether a value, or something around it, was set on the command line."""
+        return any(place[:length] in self.overrides for length in range(1, len(place) + 1))
+
 
 def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int], problems: list[str]) -> None:
     if id(node) in seen:  # an alias; its lines are known under its anchor

@@ -49,7 +49,7 @@ def figures(
         0.5
     """
     data = {key: {"kind": each} if isinstance(each, str) else {"kind": key, **each} for key, each in metrics.items()}
-    resolver = Resolver(Document(data={}, origin="figures()"), registry or discover(), None, allow_code=False)
+    resolver = Resolver(Document(data={}, origin="figures()"), registry or discover(), None)
     resolver.profile = profile
     stages = {key: resolver.stage("aggregator", key, each, ("metrics", key)) for key, each in data.items()}
     if resolver.problems:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Input, Reader
+from gradestack.copies.addresses import is_address
 from gradestack.copies.names import STANDARD_INPUT, original, shown_path
 from gradestack.copies.packed import readable
-from gradestack.copies.remote import fetched, is_remote
+from gradestack.copies.remote import fetched, standard_input
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.jsonio.foreign import foreign
@@ -54,32 +55,46 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
         DataError: A path does not exist, is neither file nor directory, or a pattern matches nothing.
     """
     found: list[Path] = []
+    known: dict[str, Path] = {}
     for text in texts:
         if not text:
             msg = "an empty path was given; name result files or directories"
             raise DataError(msg)
-        try:
-            path = path_of(text, base)
-        except ValueError as error:
-            raise DataError(f"{text}: {error}") from error
-        if is_remote(text) and not (text != STANDARD_INPUT and _exists(path)):
-            found += fetched(text)
-        elif _exists(path):
-            if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
-                msg = f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -"
-                raise DataError(msg)
-            found.append(readable(path))
-        elif _MAGIC & set(text):
-            # As shells do it: * leaves hidden files alone, which Path.glob does not.
-            matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207
-            if not matches:
-                msg = f"{path}: the pattern matches no file"
-                raise DataError(msg)
-            found += map(readable, matches)
+        if text == STANDARD_INPUT:
+            found.append(standard_input())
+        elif there := _there(text, base):
+            found += map(readable, there)
+        elif is_address(text):
+            found += fetched(text, known)
         else:
-            msg = f"{path}: no such file or directory{_nearly(path)}"
-            raise DataError(msg)
+            path, pattern = path_of(text, base), _MAGIC & set(text)
+            why = "the pattern matches no file" if pattern else f"no such file or directory{_nearly(path)}"
+            raise DataError(f"{path}: {why}")
     return found
+
+
+def is_remote(text: str, base: Path | None = None) -> bool:
+    """Return whether a text is taken for an address: one like it that no local file is called."""
+    return is_address(text) and not _there(text, base)
+
+
+def _there(text: str, base: Path | None) -> list[Path]:
+    """Return the local files and directories that a text means: the one it names, or those its pattern matches."""
+    try:
+        path = path_of(text, base)
+        there = path.exists()
+    except (OSError, ValueError) as error:  # a name too long, a directory that may not be entered, a NUL character
+        if is_address(text):
+            return []
+        why = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else error
+        raise DataError(f"{text if base is None else base / text}: {why}") from error
+    if not there:
+        # As shells do it: * leaves hidden files alone, which Path.glob does not.
+        return sorted(map(Path, glob.glob(str(path), recursive=True))) if _MAGIC & set(text) else []  # noqa: PTH207
+    if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
+        msg = f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -"
+        raise DataError(msg)
+    return [path]
 
 
 def _nearly(path: Path) -> str:
@@ -101,14 +116,6 @@ def _once(paths: Iterable[Path]) -> dict[Path, int]:
         spelled = first.setdefault(path.resolve(), path)
         times[spelled] = times.get(spelled, 0) + 1
     return times
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError as error:  # a name too long, a directory that may not be entered
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise DataError(msg) from error
 
 
 def _head(path: Path) -> bytes:
@@ -268,16 +275,29 @@ def _rows_of(run: Path) -> Any:
     return loads(read_regular(run / HEADER)).get("rows")
 
 
+def _apart(paths: Iterable[Path]) -> list[Path]:
+    """Return paths, those that differ only in the query of their address, which is not shown, by a number."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        number, each = 1, path
+        while each in found:
+            number += 1
+            each = path.with_name(f"{path.name} ({number})")
+        found[each] = None
+    return list(found)
+
+
 def name_inputs(paths: Sequence[Path]) -> tuple[Input, ...]:
     """Give every path a short unique name (its stem) and a short unique way to show it (as few parts as needed)."""
     shown: list[str] = []
     tails: dict[int, Counter[tuple[str, ...]]] = {}
-    called = [shown_path(path) for path in paths]
+    called = _apart(map(shown_path, paths))
     for path in called:
         length = 1
         while length < len(path.parts):
-            counts = tails.setdefault(length, Counter(other.parts[-length:] for other in called))
-            if counts[path.parts[-length:]] == 1:
+            if length not in tails:
+                tails[length] = Counter(other.parts[-length:] for other in called)
+            if tails[length][path.parts[-length:]] == 1:
                 break
             length += 1
         shown.append("/".join(path.parts[-length:]) if path.name else path.resolve().name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import os
@@ -74,6 +75,36 @@ def load_file(path: Path) -> ModuleType:
         _BESIDE.update(modules.keys() - before - {name})
         LOCAL_CODE.update((file, _sha256(file)) for file in modules.values())
     return module
+
+
+def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
+    """Return the user's own code that a component consists of, files by their name in its folder -> SHA-256.
+
+    That is the file that it was taken from and whatever this imports from its folder; nothing for installed components.
+
+    Args:
+        component: The component.
+        path: The file that was named for it; default: that of its class.
+    """
+    file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
+    if file is None or str(file) not in LOCAL_CODE:
+        return {}
+    folder, beside = Path(file).parent, _code_of(Path(file))
+    found, waiting = {str(file)}, [str(file)]
+    while waiting:
+        imported = _imported(waiting.pop())
+        new = {each for name, each in beside.items() if name.partition(".")[0] in imported} - found
+        found |= new
+        waiting += new
+    return {Path(each).relative_to(folder).as_posix(): LOCAL_CODE[each] or _sha256(each) for each in sorted(found)}
+
+
+def _imported(file: str) -> set[str]:
+    """Return the first parts of the names of modules that a file imports; those of its own package it came with."""
+    nodes = list(ast.walk(ast.parse(Path(file).read_bytes())))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.partition(".")[0] for name in names}
 
 
 @attrs.frozen

@@ -44,6 +44,7 @@ class RunOptions:
     registry: Registry
     overrides: Sequence[str] = ()
     allow_code: bool = False
+    allow_remote: bool = False
     engine: str | None = None
     workers: int | None = None
     output: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))

@@ -6,6 +6,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from gradestack.copies.addresses import is_address, shown_address
+
 Place = tuple[str | int, ...]
 """Path of a value: mapping keys and list positions from the root."""
 
@@ -28,3 +30,26 @@ def path_of(text: str, base: Path | None = None) -> Path:
     with suppress(RuntimeError):  # no such user: a file may be called ~x
         path = path.expanduser()
     return path if base is None else base / path
+
+
+class AddressGivenError(ValueError):
+    """An address stands where a local file is wanted."""
+
+
+def local_path_of(text: str, base: Path | None = None) -> Path:
+    """Return a path as :func:`path_of` does, of a file that is never fetched from elsewhere.
+
+    Raises:
+        AddressGivenError: It is an address.
+        ValueError: It is no path.
+    """
+    path = path_of(text, base)
+    if is_address(text):
+        with suppress(OSError):  # a name too long
+            if path.exists():
+                return path
+        msg = (
+            f"{shown_address(text)} is an address; here a local file is wanted; only inputs and datasets may be remote"
+        )
+        raise AddressGivenError(msg)
+    return path

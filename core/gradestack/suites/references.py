@@ -9,13 +9,16 @@ from typing import Any, TypeVar, get_args
 import attrs
 
 from gradestack.api import Kind, Profile
+from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import file_plugin, from_file
-from gradestack.suites.document import Document
+from gradestack.suites.document import Document, show_place
 from gradestack.suites.in_file import InFile
-from gradestack.suites.paths import Place, path_of
+from gradestack.suites.inputs import is_remote
+from gradestack.suites.local_files import code_of_component
+from gradestack.suites.paths import Place, local_path_of
 from gradestack.suites.strict import Problems, structure
 
 T = TypeVar("T")
@@ -36,11 +39,21 @@ class Resolver:
         registry: Where components come from; those of files the configuration names are added.
         base: Directory that relative paths are taken from.
         allow_code: Whether code it names may be imported.
+        allow_remote: Whether addresses it names may be opened; those set on the command line always are.
     """
 
-    def __init__(self, document: Document, registry: Registry, base: Path | None, *, allow_code: bool) -> None:
+    def __init__(
+        self,
+        document: Document,
+        registry: Registry,
+        base: Path | None,
+        *,
+        allow_code: bool = False,
+        allow_remote: bool = False,
+    ) -> None:
         registry.require_sound()
-        self.document, self.registry, self.base, self.allow_code = document, registry, base, allow_code
+        self.document, self.registry, self.base = document, registry, base
+        self.allow_code, self.allow_remote = allow_code, allow_remote
         self.problems: dict[str, Place] = {}
         self.broken: list[str] = []
         self.warnings: list[str] = []
@@ -119,7 +132,7 @@ class Resolver:
             ConfigError: It is no path.
         """
         try:
-            path = path_of(file, self.base)
+            path = local_path_of(file, self.base)
         except ValueError as error:
             raise ConfigError(str(error)) from error
         self.code[path.resolve()] = None
@@ -129,6 +142,31 @@ class Resolver:
         if not self.allow_code:
             self.say(place, f"{why}; pass --allow-code if you trust this suite")
         return self.allow_code
+
+    def _trusted(self, target: Any, options: Mapping[str, Any], place: Place) -> bool:
+        """Return whether options that can have code run are set on the command line, or allowed; say so if not."""
+        wary = () if self.allow_code else getattr(target, "trusted_options", ())
+        places = [(*place, option) for option in sorted(wary) if options.get(option) is not None]
+        refused = [at for at in places if not self.document.is_set(at)]
+        for at in refused:
+            remedy = f"name it on the command line, --set {show_place(at)}=..., or pass --allow-code"
+            self.say(at, f"what is named here can run code on this machine; {remedy} if you trust this suite")
+        return not refused
+
+    def may_read(self, text: str, place: Place) -> bool:
+        """Return whether an input may be opened; an address that only the suite names is a problem, and is recorded.
+
+        Raises:
+            ConfigError: It is an address that is never opened.
+            DataError: It is no file.
+        """
+        if not is_remote(text, self.base):
+            return True
+        protocol_of(text)
+        allowed = self.allow_remote or self.document.is_set(place)
+        if not allowed:
+            self.say(place, f"{shown_address(text)} is a remote file; pass --allow-remote if you trust this suite")
+        return allowed
 
     def registered(self, kind: Kind, name: str, place: Place) -> str | None:
         """Return a component's name in the registry; for ``FILE.py:NAME`` it is put there first.
@@ -191,8 +229,10 @@ class Resolver:
         code = getattr(target, "runs_code", False)
         if code and not self._allowed(f"{name} imports Python code the suite names", place):
             return None
+        if not self._trusted(target, options, place):
+            return None
         options = {option: value for option, value in options.items() if option not in reserved}
-        _, function = self._local.get((kind, name), (None, {}))
+        path, function = self._local.get((kind, name), (None, {}))
         if function and options:
             self.say((*place, next(iter(options))), "unknown key; a function has no options")
             return None
@@ -202,7 +242,8 @@ class Resolver:
         if component is None:
             return None
         if code and isinstance(file := getattr(component, "file", None), Path):
-            self.code[file.resolve()] = None
+            path = file.resolve()
+            self.code[path] = None
         # a text that the component completes, such as a preset with its version, is kept as that
         own = {option: getattr(component, option, None) for option, written in options.items() if type(written) is str}
         return Stage(
@@ -214,6 +255,7 @@ class Resolver:
             version=component.version,
             distribution=f"{plugin.distribution} {plugin.version}",
             profile=profile_of(component, self.profile),
+            code=code_of_component(component, path),
         )
 
     def finish(self) -> None:

@@ -107,7 +107,8 @@ def resolve(
         resolver.stage("reader", "reader", {**reader_options, "kind": kind}, reader_place) if kind is not None else None
     )
     graders = grader_stages(resolver, spec, made or {})
-    unlaid = resolver.said_of(("stack",)) or resolver.said_of(reader_place)  # whatever graders these would have brought
+    # whatever graders these would have brought
+    unlaid = any(map(resolver.said_of, (("stack",), reader_place, ("target", "paths"))))
     if not spec.graders and not document.data.get("graders") and not unlaid:
         resolver.say(("graders",), "at least one grader is needed, or a stack")
     parts = _parts(resolver, spec, graders, options.workers, reader)
@@ -192,7 +193,9 @@ def _resolver(document: Document, options: RunOptions, base: Path | None) -> Res
     if other is not None:  # options of the same one stay
         document.data["engine"] = {"kind": other}
     _override(document, options.overrides, early=True)
-    resolver = Resolver(document, options.registry, base, allow_code=options.allow_code)
+    resolver = Resolver(
+        document, options.registry, base, allow_code=options.allow_code, allow_remote=options.allow_remote
+    )
     resolver.load_plugins()
     if other is not None:
         resolver.registry.find("engine", other)
@@ -302,6 +305,8 @@ def _recognised(resolver: Resolver, named: object, place: Place) -> tuple[Recogn
     if named is not None and not known:
         return None, None
     try:
+        if False in {resolver.may_read(path, ("target", "paths", number)) for number, path in enumerate(given)}:
+            return None, None
         return recognise(expand(given, resolver.base), registry, str(chosen) if known else None), None
     except GradestackError as error:
         if not data.get("graders"):

@@ -19,7 +19,7 @@ from cattrs.errors import AttributeValidationNote, ForbiddenExtraKeysError, Iter
 from cattrs.gen import make_dict_structure_fn
 
 from gradestack.errors import suggest
-from gradestack.suites.paths import Place, path_of
+from gradestack.suites.paths import AddressGivenError, Place, local_path_of
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
     converter.register_structure_hook_func(lambda kind: kind is Any, lambda value, _: value)
 
     def path(value: Any, _: Any) -> Path:
-        return path_of(_scalar(value, str), base)
+        return local_path_of(_scalar(value, str), base)
 
     def sequence(value: Any, kind: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
@@ -138,6 +138,8 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
         for member in others:
             try:
                 return converter.structure(value, member)
+            except AddressGivenError:  # whatever else it might have been, it is not to be shown
+                raise
             except Exception as error:  # noqa: BLE001 - every member is tried, all refusals are told
                 said += [text for _, text in problems_of(error)]
         raise ValueError(", or ".join(dict.fromkeys(said)))

@@ -7,7 +7,7 @@ import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 from typing_extensions import override
@@ -33,11 +33,14 @@ class Dask(Engine):
 
     Attributes:
         address: The scheduler's address, such as ``tcp://10.0.0.1:8786``; without it a cluster is started on this
-            machine, and ended with the run.
+            machine, and ended with the run. Whoever answers there can run code here, so it is taken from the command
+            line, or from a suite with ``--allow-code``.
         workers: Number of workers of the cluster on this machine; default: the cores this process may use.
         memory: What each worker on this machine may allocate, as for ``processes``; at least 64 MiB.
         patience: Seconds to wait for workers to join the scheduler, at the start and when all are gone.
     """
+
+    trusted_options: ClassVar[frozenset[str]] = frozenset({"address"})
 
     address: str | None = None
     workers: int | None = None

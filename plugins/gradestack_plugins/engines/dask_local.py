@@ -3,7 +3,7 @@
 Why not ``LocalCluster``: it starts its workers with multiprocessing's "spawn", which runs the caller's script again
 where that has no ``if __name__ == "__main__"``. These are processes of the interpreter that know nothing of the script.
 
-Run as a module, this is such a worker: ``python -m gradestack_plugins.engines.dask_local ADDRESS DIRECTORY MEMORY``.
+Run as a module, this is such a worker: ``python -P -m gradestack_plugins.engines.dask_local ADDRESS DIRECTORY MEMORY``.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class LocalWorkers:
         self._stillborn = 0
         self._directory = directory
         module = "gradestack_plugins.engines.dask_local"
-        self._command = [sys.executable, "-m", module, address, str(self._directory), str(memory or 0)]
+        # -P: Python would import from the working directory first, even its own library
+        self._command = [sys.executable, "-P", "-m", module, address, str(self._directory), str(memory or 0)]
         self._at_exit = Finalize(None, self.close, exitpriority=10)
 
     def tend(self) -> None:

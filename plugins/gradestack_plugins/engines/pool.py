@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import json
 import multiprocessing
 import os
@@ -43,6 +44,7 @@ OUT_OF_MEMORY = 77
 RETIRED = 78
 """Exit code of a worker that has kept so much memory that a new one had better go on."""
 _SECONDS_TO_END = 5.0
+_SAFE_PATH = "PYTHONSAFEPATH"
 LOOK = 1.0
 """Seconds after which processes nothing is heard of are looked after."""
 
@@ -107,6 +109,61 @@ def _unwarned() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Have interpreters that are started meanwhile leave the working directory out of ``sys.path``.
+
+    A server of workers is one, and a worker that is neither forked nor the server's: multiprocessing starts them by
+    ``python -c``, which imports even the standard library from there.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        _set_safe_path(before)
+
+
+def _set_safe_path(value: str | None) -> None:
+    if value is None:
+        os.environ.pop(_SAFE_PATH, None)
+    else:
+        os.environ[_SAFE_PATH] = value
+
+
+def _streams() -> list[io.TextIOWrapper]:
+    """Return what this process prints to: standard output and error, also where the program replaced them."""
+    every = (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
+    return [each for each in every if isinstance(each, io.TextIOWrapper) and not each.closed]
+
+
+def _flush() -> None:
+    """Write out what was printed, by way of whichever name."""
+    for stream in _streams():
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            stream.flush()
+
+
+@contextlib.contextmanager
+def _printed() -> Iterator[None]:
+    """Have what is printed inside written out at the end: a worker may be ended at any moment after it."""
+    try:
+        yield
+    finally:
+        _flush()
+
+
+def _print_lines() -> None:
+    """Write whole lines, each at once and in one piece.
+
+    What a worker has not written when it is ended is lost, and between two pieces of a line (which Python writes under
+    PYTHONUNBUFFERED) there may be another worker's.
+    """
+    for stream in _streams():
+        with contextlib.suppress(OSError, ValueError):
+            stream.reconfigure(line_buffering=True, write_through=False)
+
+
 def _follow(forker: int | None) -> None:
     """Have this process end with the run, whatever it is at by then.
 
@@ -125,8 +182,11 @@ def _follow(forker: int | None) -> None:
     threading.Thread(target=leave_when, args=(gone,), daemon=True).start()
 
 
-def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | None, forker: int | None) -> None:
+def _serve(
+    line: Connection, work: Any, shards: Sequence[Shard], memory: int | None, forker: int | None, safe_path: str | None
+) -> None:
     """Be a worker process until told to end."""
+    _set_safe_path(safe_path)  # what a grader starts finds its modules as under any other engine
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what an interruption means
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "SIGHUP"):
@@ -134,6 +194,7 @@ def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | N
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     gc.freeze()  # what was there before is there to stay
+    _print_lines()
     _follow(forker)
     be_expendable()
     if getattr(work, "progress", None) is not None:
@@ -152,7 +213,7 @@ def _serve(line: Connection, work: Any, shards: Sequence[Shard], memory: int | N
 
 def _answer(work: Any, shard: Shard) -> bytes:
     try:
-        with same_directory(), time_limit(seconds_of(work)):
+        with _printed(), same_directory(), time_limit(seconds_of(work)):
             result = work(shard)
         return _encoded(result)
     except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
@@ -218,9 +279,12 @@ class Member:
         self.line, theirs = way.Pipe()
         # Not a daemon: a grader may start processes of its own, as it may with any other engine.
         forker = os.getpid() if way.get_start_method() == "fork" else None
-        self._process = way.Process(target=_serve, args=(theirs, work, shards, memory, forker))
+        self._process = way.Process(
+            target=_serve, args=(theirs, work, shards, memory, forker, os.environ.get(_SAFE_PATH))
+        )
+        _flush()  # a forked process would print it, too
         try:
-            with uninterrupted(), _unwarned():
+            with uninterrupted(), _unwarned(), _safe_path():
                 self._process.start()
         finally:
             theirs.close()

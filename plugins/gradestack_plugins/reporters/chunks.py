@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import gzip
 import hashlib
 import json
@@ -15,6 +14,8 @@ from typing import Any
 from gradestack import Report, RowIndex
 
 FOLDER = "report_data"
+BESIDE = (f"{FOLDER}/chunk-*.js", f"{FOLDER}/index.js")
+"""Files in it that a page loads."""
 LEVEL = 1
 _CHUNK = 1 << 20
 """Bytes of a chunk before it is packed: a hundredth of a second to unpack."""
@@ -25,17 +26,6 @@ _RATIO = 20
 def packed(data: bytes) -> bytes:
     """Return data compressed, the same bytes at any time."""
     return gzip.compress(data, LEVEL, mtime=0)
-
-
-def clear(folder: Path) -> None:
-    """Remove the chunks an earlier page has left, and a link in their place: what it leads to is somebody's own."""
-    if folder.is_symlink():
-        folder.unlink()
-    elif folder.is_dir():
-        for path in (*folder.glob("chunk-*.js"), folder / "index.js"):
-            path.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # holds something else
-            folder.rmdir()
 
 
 class Chunks:

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, ClassVar, Self
 
 import attrs
 import jinja2
@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from typing_extensions import override
 
 from gradestack import Folder, Panel, Report, Reporter, RowEntry, RowIndex, SamplePart
-from gradestack_plugins.reporters.chunks import FOLDER, Chunks, clear
+from gradestack_plugins.reporters.chunks import BESIDE, FOLDER, Chunks
 from gradestack_plugins.reporters.comparison import html_page
 from gradestack_plugins.reporters.conversation import SharedTexts
 from gradestack_plugins.reporters.environment import (
@@ -67,6 +67,8 @@ class HtmlReporter(Reporter):
     beside it, from where its script reads those that are looked at.
     """
 
+    beside: ClassVar[tuple[str, ...]] = BESIDE
+
     max_samples: int = 500
     """Samples whose drill-downs are rendered here, failures first; the page draws others from their rows."""
     max_tasks: int = 1000
@@ -111,19 +113,14 @@ class HtmlReporter(Reporter):
         words = words_of(report.summary)
         env.filters.update(cell=partial(cell, words=words), cells=partial(cells, words=words))
         env.globals["sample_words"] = words
-        path, folder, sheets = out / PAGE, out / FOLDER, Sheets(env, report.panels, rows=report.has_rows)
-        clear(folder)
-        try:
-            with _Drilldowns(env, self, sheets) as drilldowns:
-                drilldowns.render(report, index)
-                drilldowns.pack(report, index, folder)
-                context = self._context(env, report, index, drilldowns)
-                context |= self._with_panels(context, page, sheets)
-                report.told.extend(context["left_out"])
-                write_stream(env.get_template(PAGE), path, context)
-        except BaseException:
-            clear(folder)
-            raise
+        path, sheets = out / PAGE, Sheets(env, report.panels, rows=report.has_rows)
+        with _Drilldowns(env, self, sheets) as drilldowns:
+            drilldowns.render(report, index)
+            drilldowns.pack(report, index, out / FOLDER)
+            context = self._context(env, report, index, drilldowns)
+            context |= self._with_panels(context, page, sheets)
+            report.told.extend(context["left_out"])
+            write_stream(env.get_template(PAGE), path, context)
         return (path, *self._pages(env, context, out))
 
     @override

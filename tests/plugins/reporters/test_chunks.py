@@ -14,6 +14,7 @@ import jinja2
 import pytest
 
 from gradestack import Panel
+from gradestack.rundir.filling import filling
 from gradestack_plugins.reporters.html import HtmlReporter
 
 FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')
@@ -107,39 +108,53 @@ def test_the_same_run_gives_the_same_chunks(fake, tmp_path):
     assert written(report, tmp_path / "a", max_bytes=0) == written(report, tmp_path / "b", max_bytes=0)
 
 
+def rewritten(report, out, **options):
+    """Write a page as ``gradestack report`` does, over one that is there; return the names of what is beside it."""
+    with filling(out, HtmlReporter.beside) as new:
+        HtmlReporter(**options).write(report, new)
+    return sorted(path.name for path in (out / "report_data").glob("*"))
+
+
 def test_chunks_of_an_earlier_page_are_replaced(fake, tmp_path):
     """None of them stays beside the next page, in whose folder other files are left alone."""
-    out = tmp_path / "a"
-    *_, before = written(fake.make_report(fake.realistic_rows(tasks=9, trials=2)), out, max_bytes=0, max_samples=500)
-    (out / "report_data" / "chunk-99.js").write_text(before["chunk-1.js"], encoding="ascii")
-    *_, after = written(fake.make_report(fake.realistic_rows(tasks=2, trials=1)), out, max_bytes=0)
-    assert list(after) == ["chunk-1.js"]
-    assert after["chunk-1.js"] != before["chunk-1.js"]
-    (out / "report_data" / "mine.txt").write_text("mine", encoding="ascii")
-    HtmlReporter().write(fake.make_report(fake.realistic_rows(tasks=2, trials=1)), out)
-    assert [each.name for each in (out / "report_data").iterdir()] == ["mine.txt"]
-    (out / "report_data" / "mine.txt").unlink()
-    HtmlReporter().write(fake.make_report([]), out)
-    assert [each.name for each in out.iterdir()] == ["report.html"]
+    many, few = (fake.make_report(fake.realistic_rows(tasks=tasks, trials=2)) for tasks in (9, 2))
+    beside = tmp_path / "report_data"
+    assert rewritten(many, tmp_path, max_bytes=0, max_samples=500) == ["chunk-1.js"]
+    before = (beside / "chunk-1.js").read_bytes()
+    (beside / "chunk-99.js").write_bytes(before)
+    (beside / "index.js").write_bytes(before)
+    assert rewritten(few, tmp_path, max_bytes=0, max_samples=0) == ["chunk-1.js"]
+    assert (beside / "chunk-1.js").read_bytes() != before
+    (beside / "mine.txt").write_text("mine", encoding="ascii")
+    assert rewritten(few, tmp_path) == ["mine.txt"]
+    (beside / "mine.txt").unlink()
+    rewritten(many, tmp_path, max_bytes=0)
+    rewritten(fake.make_report([]), tmp_path)
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_link_in_the_place_of_chunks_is_removed(fake, tmp_path):
-    """What it leads to is left alone."""
-    (tmp_path / "a").mkdir()
+def test_chunks_somewhere_else_are_nobodys_to_remove(fake, tmp_path):
+    """A link in the place of their folder is replaced by a folder where there are chunks, else it is left alone."""
     (tmp_path / "mine").mkdir()
-    (tmp_path / "a" / "report_data").symlink_to(tmp_path / "mine")
-    *_, chunks = written(fake.make_report(fake.realistic_rows(tasks=9, trials=2)), tmp_path / "a", max_bytes=0)
-    assert chunks
-    assert not (tmp_path / "a" / "report_data").is_symlink()
-    assert list((tmp_path / "mine").iterdir()) == []
+    (tmp_path / "mine" / "chunk-1.js").write_text("mine", encoding="ascii")
+    (tmp_path / "report_data").symlink_to("mine")
+    report = fake.make_report(fake.realistic_rows(tasks=9, trials=2))
+    rewritten(report, tmp_path)
+    assert (tmp_path / "report_data").is_symlink()
+    assert "chunk-1.js" in rewritten(report, tmp_path, max_bytes=0)
+    assert not (tmp_path / "report_data").is_symlink()
+    assert [each.read_text(encoding="ascii") for each in (tmp_path / "mine").iterdir()] == ["mine"]
 
 
-def test_a_page_that_cannot_be_written_leaves_no_chunks(fake, tmp_path, monkeypatch):
-    """They would be taken for those of a page."""
+def test_a_page_that_cannot_be_written_leaves_the_one_before(fake, tmp_path, monkeypatch):
+    """With its chunks, and nothing of its own."""
+    report = fake.make_report(fake.realistic_rows(tasks=1, trials=1))
+    rewritten(report, tmp_path, max_bytes=0)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     monkeypatch.setattr(jinja2.environment.TemplateStream, "enable_buffering", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        HtmlReporter(max_bytes=0).write(fake.make_report(fake.realistic_rows(tasks=1, trials=1)), tmp_path)
-    assert not list(tmp_path.iterdir())
+        rewritten(fake.make_report([]), tmp_path, max_bytes=0)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_a_long_list_stands_beside_the_page(fake, tmp_path, monkeypatch):

@@ -1,0 +1,220 @@
+"""Directories that come from a stranger, whose names are links: nothing is written where these lead to."""
+
+import json
+import os
+import signal
+
+import pytest
+
+PAGES = {
+    "html": ["report.html"],
+    "markdown": ["report.md"],
+    "text": ["report.txt"],
+    "junit": ["junit.xml"],
+    "github": ["annotations.txt", "step_summary.md"],
+    "csv": ["tables/samples.csv", "tables/figures.csv"],
+    "json": ["tables/samples.json"],
+}
+"""Reporter -> files it writes."""
+EVERY = [name for names in PAGES.values() for name in names]
+KINDS = ["file", "other_name", "folder", "dangling", "full", "pipe"]
+
+
+@pytest.fixture
+def call(command, monkeypatch, graded):
+    """Return a function that runs a command in the user's directory, within twenty seconds."""
+    monkeypatch.chdir(graded)
+
+    def late(*_):
+        pytest.fail("it took more than twenty seconds")
+
+    def run(*arguments, code=0):
+        before = signal.signal(signal.SIGALRM, late)
+        signal.alarm(20)
+        try:
+            done = command(*arguments)
+        finally:
+            signal.alarm(0)
+            signal.signal(signal.SIGALRM, before)
+        assert done.code == code, done
+        return done.out + done.err
+
+    return run
+
+
+@pytest.fixture
+def graded(tmp_path, command, monkeypatch):
+    """Two finished runs beside a file and a folder of the user's own."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "kept.txt").write_text("kept")
+    (tmp_path / "mine.txt").write_text("mine")
+    for name, passes in (("runs", 2), ("more", 3)):
+        lines = [{"id": str(n), "expected": "x", "predicted": "x" if n < passes else "y"} for n in range(4)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        options = ("--set", "reports=[html]", "--engine", "serial", "--quiet")
+        assert command("grade", f"{name}.jsonl", "-o", name, *options).code == 0
+    return tmp_path
+
+
+def put(path, kind):
+    """Put something that leads elsewhere where a file is going to be written."""
+    home = next(parent for parent in path.parents if (parent / "mine.txt").exists())
+    path.parent.mkdir(exist_ok=True)
+    if path.is_file() or path.is_symlink():
+        path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "other_name":
+        path.hardlink_to(home / "mine.txt")
+    else:
+        leads = {"file": home / "mine.txt", "folder": home / "mine", "dangling": home / "nowhere", "full": "/dev/full"}
+        path.symlink_to(leads[kind])
+
+
+def unharmed(home):
+    """Return whether all that lies outside is as it was."""
+    assert (home / "mine.txt").read_text() == "mine"
+    assert [path.name for path in (home / "mine").iterdir()] == ["kept.txt"]
+    assert not (home / "nowhere").exists()
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_of_a_run_are_written_over_links_not_through_them(graded, call, kind):
+    """Whatever stands in the place of a page is replaced by the page; what it leads to is left alone."""
+    for name in EVERY:
+        put(graded / "runs" / name, kind)
+    asked = [part for name in PAGES for part in ("--format", name)]
+    call("report", "runs", *asked)
+    assert unharmed(graded)
+    for name in EVERY:
+        path = graded / "runs" / name
+        assert (path.is_file(), path.is_symlink(), path.stat().st_size > 0) == (True, False, True), name
+    assert not [path.name for path in (graded / "runs").iterdir() if path.name.startswith(".")]
+
+
+def test_folders_of_a_run_that_are_links_are_replaced(graded, call):
+    """``tables`` and ``report_data`` become folders of the run."""
+    for name in ("tables", "report_data"):
+        (graded / "runs" / name).symlink_to(graded / "mine")
+    (graded / "header.json").write_text(json.dumps(header(graded, {"max_bytes": 0})))
+    (graded / "header.json").replace(graded / "runs" / "header.json")
+    call("report", "runs")
+    call("report", "runs", "--format", "csv")
+    assert unharmed(graded)
+    for name, file in (("tables", "samples.csv"), ("report_data", "chunk-1.js")):
+        assert not (graded / "runs" / name).is_symlink()
+        assert (graded / "runs" / name / file).is_file()
+
+
+def header(graded, options):
+    """Return the header of the run with the HTML report of other options."""
+    found = json.loads((graded / "runs" / "header.json").read_text())
+    for each in found["components"]:
+        each["options"] |= options if (each["kind"], each["name"]) == ("reporter", "html") else {}
+    return found
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file_itself"])
+def test_a_folder_that_is_something_else_is_named(graded, call, kind):
+    """A pipe or a file in the place of ``tables`` is nobody's to remove."""
+    place = graded / "runs" / "tables"
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.write_text("mine")
+    assert "tables: cannot be written: File exists" in call("report", "runs", "--format", "csv", code=2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_for_somewhere_else_is_written_over_a_link(graded, call, kind):
+    """Into a directory that is no run, where only a page of ours is replaced; the others are named."""
+    put(graded / "pages" / "report.html", kind)
+    refused = kind != "dangling"
+    said = call("report", "runs", "-o", "pages", code=2 if refused else 0)
+    assert ("was not written by gradestack" in said) == refused
+    assert unharmed(graded)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["comparison.json", "comparison.html", "comparison.md"])
+def test_a_comparison_is_written_over_links_not_through_them(graded, call, kind, name):
+    """In the place of comparison.json they are refused, as anything that is not ours; but a link that leads nowhere."""
+    call("compare", "runs", "more", "-o", "compared")
+    put(graded / "compared" / name, kind)
+    refused = name == "comparison.json" and kind != "dangling"
+    call("compare", "runs", "more", "-o", "compared", code=2 if refused else 0)
+    assert unharmed(graded)
+    assert refused or not (graded / "compared" / name).is_symlink()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_index_is_not_written_through_a_link(graded, call, kind):
+    """Only a link that leads nowhere is replaced; what is not ours is named."""
+    put(graded / "index.html", kind)
+    call("index", ".", code=0 if kind == "dangling" else 2)
+    assert unharmed(graded)
+
+
+def test_links_to_pages_of_ours_are_replaced(graded, call):
+    """An index, a comparison and a report that lie elsewhere stay what they are."""
+    (graded / "b").mkdir()
+    names = ["report.html", "comparison.json", "comparison.html", "index.html"]
+    call("report", "runs", "-o", "mine")
+    call("compare", "runs", "more", "-o", "mine")
+    call("index", ".")
+    (graded / "index.html").replace(graded / "mine" / "index.html")
+    before = {name: (graded / "mine" / name).read_bytes() for name in names}
+    for name in names:
+        (graded / ("." if name == "index.html" else "b") / name).symlink_to(graded / "mine" / name)
+    call("report", "more", "-o", "b")
+    call("compare", "more", "runs", "-o", "b")
+    call("index", ".")
+    assert {name: (graded / "mine" / name).read_bytes() for name in names} == before
+    assert (graded / "b" / "report.html").read_bytes() != before["report.html"]
+
+
+def test_a_run_replaces_a_directory_full_of_links(graded, call):
+    """None of them is followed, and none is left."""
+    for name in [*EVERY, "results.jsonl", "summary.json", "native/x.json"]:
+        put(graded / "runs" / name, "file")
+    call("grade", "runs.jsonl", "-o", "runs", "--quiet")
+    assert unharmed(graded)
+    assert not [path for path in (graded / "runs").rglob("*") if path.is_symlink()]
+
+
+def test_a_directory_may_be_a_link_of_the_users_own(graded, call):
+    """A run, its pages, a comparison and an index are written to another disk that way."""
+    (graded / "disk").mkdir()
+    (graded / "link").symlink_to("disk")
+    call("grade", "runs.jsonl", "-o", "link", "--quiet")
+    call("report", "link", "--format", "junit")
+    call("index", "link")
+    assert (graded / "link").is_symlink()
+    assert {"results.jsonl", "junit.xml", "index.html"} <= {path.name for path in (graded / "disk").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("", "folder"),
+        ("run", "folder"),
+        ("journal.jsonl", "file"),
+        ("journal.jsonl", "other_name"),
+        ("run/results.jsonl", "file"),
+        ("run/results.jsonl", "other_name"),
+    ],
+)
+def test_an_unfinished_run_of_links_is_not_continued(graded, call, name, kind):
+    """What its journal and its rows lead to would be cut off and written on; begun anew, the run replaces them."""
+    place = graded / ".new.unfinished"
+    if name:
+        place.mkdir()
+        (place / "journal.jsonl").write_text("{}\n")
+    put(place / name, kind)
+    said = call("grade", "runs.jsonl", "-o", "new", "--resume", "--quiet", code=2)
+    assert "is a link" in said
+    assert unharmed(graded)
+    call("grade", "runs.jsonl", "-o", "new", "--quiet", code=0 if name else 2)
+    assert unharmed(graded)

@@ -1,0 +1,193 @@
+"""Tasks of one id that were asked something else, and graders that are not the same although they are called so."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradestack import DataError, compare
+
+
+def lines(inputs, expected="x", runs=1):
+    """Return records of tasks by id, of which every other passes."""
+    for task, asked in enumerate(inputs):
+        for run in range(runs):
+            text = asked(run) if callable(asked) else asked
+            gold = expected[task % len(expected)]
+            said = gold if task % 2 else "no"
+            yield {"id": str(task), "run": run, "input": text, "expected": gold, "predicted": said}
+
+
+@pytest.fixture
+def graded(tmp_path, command, monkeypatch):
+    """Return a function that grades records into a directory, by the command line."""
+    monkeypatch.chdir(tmp_path)
+
+    def grade(name, records, *options):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in records))
+        given = options or ("--grader", "exact_match")
+        done = command("grade", f"{name}.jsonl", "-o", name, "--engine", "serial", "--quiet", *given)
+        assert done.code == 0, done
+        return tmp_path / name
+
+    return grade
+
+
+QUESTIONS = [f"What is {n} + {n}?" for n in range(20)]
+OTHERS = [f"Who was king in {n}?" for n in range(20)]
+
+
+@pytest.mark.parametrize("rows", ["full", "slim"])
+def test_shifted_ids_are_refused(graded, command, rows):
+    """With how many, the first of them and what to try; by force they are compared, and said to be shifted."""
+    graded("a", lines(QUESTIONS), "--grader", "exact_match", "--rows", rows)
+    graded("b", lines(["What is 99 + 99?", *QUESTIONS[:-1]]), "--grader", "exact_match", "--rows", rows)
+    done = command("compare", "a", "b")
+    assert done.code == 3
+    assert "cannot be compared" in done.err
+    told = (
+        "20 of 20 tasks were asked something else in a than in b, the first: 1; 19 of them what a has under another id"
+    )
+    assert f"{told}: ids may have shifted; try --match input" in done.err
+    assert command("compare", "a", "b", "--match", "input").code == 0
+    forced = command("compare", "a", "b", "--force")
+    assert (forced.code, "ids may have shifted" in forced.out) == (0, True)
+
+
+def test_some_ids_that_have_shifted_are_enough(graded, command):
+    """A task put in before the last five: those behind it are compared with each other."""
+    graded("a", lines(QUESTIONS))
+    graded("b", lines([*QUESTIONS[:15], "What is new?", *QUESTIONS[15:-1]]))
+    done = command("compare", "a", "b")
+    assert (done.code, "5 of 20 tasks were asked something else" in done.err) == (3, True)
+
+
+def test_shifted_places_are_refused_too(graded):
+    """Tasks matched by their place in the file."""
+    a, b = graded("a", lines(QUESTIONS)), graded("b", lines(QUESTIONS[1:]))
+    with pytest.raises(DataError) as caught:
+        compare(a, b, match="ordinal")
+    assert "ordinals may have shifted" in caught.value.problems[0]
+
+
+def test_other_questions_of_the_same_ids_are_refused(graded, command):
+    """Where nothing else says that the tasks are the same: what is expected is the same for all of them."""
+    graded("a", lines(QUESTIONS))
+    graded("b", lines([*OTHERS[:11], *QUESTIONS[11:]]))
+    done = command("compare", "a", "b")
+    assert done.code == 3
+    assert "11 of 20 tasks were asked something else in a than in b, the first: 0" in done.err
+    assert "shifted" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [([*OTHERS[:10], *QUESTIONS[10:]], "x"), ([f"Please: {each}" for each in QUESTIONS], "xyz")]
+)
+def test_other_wording_is_a_warning(graded, command, asked, expected):
+    """Of no more than half of the tasks, or of tasks that what is expected tells apart."""
+    graded("a", lines(QUESTIONS, expected))
+    graded("b", lines(asked, expected))
+    done = command("compare", "a", "b", "-o", "compared")
+    assert done.code == 0
+    data = json.loads(Path("compared/comparison.json").read_text())
+    (told,) = data["warnings"]
+    assert told.endswith("tasks were asked something else in a than in b, the first: 0")
+    assert f"warning: {told}" in done.out
+    for page in ("comparison.md", "comparison.html"):
+        assert told in (Path("compared") / page).read_text()
+
+
+def test_spaces_and_missing_inputs_are_no_difference(graded):
+    """Nor is a list of turns with the same words; what one side does not record is not compared."""
+    a = graded("a", lines(QUESTIONS))
+    b = graded("b", lines([None, *([f" {each}\n".replace(" is", "\tis")] for each in QUESTIONS[1:])]))
+    data = compare(a, b).data
+    assert data["incomparable"] == []
+    assert "warnings" not in data
+
+
+def test_inputs_that_differ_between_trials_say_nothing(graded):
+    """As those of simulated users do."""
+    for name, word in (("a", "please"), ("b", "kindly")):
+        graded(name, lines([lambda run, n=n, word=word: f"{word} {run} {n}" for n in range(20)], runs=2))
+    assert "warnings" not in compare("a", "b").data
+
+
+def test_a_gate_refuses_a_baseline_of_shifted_ids(graded, command):
+    """The run ends as with a baseline of other expectations."""
+    graded("before", lines(QUESTIONS))
+    graded("now", lines(["What is new?", *QUESTIONS[:-1]]))
+    gate = "gate={kind: baseline, metric_key: exact_match, baseline: before, not_worse_than: 0.5}"
+    done = command("grade", "now.jsonl", "--grader", "exact_match", "-o", "gated", "--set", gate)
+    assert (done.code, "ids may have shifted" in done.err) == (3, True)
+    assert not Path("gated").exists()
+
+
+SHOUT = """from gradestack import Grade, Grader
+
+
+class Shout(Grader):
+    def grade(self, sample):
+        return Grade(score={factor})
+"""
+FUNCTION = "from factor import FACTOR\n\n\ndef grade(sample):\n    return FACTOR\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--grader", "./shout.py:Shout"),
+        ("--set", "plugins=[./shout.py]", "--set", "graders={shout: shout}"),
+    ],
+)
+def test_a_grader_of_other_code_is_another(graded, command, options):
+    """Named as a class or offered by a file; header.json says which code it was."""
+    for name, factor in (("a", 1), ("b", 0.5), ("c", 1)):
+        Path("shout.py").write_text(SHOUT.format(factor=factor))
+        graded(name, lines(QUESTIONS), *options, "--allow-code")
+    done = command("compare", "a", "b")
+    assert (done.code, "grader shout: code differs between a and b" in done.err) == (3, True)
+    assert command("compare", "a", "c").code == 0
+    gate = "{kind: baseline, metric_key: shout, baseline: b, not_worse_than: 0.5}"
+    done = command("grade", "a.jsonl", *options, "--allow-code", "-o", "d", "--set", f"gate={gate}")
+    assert (done.code, "grader shout: code differs between b and this run" in done.err) == (3, True)
+
+
+def test_code_that_a_grader_imports_is_part_of_it(graded, command):
+    """From its own folder; a file beside it that it does not import is not."""
+    for name, factor in (("a", 1), ("b", 0.5), ("c", 0.5)):
+        Path("shout.py").write_text(FUNCTION)
+        Path("factor.py").write_text(f"FACTOR = {factor}\n")
+        Path("other.py").write_text(f"NAME = {name!r}\n")
+        graded(name, lines(QUESTIONS), "--grader", "./shout.py:grade", "--allow-code")
+    (entry,) = (each for each in header("a")["components"] if each["kind"] == "grader")
+    assert sorted(entry["code"]) == ["factor.py", "shout.py"]
+    assert "grader grade: code differs" in command("compare", "a", "b").err
+    assert command("compare", "b", "c").code == 0
+
+
+def header(name):
+    return json.loads((Path(name) / "header.json").read_text())
+
+
+def test_another_extractor_is_another_grader(graded, command):
+    """Its name or its options; header.json has both."""
+    pattern = "graders={{g: {{kind: exact_match, extractor: pattern, extractor_config: {{pattern: {}}}}}}}"
+    graded("a", lines(QUESTIONS), "--set", "graders={g: exact_match}")
+    graded("b", lines(QUESTIONS), "--set", pattern.format("."))
+    graded("c", lines(QUESTIONS), "--set", pattern.format(".."))
+    (entry,) = (each for each in header("b")["components"] if each["kind"] == "grader")
+    assert (entry["extractor"]["name"], entry["extractor"]["options"]) == ("pattern", {"pattern": "."})
+    for other in ("a", "c"):
+        done = command("compare", other, "b")
+        assert (done.code, f"grader g: extractor differs between {other} and b" in done.err) == (3, True)
+
+
+def test_runs_that_do_not_say_which_code_they_were_graded_by_are_compared(graded, command):
+    """Those of an earlier version, whose header.json has neither code nor extractor."""
+    a, b = graded("a", lines(QUESTIONS)), graded("b", lines(QUESTIONS))
+    found = header("a")
+    for each in found["components"]:
+        each.pop("extractor", None)
+    (a / "header.json").write_text(json.dumps(found))
+    assert compare(a, b).data["incomparable"] == []

@@ -1,0 +1,82 @@
+"""Where copies of inputs lie, and a web server that notes what is asked of it."""
+
+import http.server
+import json
+import tempfile
+import threading
+from multiprocessing.util import get_temp_dir
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from gradestack.copies import names, remote, surroundings
+
+LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Return the directory that copies are made in, forgotten after each test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    get_temp_dir()  # that of this process's workers is made once, and has a socket in it, whose name must be short
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(names, "_folders", [])
+    monkeypatch.setattr(surroundings, "_like", {})
+    monkeypatch.setattr(remote, "_read", {})
+    return folder
+
+
+class Web:
+    """A server on this machine: ``pages`` by path; ``/moved?to=`` leads elsewhere, ``/half`` stops after its beginning.
+
+    Attributes:
+        seen: What was asked for, with the query.
+        users: What was said of who asks.
+    """
+
+    def __init__(self):
+        self.pages, self.seen, self.users = {"/log.jsonl": LINES}, [], []
+        self.over = threading.Event()
+        web = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                web.seen.append(self.path)
+                web.users.append(self.headers["Authorization"])
+                asked = urlsplit(self.path)
+                if asked.path == "/silent":
+                    web.over.wait()
+                    return
+                page = web.pages.get(asked.path)
+                self.send_response(302 if asked.path == "/moved" else 200 if page or asked.path == "/half" else 404)
+                if asked.path == "/moved":
+                    self.send_header("Location", parse_qs(asked.query)["to"][0])
+                self.send_header("Content-Length", "1000000" if asked.path == "/half" else str(len(page or b"")))
+                self.send_header("Content-Type", "text/html" if asked.path.endswith("/") else "application/json")
+                self.end_headers()
+                self.wfile.write(LINES if asked.path == "/half" else page or b"")
+                if asked.path == "/half":
+                    web.over.wait()
+
+            def log_message(self, *_):
+                """Say nothing."""
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.place = f"127.0.0.1:{self.server.server_port}"
+        self.address = f"http://{self.place}"
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+
+    def end(self):
+        """Answer nobody any more."""
+        self.over.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def web():
+    """Return a web server."""
+    found = Web()
+    yield found
+    found.end()

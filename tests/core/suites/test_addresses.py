@@ -1,0 +1,533 @@
+"""Addresses of remote files: what is opened, for whom, what is written of them, and what is left of them."""
+
+import fnmatch
+import gzip
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import gradestack
+from gradestack import ConfigError, DataError
+from gradestack.copies import names, remote
+from gradestack.rundir.fingerprint import fingerprint
+from gradestack.suites.inputs import expand, name_inputs
+
+LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
+REGISTRY = gradestack.discover(limit="")
+pytestmark = pytest.mark.usefixtures("temporary")
+
+NEVER_OPENED = [
+    "reference://x::WEB/evil.json",
+    "reference://?fo=WEB/evil.json",
+    "reference::WEB/evil.json",
+    "zip://log.jsonl::WEB/evil.zip",
+    "zip://../../evil::WEB/evil.zip",
+    "zip::WEB/evil.zip",
+    "tar://log.jsonl::WEB/evil.tar",
+    "tar://../../evil::file://evil.tar",
+    "libarchive://log.jsonl::WEB/evil.7z",
+    "simplecache::WEB/log.jsonl",
+    "filecache::WEB/log.jsonl",
+    "blockcache::WEB/log.jsonl",
+    "simplecache::zip://log.jsonl::WEB/evil.zip",
+    "WEB/log.jsonl::WEB/log.jsonl",
+    "https://host/log.jsonl::reference://x",
+    "s3://bucket/x::reference://x",
+    "x::reference://x",
+    "::WEB/log.jsonl",
+    "WEB/log.jsonl?next=::",
+    "file:///etc/passwd",
+    "FILE:///etc/passwd",
+    "file:/etc/passwd",
+    "local:///etc/passwd",
+    "memory://log.jsonl",
+    "data:application/json,{}",
+    "data://application/json,{}",
+    "jar:WEB/evil.jar!/log.jsonl",
+    "github://owner:name@main/log.jsonl",
+    "git://.:main@log.jsonl",
+    "gist://owner:1/log.jsonl",
+    "dask://log.jsonl",
+    "dir::file:///etc",
+    "ftp://user:s3cret@127.0.0.1/log.jsonl",
+    "sftp://user:s3cret@127.0.0.1/log.jsonl",
+    "ssh://user:s3cret@127.0.0.1/log.jsonl",
+    "smb://user:s3cret@127.0.0.1/share/log.jsonl",
+    "hdfs://127.0.0.1/log.jsonl",
+    "webhdfs://PLACE/log.jsonl",
+    "hf://datasets/owner/log.jsonl",
+    "dbfs://log.jsonl",
+    "oci://bucket@tenant/log.jsonl",
+    "jlab://PLACE/log.jsonl?token=s3cret",
+    "root://PLACE//log.jsonl",
+    "gcs://bucket/log.jsonl",
+    "abfs://container/log.jsonl",
+    "abfss://container@account.dfs.core.windows.net/log.jsonl",
+    "adl://container/log.jsonl",
+    "s3a://bucket/log.jsonl",
+    "HTTP://PLACE/log.jsonl",
+    "Https://PLACE/log.jsonl",
+    "S3://bucket/log.jsonl",
+    "http:/PLACE/log.jsonl",
+    "http:PLACE/log.jsonl",
+    "http:\\\\PLACE\\log.jsonl",
+    "http:///log.jsonl",
+    "http://",
+    "s3:///log.jsonl",
+    "http://user:s3/cret@PLACE/log.jsonl",
+    "s3://key:s3cret@bucket/log.jsonl",
+    "az://container:s3cret@account/log.jsonl",
+    " WEB/log.jsonl",
+    "WEB/log.jsonl ",
+    "WEB/my log.jsonl",
+    "\tWEB/log.jsonl",
+    "WEB/log.jsonl\n",
+    "ht\ntp://PLACE/log.jsonl",
+    "WEB/\u200blog.jsonl",
+    "\x1b]WEB/log.jsonl",
+    "WEB/log.jsonl\0",
+    "./reference://x::WEB/evil.json",
+    "ｈttp://PLACE/log.jsonl",
+]
+"""WEB is a server of this machine, PLACE its host and port."""
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Return the names of modules that are imported by name meanwhile."""
+    found, load = [], remote.importlib.import_module
+    monkeypatch.setattr(remote.importlib, "import_module", lambda name, *more: found.append(name) or load(name, *more))
+    return found
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Return an empty working directory."""
+    found = tmp_path / "place"
+    found.mkdir()
+    monkeypatch.chdir(found)
+    return found
+
+
+def suite(place, **content):
+    """Write a suite, and return its path."""
+    (place / "suite.yaml").write_text(json.dumps({"reports": [], **content}))
+    return place / "suite.yaml"
+
+
+def evil(web, place):
+    """Have the server offer a file of references that has a command run by libraries that render them."""
+    command = f"{{{{ cycler.__init__.__globals__.os.popen('touch {place / 'ran'}').read() }}}}"
+    web.pages["/evil.json"] = json.dumps({"version": 1, "templates": {"u": command}, "refs": {"x": ["{{u}}"]}}).encode()
+
+
+@pytest.mark.parametrize("address", NEVER_OPENED, ids=ascii)
+def test_no_library_sees_an_address_of_another_kind(command, web, place, temporary, imported, address):
+    """It is refused in one sentence, on the command line and in a suite, whatever is allowed, without its password."""
+    evil(web, place)
+    given = address.replace("WEB", web.address).replace("PLACE", web.place)
+    file = suite(place, target={"paths": [given]})
+    for arguments in (
+        ["grade", given],
+        ["validate", file],
+        ["validate", file, "--allow-remote"],
+        ["run", file, "--allow-remote", "--allow-code"],
+    ):
+        said = command(*arguments)
+        assert said.code == 2, said
+        assert said.err.startswith("error: ")
+        assert "unexpected" not in said.err
+        assert "cret" not in said.err
+        assert not said.out
+        if arguments[0] == "grade":
+            assert said.err.count("\n") == 1
+    assert not web.seen
+    assert "fsspec" not in imported
+    assert not list(temporary.iterdir())
+    assert [each.name for each in place.iterdir()] == ["suite.yaml"]
+
+
+def test_other_names_of_a_kind_are_corrected(command):
+    """As the advice has it."""
+    for given, meant in {
+        "gcs://b/x": "gs://",
+        "abfs://c/x": "az://",
+        "s3a://b/x": "s3://",
+        "HTTPS://h/x": "https://",
+    }.items():
+        assert f"did you mean {meant}?" in command("grade", given).err
+    assert "a local file is named by its path" in command("grade", "file:///x.jsonl").err
+
+
+SUITES = {
+    "a path": {"target": {"paths": "WEB/log.jsonl"}},
+    "a list of paths": {"target": {"paths": ["here.jsonl", "WEB/log.jsonl"]}},
+    "a pattern": {"target": {"paths": ["WEB/*.jsonl"]}},
+    "with a reader": {"target": {"paths": ["WEB/log.jsonl"]}, "reader": "jsonl"},
+    "with graders": {"target": {"paths": ["WEB/log.jsonl"]}, "graders": {"g": "tau_partial"}},
+    "a dataset": {"target": {"paths": ["here.jsonl"]}, "dataset": "WEB/log.jsonl"},
+    "a dataset and its reader": {
+        "target": {"paths": ["here.jsonl"]},
+        "dataset": {"path": "WEB/log.jsonl", "reader": "jsonl"},
+    },
+}
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_an_address_that_a_suite_names_is_opened_only_when_that_is_allowed(command, web, place, imported, name):
+    """Otherwise it is refused with its place, by validate as well, and nothing is fetched."""
+    (place / "here.jsonl").write_bytes(LINES)
+    content = json.loads(json.dumps(SUITES[name]).replace("WEB", web.address))
+    file = suite(place, **content)
+    for arguments in (["validate", file], ["run", file, "-o", "out"], ["run", file, "-o", "out", "--allow-code"]):
+        said = command(*arguments)
+        assert said.code == 2, said
+        ending = "is a remote file; pass --allow-remote if you trust this suite\n"
+        assert said.err.endswith(ending)
+        assert f"suite.yaml:1: {'dataset' if 'dataset' in content else 'target.paths'}" in said.err
+        assert said.err.count("\n") == 2
+    with pytest.raises(ConfigError, match="suite"):
+        gradestack.run(content, registry=REGISTRY)
+    assert not web.seen
+    assert "fsspec" not in imported
+    web.pages["/"] = f'<a href="{web.address}/log.jsonl">log</a>'.encode()
+    assert command("validate", file, "--allow-remote").code == 0
+    assert command("run", file, "-o", "out", "--allow-remote").code == 0
+    assert gradestack.run(content, registry=REGISTRY, allow_remote=True, output="again").metrics["total"] >= 3
+    assert "/log.jsonl" in web.seen
+
+
+def test_an_address_on_the_command_line_is_opened(command, web, place):
+    """Also one set in place of a suite's, and from Python one that the caller hands over; others stay the suite's."""
+    file = suite(place, target={"paths": [f"{web.address}/theirs"]})
+    mine = f"{web.address}/log.jsonl"
+    for path, value in {"target.paths": f"[{mine}]", "target.paths.0": mine, "target": f"{{paths: [{mine}]}}"}.items():
+        assert command("validate", file, "--set", f"{path}={value}").code == 0
+    assert command("grade", mine, "--dataset", mine, "-o", "out", "--set", "reports=[]").code == 0
+    gradestack.grade_files(mine, dataset=mine, overrides=["reports=[]"], output="out", registry=REGISTRY)
+    assert len(list(gradestack.stream(mine, "tau_partial", registry=REGISTRY))) == 3
+    assert set(web.seen) == {"/log.jsonl"}
+    file = suite(place, target={"paths": ["x", f"{web.address}/theirs"], "reader": "jsonl"})
+    for assignment in (f"target.paths.0={mine}", "target.reader=jsonl", "name=x"):
+        said = command("validate", file, "--set", assignment)
+        assert (said.code, "--allow-remote" in said.err) == (2, True)
+    assert "/theirs" not in web.seen
+
+
+ELSEWHERE = {
+    "plugins": {"plugins": ["WEB/x.py"]},
+    "a grader of a file": {"graders": {"g": "WEB/x.py:X"}},
+    "a function": {"graders": {"g": {"kind": "python_function", "file": "WEB/x.py", "name": "x"}}},
+    "a reader of a file": {"reader": "WEB/x.py:X"},
+    "side files": {"reader": {"kind": "orchestrationbench", "verdicts": "WEB/log.jsonl"}},
+    "prices": {"graders": {"g": {"kind": "usage", "prices": "WEB/log.jsonl"}}},
+    "a theme": {"reports": [{"kind": "html", "theme": "WEB/log.jsonl"}]},
+    "templates": {"reports": [{"kind": "markdown", "templates": "WEB/"}]},
+    "an exporter of a file": {"exporters": ["WEB/x.py:X"]},
+    "a baseline": {
+        "graders": {"g": "tau_partial"},
+        "gate": {"metric_key": "g", "baseline": "WEB/run", "not_worse_than": 0.1},
+    },
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_no_other_file_of_a_suite_is_fetched(command, web, place, imported, name):
+    """Whatever is allowed: they are local, and an address is refused without its password."""
+    (place / "here.jsonl").write_bytes(LINES)
+    address = f"http://user:s3cret@{web.place}"
+    content = json.loads(json.dumps(ELSEWHERE[name]).replace("WEB", address))
+    file = suite(place, target={"paths": ["here.jsonl"]}, **content)
+    said = command("run", file, "-o", "out", "--allow-remote", "--allow-code")
+    assert said.code == 2, said
+    assert "s3cret" not in said.err
+    assert "is an address; here a local file is wanted" in said.err
+    assert not web.seen
+    assert "fsspec" not in imported
+
+
+def test_a_suite_itself_is_a_local_file(command, web):
+    """As a recorded run is."""
+    for arguments in (["run", f"{web.address}/s?k=s3cret"], ["run", "x.yaml", "--cached", f"{web.address}/r?k=s3cret"]):
+        said = command(*arguments)
+        assert said.code == 2
+        assert "s3cret" not in said.err
+    assert not web.seen
+
+
+SECRET = "X-Amz-Credential=AKIA&X-Amz-Signature=s3cret" + "0" * 400  # a name no file can have
+
+
+@pytest.fixture
+def written(place, temporary):
+    """Return a function that returns the content of all files written, and their names."""
+
+    def read():
+        files = [each for each in place.rglob("*") if each.is_file()]
+        return "\n".join([*map(str, place.rglob("*")), *(each.read_text() for each in files)])
+
+    return read
+
+
+def test_what_lets_readers_in_is_used_and_never_written(command, web, place, written):
+    """User, password, query and fragment of an address reach its server, and no file, page, name of a file or line."""
+    web.pages["/log.jsonl.gz"] = gzip.compress(LINES + b"no JSON\n")
+    web.pages["/gold"] = LINES
+    place_of_it = f"user:pa55@{web.place}"
+    for name, more in {"log.jsonl.gz": (), "log.jsonl": ("--dataset", f"http://{place_of_it}/gold?{SECRET}")}.items():
+        for rows in ("full", "slim"):
+            address = f"http://{place_of_it}/{name}?{SECRET}#fragm3nt"
+            said = command("grade", address, *more, "--rows", rows, "--debug")
+            assert said.code == 0, said
+            text = written() + said.out + said.err
+            assert f"{web.address}/{name}" in text
+            for secret in ("s3cret", "AKIA", "pa55", "fragm3nt", "user:"):
+                assert secret not in text
+    assert f"/log.jsonl.gz?{SECRET}" in web.seen
+    assert web.users[0] == "Basic dXNlcjpwYTU1"
+    assert (place / "gradestack-runs/log").is_dir()
+    web.pages["/"] = LINES
+    assert command("grade", f"http://{place_of_it}?{SECRET}", "--set", "reports=[]").code == 0
+    assert "user:" not in written()
+    assert "pa55" not in written()
+
+
+@pytest.mark.parametrize(
+    "path", ["/none", "/moved?to=file:///etc/passwd", "/moved?to=/none", "/odd", "/*.jsonl", "/half"]
+)
+def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch, path):
+    """One line says what went wrong, with exit code 3; so do tracebacks."""
+    monkeypatch.setattr(remote, "SILENCE", 0.2)
+    web.pages["/odd"] = b"odd"
+    address = f"http://user:pa55@{web.place}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
+    for more in ((), ("--debug",)):
+        said = command("grade", address, *more)
+        assert said.code == 3
+        for secret in ("s3cret", "AKIA", "pa55", "fragm3nt"):
+            assert secret not in said.err
+        assert said.err.splitlines()[-1].startswith(f"error: {web.address}{path.partition('?')[0]}: ")
+        assert more or said.err.count("\n") == 1
+    assert "/etc/passwd" not in web.seen
+
+
+def test_a_redirect_to_the_web_is_followed(command, web, place):
+    """The name that was given stays."""
+    assert command("grade", f"{web.address}/moved?to=/log.jsonl", "-o", "out", "--set", "reports=[]").code == 0
+    report = gradestack.load_report("out")
+    assert [each["path"] for each in report.header["inputs"]] == [f"{web.address}/moved"]
+
+
+def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
+    """A query may hold an asterisk, a host brackets."""
+    assert command("grade", f"{web.address}/log.jsonl?fields[]=*", "-o", "out", "--set", "reports=[]").code == 0
+    for host in ("[0:0:0:0:0:0:0:1]:1", "[0:0:0:0:0:0:0:1]:1/log.jsonl"):
+        said = command("grade", f"http://{host}")
+        assert said.code == 3
+        assert "Connect call failed" in said.err or "address" in said.err
+
+
+@pytest.mark.parametrize("path", ["/silent", "/half"])
+def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, monkeypatch, path):
+    """Before its first byte, or after some."""
+    monkeypatch.setattr(remote, "SILENCE", 0.2)
+    said = command("grade", f"{web.address}{path}")
+    assert said.code == 3
+    assert said.err == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
+
+
+def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monkeypatch):
+    """So is one that is connected to and never says who it is."""
+    monkeypatch.setattr(remote, "CONNECT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}/log.jsonl"
+        said = command("grade", address)
+    assert said.code == 3
+    assert said.err == f"error: {address}: cannot be read: the server did not answer in time\n"
+
+
+def test_time_is_limited_only_where_nothing_comes():
+    """Large files may take as long as they take."""
+    (timeout,) = (each["timeout"] for each in remote._limits("https").values())
+    assert (timeout.total, timeout.connect, timeout.sock_read) == (None, 20, 60)
+
+
+def test_one_address_given_twice_is_fetched_and_read_once(command, web, place):
+    """Two that differ in the query alone are two, told apart by a number."""
+    address = f"{web.address}/log.jsonl?n=1"
+    report = gradestack.grade_files([address, address], overrides=["reports=[]"], output="out", registry=REGISTRY)
+    assert report.metrics["total"] == 3
+    assert report.summary["warnings"][0] == "log.jsonl: given 2 times; it is read once"
+    assert len(web.seen) == 1
+    paths = [address, f"{web.address}/log.jsonl?n=2"]
+    report = gradestack.grade_files(paths, overrides=["reports=[]"], output="out", registry=REGISTRY)
+    assert report.metrics["total"] == 6
+    assert {row["source"]["file"] for row in report.rows()} == {"log.jsonl", "log.jsonl (2)"}
+
+
+def test_a_run_is_continued_with_another_signature(web):
+    """What it depends on is the address without it, and what the file holds."""
+
+    def looked_at(query):
+        content = {"target": {"paths": [f"{web.address}/log.jsonl?{query}"]}}
+        return fingerprint(gradestack.load_suite(content, registry=REGISTRY, allow_remote=True))
+
+    first = looked_at("signature=1")
+    assert looked_at("signature=2") == first
+    web.pages["/log.jsonl"] = LINES * 2
+    assert looked_at("signature=2") != first
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """Return the files of a storage of addresses s3://, by name, empty."""
+    import fsspec
+
+    class Storage(fsspec.AbstractFileSystem):
+        protocol, cachable, files = "s3", False, {}
+
+        def info(self, path, **_):
+            if path in self.files:
+                return {"name": path, "size": len(self.files[path]), "type": "file"}
+            if self.find(path):
+                return {"name": path, "size": 0, "type": "directory"}
+            raise FileNotFoundError(path)
+
+        def find(self, path, *_, **__):
+            return [name for name in self.files if name.startswith(f"{path}/")]
+
+        def glob(self, path, **_):
+            return fnmatch.filter(self.files, path)
+
+        def _open(self, path, *_, **__):
+            return io.BytesIO(self.files[path])
+
+    monkeypatch.setitem(
+        sys.modules["fsspec.registry"]._registry, "s3", Storage
+    )  # what the package s3fs would be found by
+    return Storage.files
+
+
+def test_a_bucket_is_read(place, bucket):
+    """A file, several by a pattern, or a directory, packed or not; results show as much of the address as tells."""
+    bucket |= {"b/logs/a.jsonl": LINES, "b/logs/b c.jsonl.gz": gzip.compress(LINES), "b/logs/": b"", "b/logs/.x/y": b""}
+    report = gradestack.grade_files("s3://b/logs/a.jsonl", output="out", registry=REGISTRY)
+    assert report.header["inputs"][0]["path"] == "s3://b/logs/a.jsonl"
+    for address in ("s3://b/logs/*", "s3://b/logs", "s3://b/logs/"):
+        bucket.pop("b/logs/" if "*" in address else "", None)
+        report = gradestack.grade_files(address, reader="jsonl", output="out", registry=REGISTRY)
+        assert report.metrics["total"] == 6
+        assert {row["source"]["file"] for row in report.rows()} == {"a.jsonl", "b c.jsonl.gz"}
+        bucket.pop("b/logs/.x/y", None)
+
+
+def test_what_cannot_be_read_is_said(monkeypatch, bucket):
+    """No such file or pattern is unusable input; a package that is missing is a matter of usage."""
+    for address in ("s3://b/none.jsonl", "s3://b/*"):
+        with pytest.raises(DataError) as caught:
+            expand([address])
+        assert str(caught.value).startswith(f"{address}: ")
+    with pytest.raises(ConfigError, match=r"gs://b/x: .*gcsfs"):
+        expand(["gs://b/x"])
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(ConfigError, match=r"pip install 'gradestack\[remote\]'"):
+        expand(["s3://b/none.jsonl"])
+
+
+ODD_NAMES = ["..", ".", "...", "..gz", "a\\..\\b", "c:d", "a\0b", "a\nb", "x" * 5000, "é" * 200, "a*b", "\ud800"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES, ids=ascii)
+def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, name):
+    """Neither of a file given, nor of one that a pattern matches, packed or not; in a directory it is refused."""
+    bucket |= {
+        f"b/{name}": LINES,
+        f"b/dir/{name}": LINES,
+        f"b/deep/{name}/x": LINES,
+        f"b/gz/{name}": gzip.compress(LINES),
+    }
+    before = {each for each in tmp_path.rglob("*") if not each.is_relative_to(temporary)}
+    for address in ("s3://b/*", "s3://b/dir/*", "s3://b/gz/*"):
+        for copy in expand([address]):
+            assert copy.is_file()
+            assert names.is_copy(copy.resolve())
+            assert len(copy.resolve().relative_to(temporary.resolve()).parts) == 3
+    for address in ("s3://b/dir", "s3://b/deep"):
+        with pytest.raises(DataError, match="no local file can be called"):
+            expand([address])
+    assert {each for each in tmp_path.rglob("*") if not each.is_relative_to(temporary)} == before
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "a//x", "./x"])
+def test_no_file_of_a_directory_leads_out_of_its_copy(tmp_path, temporary, bucket, name):
+    """However the storage calls it."""
+    bucket |= {f"b/{name}": LINES, "b/y": LINES}
+    with pytest.raises(DataError, match=r"s3://b: holds .*, which no local file can be called"):
+        expand(["s3://b"])
+    assert not list(tmp_path.rglob("x"))
+
+
+def test_names_on_the_web_lead_nowhere_either(web, temporary):
+    """And of a list of links only files of the same place are taken."""
+    links = ["a.jsonl", "..", "../log.jsonl", "/log.jsonl", "file:///etc/passwd", "a.jsonl?C=N", "sub/", "b.jsonl"]
+    web.pages["/logs/"] = "".join(f'<a href="{each}">x</a>' for each in links).encode()
+    web.pages |= {"/logs/a.jsonl": LINES, "/logs/b.jsonl": LINES}
+    copies = expand([f"{web.address}/logs/*.jsonl"])
+    assert [each.shown for each in name_inputs(copies)] == ["a.jsonl", "b.jsonl"]
+    (copy,) = expand([f"{web.address}/logs/%2e%2e"] if web.pages.setdefault("/", LINES) else [])
+    assert names.is_copy(copy.resolve())
+    assert set(web.seen) <= {"/logs/", "/logs/a.jsonl", "/logs/b.jsonl", "/"}
+
+
+STANDS_STILL = """
+import gzip
+import sys
+import time
+from gradestack.cli.commands import main
+
+once = gzip.GzipFile.read
+gzip.GzipFile.read = lambda file, size: once(file, 10) if file.tell() == 0 else time.sleep(600)
+main()
+"""
+"""The command line, which unpacks the beginning of a file and gets no further."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT", "SIGHUP"])
+@pytest.mark.parametrize("what", ["grade", "validate", "unpack"])
+def test_copies_are_removed_when_a_signal_ends_their_making(web, place, temporary, until, what, number):
+    """A file that is being fetched, whoever asked for it, or unpacked."""
+    (place / "log.jsonl.gz").write_bytes(gzip.compress(LINES))
+    file = suite(place, target={"paths": [f"{web.address}/half"]})
+    arguments = {
+        "grade": ["grade", f"{web.address}/half"],
+        "validate": ["validate", str(file), "--allow-remote"],
+        "unpack": ["grade", "log.jsonl.gz"],
+    }[what]
+    run = subprocess.Popen(
+        [sys.executable, "-c", STANDS_STILL, *arguments],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: run.poll() is not None or any(each.is_file() for each in temporary.glob("gradestack-*/**/*")))
+    run.send_signal(getattr(signal, number))
+    out, err = run.communicate(timeout=60)
+    assert (out, err.strip()) == ("", "interrupted")
+    assert run.returncode == 130
+    assert not list(temporary.iterdir())
+
+
+def test_ctrl_c_is_obeyed_whatever_library_fetches(bucket, monkeypatch):
+    """Also by one that has no tasks to end."""
+    bucket["b/log.jsonl"] = LINES
+    monkeypatch.delitem(sys.modules, "fsspec.asyn", raising=False)
+    monkeypatch.setattr(remote, "_copy", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        expand(["s3://b/log.jsonl"])

@@ -1,0 +1,156 @@
+"""A working directory full of Python files of a stranger: no command and no engine imports one of them."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(sys.executable).with_name("gradestack")
+FILES = [f"{number}.jsonl" for number in range(4)]
+MORE = ["sitecustomize", "usercustomize", "conftest", "setup", "site", "evil", "__init__", "__main__"]
+SETTINGS = ["dask.yaml", "dask.yml", "distributed.yaml", "distributed.yml"]
+GRADER = """
+import sibling
+
+
+def doubled(sample):
+    return sibling.SCORE
+"""
+SCRIPT = """
+import threading
+
+import gradestack
+
+
+def main():
+    idle = threading.Event()
+    threading.Thread(target=idle.wait).start()  # with it, workers are not forked
+    try:
+        gradestack.grade_files(FILES, output=OUT, graders=["tau_partial"], engine="processes", workers=2)
+    finally:
+        idle.set()
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A working directory with a trap for every module there is, and recorded runs among them."""
+    place = tmp_path / "downloads"
+    place.mkdir()
+    trap = f"open({str(place / 'sprung')!r}, 'a').write(__name__ + chr(10))\n"
+    for name in {*sys.stdlib_module_names, *packages_distributions(), *MORE}:
+        (place / f"{name}.py").write_text(trap)
+    (place / "evil.pth").write_text("import evil\n")
+    for folder in ("evil-1.0.dist-info", "evil.egg-info"):
+        (place / folder).mkdir()
+        for name in ("METADATA", "PKG-INFO"):
+            (place / folder / name).write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
+        (place / folder / "entry_points.txt").write_text("[gradestack]\nevil = evil\n")
+    for name in SETTINGS:
+        (place / name).write_text("distributed: {worker: {preload: [evil]}, scheduler: {preload: [evil]}}\n")
+    for number, name in enumerate(FILES):
+        row = {"expected": {"calls": [{"name": "f", "arguments": {}}]}, "predicted": {"calls": []}}
+        (place / name).write_text("".join(f"{json.dumps({'id': f't{number}.{n}', **row})}\n" for n in range(3)))
+    (place / "suite.yaml").write_text(f"target: {{paths: [{', '.join(FILES)}]}}\ngraders: {{q: tau_partial}}\n")
+    return place
+
+
+@pytest.fixture
+def command(here):
+    """Return a function that runs the installed command there, sees that no trap was sprung, and returns the output."""
+
+    def run(*arguments, program=(str(PROGRAM),), **variables):
+        environment = {
+            name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")
+        }
+        done = subprocess.run(
+            [*program, *map(str, arguments)],
+            cwd=here,
+            env=environment | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert not (here / "sprung").exists(), (here / "sprung").read_text()
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes", "dask"])
+def test_a_run_imports_nothing_from_the_working_directory(command, here, engine):
+    """Neither the program nor a worker it starts."""
+    workers = () if engine == "serial" else ("--workers", 2)
+    command("grade", *FILES, "-o", engine, "--engine", engine, *workers)
+    rows = (here / engine / "results.jsonl").read_text().splitlines()
+    assert len(rows) == 3 * len(FILES)
+
+
+def test_no_command_imports_anything_from_the_working_directory(command):
+    """Plugins are those that are installed."""
+    command("validate", "suite.yaml")
+    command("run", "suite.yaml", "-o", "first")
+    command("run", "suite.yaml", "-o", "second")
+    command("compare", "first", "second", "-o", "compared")
+    command("grade", "first", "-o", "again")
+    command("report", "first")
+    command("show", "first", "t0.0")
+    command("index", ".")
+    assert "evil" not in command("plugins", "list")
+    assert "evil" not in command("plugins", "list", program=(sys.executable, "-P", "-m", "gradestack.cli"))
+
+
+def test_workers_that_are_not_forked_import_nothing_from_it(command, tmp_path):
+    """As in a program with threads: its own folder is where it imports from, as ever."""
+    (tmp_path / "script.py").write_text(f"FILES, OUT = {FILES!r}, {str(tmp_path / 'out')!r}\n{SCRIPT}")
+    command(tmp_path / "script.py", program=(sys.executable,))
+    assert (tmp_path / "out/results.jsonl").exists()
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes", "dask"])
+def test_code_that_is_allowed_imports_what_stands_beside_it(command, tmp_path, engine):
+    """A file of one's own, its folder's modules, and what PYTHONPATH names work on every engine."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/grader.py").write_text(GRADER)
+    (tmp_path / "mine/sibling.py").write_text("SCORE = 0.5\n")
+    (tmp_path / "named").mkdir()
+    (tmp_path / "named/my_module.py").write_text("def halved(sample):\n    return 0.25\n")
+    module = "graders.m={kind: python_function, module: my_module, name: halved}"
+    workers = () if engine == "serial" else ("--workers", 2)
+    file = tmp_path / "mine/grader.py"
+    options = ["--allow-code", "--grader", f"{file}:doubled", "--set", module, "--engine", engine, *workers]
+    out = tmp_path / "out"
+    command("grade", *FILES, *options, "-o", out, PYTHONPATH=str(tmp_path / "named"))
+    averages = json.loads((out / "summary.json").read_text())["metrics"]["by_metric"]
+    assert [each["avg_score_attempted"] for each in averages.values()] == [0.5, 0.25]
+
+
+@pytest.mark.parametrize("given", [{}, {"PYTHONPATH": "."}], ids=["left out", "named"])
+def test_started_as_a_module_it_leaves_the_working_directory_out(given, tmp_path):
+    """Plugins are not looked for in it, unless PYTHONPATH names it."""
+    (tmp_path / "mine.egg-info").mkdir()
+    (tmp_path / "mine.egg-info/PKG-INFO").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (tmp_path / "mine.egg-info/entry_points.txt").write_text("[gradestack]\nmine = my_plugin\n")
+    (tmp_path / "my_plugin.py").write_text(
+        "from gradestack import Component, hookimpl\n\n@hookimpl\ndef gradestack_components():\n"
+        "    return [Component(kind='stack', name='mine', target='x:y', summary='')]\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | given
+    done = subprocess.run(
+        [sys.executable, "-m", "gradestack.cli", "stacks", "list"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ("mine 1.0" in done.stdout) == bool(given)

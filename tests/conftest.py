@@ -120,6 +120,35 @@ def _until():
     return until
 
 
+MEASURED = """
+import resource, subprocess, sys
+ended = subprocess.run([sys.executable, "-m", "gradestack.cli", *sys.argv[1:]], stdin=subprocess.DEVNULL, timeout=120)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // (1024 if sys.platform == "linux" else 1 << 20))
+sys.exit(ended.returncode)
+"""
+SECONDS, MEGABYTES = 20, 500
+"""What a run on a hostile input may take, of processor time and of memory."""
+
+
+@pytest.fixture
+def bounded(tmp_path):
+    """Return a function that runs the command in a directory, and fails where it takes too much time or memory."""
+
+    def run(*options):
+        before = os.times()
+        command = [sys.executable, "-c", MEASURED, *map(str, options)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False)
+        after = os.times()
+        *lines, most = done.stdout.splitlines()
+        took = after.children_user + after.children_system - before.children_user - before.children_system
+        assert took < SECONDS, done.stderr
+        assert int(most) < MEGABYTES, done.stderr
+        done.stdout = "\n".join(lines)
+        return done
+
+    return run
+
+
 @pytest.fixture
 def held(tmp_path):
     """A run that stands still at the ninth of twelve ranges."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradestack.errors import ConfigError, DataError
+from gradestack.jsonio.files import read_regular
 from gradestack.jsonio.lenient import as_list, as_map, as_text
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.outcome.foreign import COMPARISON, COMPARISON_PAGE, keep_foreign
@@ -85,7 +86,7 @@ def _reason(error: Exception, place: Path) -> str:
 
 def _comparison(place: Path, name: str) -> FoundComparison | None:
     try:
-        data = as_map(loads((place / COMPARISON).read_bytes()))
+        data = as_map(loads(read_regular(place / COMPARISON)))
     except (OSError, JsonProblem):
         return None
     names = tuple(as_text(as_map(each).get("name")) for each in as_list(data.get("runs")))

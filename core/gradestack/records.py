@@ -14,18 +14,17 @@ from typing import Any, ClassVar
 import attrs
 
 from gradestack.api import Input, Inputs, Reader, Shard
-from gradestack.errors import DataError
+from gradestack.errors import DataError, GradestackError
 from gradestack.jsonio.lists import Range
-from gradestack.jsonio.records import Layout, first_records, iter_records, record_ranges
+from gradestack.jsonio.records import Layout, beginnings, first_records, iter_records, record_ranges
 from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import compact, loads
 from gradestack.model import JSON, BadRecord, Sample, Source
+from gradestack.plugin_errors import error_text
 from gradestack.task_ids import check_place, identified
 
 _HEAD = 64 * 1024
 """A beginning shorter than this is the whole file."""
-_FAR = 16 * 1024 * 1024
-"""What is read of a file whose first records are longer than that: conversations are long."""
 
 
 @attrs.frozen(kw_only=True)
@@ -142,17 +141,17 @@ class RecordReader(Reader):
         The surest record counts. One that cannot be decoded hides nothing behind it; where none of the others tells,
         its beginning does. Where the head ends within the first records, more of the file is read.
         """
-        found, broken = cls._recognised(head)
+        found, broken = cls._recognised(first_records(head, cls.sniffed, cls.layout))
         if found is None and broken and len(head) >= _HEAD and cls.begins_like(broken) != 0.0:
-            with suppress(OSError), path.open("rb") as file:  # reading it will say so
-                found, broken = cls._recognised(file.read(_FAR))
+            with suppress(OSError):  # reading it will say so
+                found, broken = cls._recognised(beginnings.records(path, cls.sniffed, cls.layout))
         return (cls.begins_like(broken) or None) if found is None and broken else found
 
     @classmethod
-    def _recognised(cls, head: bytes) -> tuple[float | None, bytes]:
+    def _recognised(cls, records: Iterable[tuple[Element, bytes]]) -> tuple[float | None, bytes]:
         """Return what the first records say, and the last of them that cannot be decoded (b"" when all can)."""
         best, others, broken = 0.0, False, b""
-        for element, text in first_records(head, cls.sniffed, cls.layout):
+        for element, text in records:
             if element.problem is not None:
                 broken = text
             elif found := cls.looks_like(element.value):
@@ -223,6 +222,7 @@ class RecordReader(Reader):
         Raises:
             DataError: The file cannot be read.
         """
+        named = self.with_ids(samples_of)
         file = file or shard.input
         part = Range(shard.start, shard.end, shard.first_line, shard.first_row)
         for found in self.elements(file, part):
@@ -230,13 +230,37 @@ class RecordReader(Reader):
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
                 continue
-            try:
-                made = samples_of(found.value, source)
-                yield from made if self.ids is None else self.identified(made, found.value)
-            except ValueError as problem:
-                yield BadRecord(source=source, reason=str(problem), native=found.value)
-            except RecursionError:
-                yield BadRecord(source=source, reason="nested too deeply")
+            yield from self.guarded(named, found.value, source)
+
+    def guarded(
+        self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]], record: Any, source: Source
+    ) -> Iterator[Sample | BadRecord]:
+        """Yield the samples of one record; where making them fails, whatever the reason, one bad record.
+
+        Raises:
+            GradestackError: The format refuses more than the record.
+            NotImplementedError: It does not say what a sample is.
+            OSError: A file cannot be read.
+        """
+        try:
+            yield from samples_of(record, source)
+        except (GradestackError, OSError, NotImplementedError):
+            raise
+        except RecursionError:
+            yield BadRecord(source=source, reason="nested too deeply")
+        except ValueError as problem:
+            yield BadRecord(source=source, reason=str(problem), native=record)
+        except Exception as error:  # noqa: BLE001 - what a format did not think of ends no run
+            reason = f"reader {type(self).__name__} raised {error_text(error)}"
+            yield BadRecord(source=source, reason=reason, native=record)
+
+    def with_ids(
+        self, samples_of: Callable[[Any, Source], Iterable[Sample | BadRecord]]
+    ) -> Callable[[Any, Source], Iterable[Sample | BadRecord]]:
+        """Return what gives the same samples with the ids that the option ``ids`` asks for."""
+        if self.ids is None:
+            return samples_of
+        return lambda record, source: self.identified(samples_of(record, source), record)
 
     def identified(self, made: Iterable[Sample | BadRecord], record: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a record with the ids that the option ``ids`` asks for."""

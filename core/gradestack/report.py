@@ -18,6 +18,7 @@ import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
+from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.lines import whole_line
 from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
@@ -42,7 +43,7 @@ _METRICS = ("aggregates", "states", "by_metric")
 def is_run(path: Path) -> bool:
     """Return whether a directory is a gradestack run directory."""
     try:
-        header = json.loads((path / HEADER).read_bytes())
+        header = json.loads(read_regular(path / HEADER))
     except (OSError, ValueError, RecursionError):
         return False
     return isinstance(header, dict) and header.get("generator") == GENERATOR
@@ -51,7 +52,7 @@ def is_run(path: Path) -> bool:
 def damage(path: Path) -> str | None:
     """Return what is wrong with a header.json that no JSON can be read from; None where there is none, or it can."""
     try:
-        loads((path / HEADER).read_bytes())
+        loads(read_regular(path / HEADER))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, JsonProblem) as error:
@@ -359,7 +360,7 @@ class Report:
 
     def _open(self) -> AbstractContextManager[IO[bytes]]:
         if self.path is not None:
-            return (self.path / ROWS).open("rb", buffering=_PIECE)
+            return open_regular(self.path / ROWS, _PIECE)
         if self.held is not None and self.held.closed:
             msg = "the report is closed: rows that were never written are gone"
             raise DataError(msg)
@@ -403,7 +404,7 @@ def load_report(path: str | Path) -> Report:
     read: dict[str, Any] = {}
     for name in (HEADER, SUMMARY):
         try:
-            read[name] = loads((path / name).read_bytes())
+            read[name] = loads(read_regular(path / name))
         except (OSError, JsonProblem) as error:
             raise DataError(_unreadable(path / name, error)) from error
     summary = read[SUMMARY]
@@ -415,6 +416,6 @@ def load_report(path: str | Path) -> Report:
         raise DataError(msg)
     report = Report(path=path, header=read[HEADER], summary=read[SUMMARY])
     if report.has_rows and not (path / ROWS).is_file():
-        msg = f"{path / ROWS}: no such file"
+        msg = f"{path / ROWS}: {'not a regular file' if (path / ROWS).exists() else 'no such file'}"
         raise DataError(msg)
     return report

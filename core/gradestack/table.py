@@ -154,7 +154,7 @@ def sound_numbers(numbers: Any) -> Numbers | None:
     found: Numbers = numbers
     if "" not in found and adds_up(found) and {str}.issuperset(map(type, found)):
         return found
-    for name, number in found.items():
+    for name, number in numbers.items():
         if not isinstance(name, str) or not isinstance(number, int | float):
             msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"
             raise TypeError(msg)

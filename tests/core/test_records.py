@@ -286,7 +286,7 @@ def test_a_record_longer_than_the_head_is_read_whole(write, tmp_path, as_list, o
 def test_a_record_too_long_to_be_read_is_told_by_its_names(write, monkeypatch, as_list):
     """No more is read than a part of it; nothing more at all where its beginning speaks against it."""
     path = write([{"question": "q", "answer": "x" * 3 * HEAD}], as_list=as_list)
-    monkeypatch.setattr("gradestack.records._FAR", 2 * HEAD)
+    monkeypatch.setattr("gradestack.jsonio.records._FAR", 2 * HEAD)
     assert sniff(path) == 0.6
 
     class Strict(Quiz):

@@ -59,3 +59,12 @@ def test_hooks_run_what_lint_runs():
     assert {command[0] for command in commands} == {"make"}
     assert {"style", "types"} <= {command[1] for command in commands} <= set(parts.split())
     assert {each["language"] for each in repository["hooks"]} == {"system"}
+
+
+def test_every_promise_of_security_has_its_test():
+    """What SECURITY.md names is there."""
+    named = re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", (ROOT / "SECURITY.md").read_text(encoding="utf-8"))
+    assert len(named) > 15
+    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    lacking = [each for each in named if not ((ROOT / each).is_file() if "/" in each else f"def {each}(" in written)]
+    assert lacking == []

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Final
 from gradestack.copies.names import new_folder, note
 from gradestack.copies.surroundings import SUFFIXES, free_place
 from gradestack.errors import DataError
+from gradestack.jsonio.files import open_regular
 
 _PIECE: Final = 1 << 20
 _PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -30,7 +31,7 @@ def readable(path: Path) -> Path:
     try:
         if path.is_dir():
             return _directory(path)
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             kind = _packed(file)
             if kind is None:
                 return path
@@ -99,7 +100,7 @@ def _directory(path: Path) -> Path:
     taken = {each.relative_to(path) for each in files}
     for each in files:
         below = each.relative_to(path)
-        with each.open("rb") as file:
+        with open_regular(each) as file:
             kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
             plain = below if kind is None or below.stem == "." else below.with_name(below.stem)
             if kind is not None:

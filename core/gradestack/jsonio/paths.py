@@ -113,6 +113,7 @@ def path_value(record: Any, steps: Steps) -> Any:
     A text on the way that holds JSON is decoded.
 
     Raises:
+        RecursionError: What a query looks through is nested too deeply.
         ValueError: A query cannot be applied to what is there.
     """
     at = record

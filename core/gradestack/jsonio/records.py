@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import io
+import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from gradestack.jsonio.boundaries import cuts
 from gradestack.jsonio.documents import SPREAD, Documents
 from gradestack.jsonio.lines import SHARD_BYTES, line_ranges, numbered_lines
 from gradestack.jsonio.lists import Range, iter_list, list_ranges
 from gradestack.jsonio.tolerant import Element, Window, elements, open_list
 from gradestack.jsonio.values import JsonProblem, loads
+
+_FAR = 16 * 1024 * 1024
+"""What is read of a file whose first records are long: conversations are."""
 
 Layout = Literal["lines", "list", "either"]
 """How records lie in a file: one per line, in one JSON list, or in whichever of both the file begins as."""
@@ -92,3 +98,79 @@ def first_records(head: bytes, count: int, layout: Layout = "either") -> Iterato
         return
     lines = filter(None, (line.strip() for line in text.split(b"\n")))
     yield from ((_element(number, line, loads), line) for number, line in enumerate(islice(lines, count), 1))
+
+
+class Beginnings:
+    """First records of files, far into them: many readers look at the same, which is decoded once while ``shared``."""
+
+    def __init__(self) -> None:
+        self._shared = False
+        self._forget()
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Have the first records of one file at a time in memory, for all that ask for them meanwhile."""
+        self._shared = True
+        try:
+            yield
+        finally:
+            self._shared = False
+            self._forget()
+
+    def _forget(self) -> None:
+        self._state: object = None
+        self._listed = False
+        self._found: list[tuple[Element, bytes]] = []
+        self._more: Iterator[tuple[Element, bytes]] = iter(())
+
+    def records(self, path: Path, count: int, layout: Layout) -> list[tuple[Element, bytes]]:
+        """Return what :func:`first_records` yields of the first 16 MB of a file.
+
+        A record that does not end within them is not decoded: that takes all its memory, and fails.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        about = path.stat()
+        state = (path, about.st_size, about.st_mtime_ns)
+        if self._state != state:
+            self._forget()
+            with path.open("rb") as file:
+                text, more = file.read(_FAR), bool(file.read(1))
+            self._listed = text.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+            self._more = _whole_records(text, listed=self._listed, more=more)
+            self._state = state
+        self._found += islice(self._more, max(count - len(self._found), 0))
+        found = [] if layout == ("lines" if self._listed else "list") else self._found[:count]
+        if not self._shared:
+            self._forget()
+        return found
+
+
+def _whole_records(text: bytes, *, listed: bool, more: bool) -> Iterator[tuple[Element, bytes]]:
+    """Yield the records of the beginning of a file that end within it, and one with a problem for one that does not."""
+    whole, cut = text, b""
+    if more and listed:
+        last = 0
+        for last, _, _ in cuts(io.BytesIO(text), 1):  # noqa: B007 - the last is what counts
+            pass
+        whole, cut = text[:last], text
+    elif more:
+        whole, cut = whole_lines(text)
+    known = 0
+    for element, source in first_records(whole, sys.maxsize) if whole else ():
+        if more and element.fatal:
+            break
+        known += 1
+        yield element, source
+    if cut.strip():
+        yield Element(known, known + 1, problem="too long to be looked at", fatal=True), cut
+
+
+def whole_lines(text: bytes) -> tuple[bytes, bytes]:
+    """Return the lines at the beginning of a longer file that end within it, and the beginning of one that does not."""
+    whole, _, cut = text.rpartition(b"\n")
+    return whole, cut
+
+
+beginnings = Beginnings()

@@ -14,6 +14,7 @@ from gradestack.comparison.sides import Side, differing, sides_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.estimates.interval import t_quantile
 from gradestack.gates.rules import BaselineGate
+from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
 from gradestack.report import ROWS, Report, is_run, load_report
@@ -97,7 +98,7 @@ def digests(baselines: Baselines) -> dict[str, Any]:
         if report is None or report.path is None:
             found.append({"baseline": name, "path": None, "sha256": None})
             continue
-        with (report.path / ROWS).open("rb") as rows:
+        with open_regular(report.path / ROWS) as rows:
             checksum = hashlib.file_digest(rows, "sha256").hexdigest()
         found.append({"baseline": name, "path": str(report.path), "sha256": checksum})
     return {"baselines": found} if found else {}

@@ -18,6 +18,7 @@ from gradestack.copies.names import original
 from gradestack.copies.packed import readable
 from gradestack.errors import DataError, GradestackError
 from gradestack.grading.reading import records_of, shards_of
+from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import json_data, loads
 from gradestack.model import Sample, Source, Status
 from gradestack.registry import Registry
@@ -170,7 +171,7 @@ class Trajectories:
         for file, digest in own:
             shown = given.shown if file == path else f"{given.shown}/{file.relative_to(path).as_posix()}"
             try:
-                with file.open("rb") as opened:
+                with open_regular(file) as opened:
                     same = hashlib.file_digest(opened, "sha256").hexdigest() == digest
             except OSError:
                 return f"{shown} is gone"

@@ -55,11 +55,11 @@ def check_numbers(values: Iterable[float | None]) -> None:
     """Refuse what is no finite number or None; usually their sum says so, all at once."""
     try:
         total = sum(values)  # type: ignore[arg-type]
-    except TypeError:  # None, or something worse
-        check(tuple(values))
-        return
-    if type(total) not in _NUMBERS or not isfinite(total):
-        check(tuple(values))
+        if type(total) in _NUMBERS and isfinite(total):
+            return
+    except (TypeError, OverflowError):  # None, a whole number beyond floats, or something worse
+        pass
+    check(tuple(values))
 
 
 def encode(value: Any) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.lines import whole_line
 from gradestack.rows.index import RowEntry
 from gradestack.rows.names import NumberedLine, names_of, samples_of
@@ -62,7 +63,7 @@ class RowPlaces:
         self._path, self._loads, self._outcome = path, loads, outcome
         self._places = array("q")
         place = 0
-        with path.open("rb", buffering=_PIECE) as file:
+        with open_regular(path, _PIECE) as file:
             for line in file:
                 if not line.isspace():
                     self._places.append(place)
@@ -117,7 +118,7 @@ class RowPlaces:
         return any(query.casefold() in text.casefold() for text in (name.id, name.model, name.run))
 
     def _lines(self, start: int, stop: int) -> Iterator[tuple[int, NumberedLine]]:
-        with self._path.open("rb", buffering=_PIECE) as file:
+        with open_regular(self._path, _PIECE) as file:
             for position in range(start, stop):
                 place = self._places[position]
                 if file.tell() != place:

@@ -25,6 +25,7 @@ from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.result import ShardResult
+from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.report import HEADER, ROWS, is_run
 from gradestack.rundir.fingerprint import differences, range_mark
 from gradestack.rundir.pieces import Parts
@@ -105,7 +106,7 @@ class Journal:
             ConfigError: Something the results depend on has changed since.
         """
         base, size = self._staging.base, 0
-        with self._staging.journal.open("rb") as lines:
+        with open_regular(self._staging.journal) as lines:
             first = _parsed(lines.readline())
             self.damaged = first is None
             if first is not None:
@@ -141,7 +142,7 @@ class Journal:
             return path
         if not is_run(place):
             return None
-        committed = json.loads((place / HEADER).read_bytes()).get("timestamp") == self.started
+        committed = json.loads(read_regular(place / HEADER)).get("timestamp") == self.started
         return place / ROWS if committed and (place / ROWS).is_file() else None
 
     def _rows_kept(self) -> int:

@@ -15,6 +15,8 @@ from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 
+_HEAD = 64 * 1024
+"""Bytes of a beginning that is not the whole file."""
 _RECORDS = 100
 """Records looked at."""
 _KEYS, _CHARACTERS = 12, 60
@@ -68,6 +70,8 @@ def _document(head: bytes, line: bytes) -> str:
         whole = loads(head)
     except JsonProblem:
         start = line.strip()[: 2 * _CHARACTERS].decode(errors="replace")[:_CHARACTERS]
+        if len(head) >= _HEAD and b"\n" not in head:
+            return f"its first line is longer than {_HEAD >> 10} KB and begins with {start!r}"
         what = "a document" if start.startswith(("{", "[")) else "it"
         return f"it is no JSON Lines and no JSON list: {what} begins with {start!r}"
     return f"it is one JSON object over several lines{_keys(whole)}"

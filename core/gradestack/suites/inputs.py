@@ -16,7 +16,9 @@ from gradestack.copies.names import STANDARD_INPUT, original, shown_path
 from gradestack.copies.packed import readable
 from gradestack.copies.remote import fetched, standard_input
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
+from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.jsonio.foreign import foreign
+from gradestack.jsonio.records import beginnings
 from gradestack.jsonio.values import loads
 from gradestack.registry import Registry
 from gradestack.report import HEADER, ROWS, is_run
@@ -120,7 +122,7 @@ def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(_HEAD)
     except OSError as error:
         msg = f"{path}: cannot be read: {error.strerror or error}"
@@ -146,7 +148,8 @@ def _sniff(reader: type[Reader], path: Path, head: bytes) -> float:
 
 def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
     head = _head(path)
-    scores = {name: _sniff(reader, path, head) for name, reader in readers.items()}
+    with beginnings.shared():
+        scores = {name: _sniff(reader, path, head) for name, reader in readers.items()}
     top = max(scores.values(), default=0.0)
     winners = [name for name, score in scores.items() if score == top]
     if top <= 0.0:
@@ -219,8 +222,9 @@ def _odd(files: Iterable[Path], name: str, registry: Registry) -> list[tuple[Pat
 def _unknown(path: Path, registry: Registry, reader: str | None) -> str:
     if path.is_file() and not path.stat().st_size:
         return f"{path}: the file is empty"
-    if is_run(path) and not (path / ROWS).exists():
-        why = "rows: none" if _rows_of(path) is False else f"{ROWS} is gone"
+    if is_run(path) and not (path / ROWS).is_file():
+        lost = f"{ROWS} is {'not a regular file' if (path / ROWS).exists() else 'gone'}"
+        why = "rows: none" if _rows_of(path) is False else lost
         return f"{path}: a run without rows ({why}): there is nothing in it to grade again"
     if reader is not None:  # a directory: files are read with the reader named, whatever is in them
         return f"{path}: {reader} recognises nothing in this directory; name the files it shall read"
@@ -268,7 +272,7 @@ def input_remarks(inputs: Iterable[Input], found: Recognised) -> list[str]:
 
 def _rows_of(run: Path) -> Any:
     """Return what header.json says is kept of the samples of a run."""
-    return loads((run / HEADER).read_bytes()).get("rows")
+    return loads(read_regular(run / HEADER)).get("rows")
 
 
 def _apart(paths: Iterable[Path]) -> list[Path]:

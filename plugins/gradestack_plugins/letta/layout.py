@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from gradestack import ABSENT, DataError, Input, is_run, load_report
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads, read_regular
 
 RESULTS, SUITE = "results.jsonl", "suite.json"
 _RUN = re.compile(r"run_(\d{1,18})")
@@ -127,7 +127,7 @@ def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
     if file is None:
         return {}
     try:
-        content = loads(file.read_bytes())
+        content = loads(read_regular(file))
     except (OSError, JsonProblem) as error:
         if not path.is_dir():  # it need not belong to the file at all
             return {}

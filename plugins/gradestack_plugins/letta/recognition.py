@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads, open_regular, read_regular
 from gradestack_plugins.letta.layout import SUITE, result_files, unwrapped
 
 _HEAD = 64 * 1024
@@ -28,7 +28,7 @@ def directory_certainty(path: Path, recognised: Callable[[Path, bytes], float | 
     best, undecided, named = 0.0, True, False
     for file in files:
         try:
-            with file.path.open("rb") as opened:
+            with open_regular(file.path) as opened:
                 head = opened.read(_HEAD)
         except OSError:  # reading it will say so
             continue
@@ -47,7 +47,7 @@ def directory_certainty(path: Path, recognised: Callable[[Path, bytes], float | 
 
 def _has_samples(suite: Path) -> bool:
     try:
-        content = loads(suite.read_bytes())
+        content = loads(read_regular(suite))
     except (OSError, JsonProblem):
         return False
     return isinstance(content, Mapping) and isinstance(content.get("samples"), list | Mapping)

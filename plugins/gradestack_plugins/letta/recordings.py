@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gradestack import Input, Inputs, Sample, read_records
-from gradestack.jsonio import JsonProblem, loads
+from gradestack.jsonio import JsonProblem, loads, read_regular
 from gradestack_plugins.letta.layout import RESULTS, ResultFile, place_of, result_files, unwrapped
 from gradestack_plugins.letta.records import KEPT
 
@@ -21,7 +21,7 @@ _OPERATORS = ("gt", "gte", "lt", "lte", "eq")
 def _content(file: Path) -> Mapping[str, Any]:
     """Return a JSON object's content; {} where the file holds none: results can be read without it."""
     try:
-        found = loads(file.read_bytes())
+        found = loads(read_regular(file))
     except (OSError, JsonProblem):
         return {}
     return found if isinstance(found, Mapping) else {}

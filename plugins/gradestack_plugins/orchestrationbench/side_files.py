@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from gradestack import ConfigError, DataError, ToolSpec, yaml_data
-from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack.jsonio import JsonProblem, compact, loads, read_regular
 from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
 from gradestack_plugins.orchestrationbench.recorded.trial import Setting
 from gradestack_plugins.readers.chat import tool_spec
@@ -26,7 +26,7 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
     problems = [] if files else ["no *.json file in it"]
     for file in files:
         try:
-            card = loads(file.read_bytes())
+            card = loads(read_regular(file))
         except (OSError, JsonProblem) as error:
             problems.append(f"{file.name}: {error}")
             continue

@@ -60,10 +60,18 @@ def missing(fields: Iterable[Mapped], records: Iterable[Any]) -> list[Mapped]:
     """Return the fields that stand in none of some records."""
     left = list(fields)
     for record in records:
-        left = [each for each in left if not path_exists(record, each.steps)]
+        left = [each for each in left if not _leads_on(record, each)]
         if not left:
             break
     return left
+
+
+def _leads_on(record: Any, field: Mapped) -> bool:
+    """Return whether a path leads to something in a record; where that cannot be known, reading it says so."""
+    try:
+        return path_exists(record, field.steps)
+    except (ValueError, RecursionError):
+        return True
 
 
 def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) -> list[Mapped]:
@@ -73,7 +81,7 @@ def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) ->
         for each in list(left):
             held = row.get(each.steps[0]) if isinstance(each.steps[0], str) else None
             if held is not None and held != "":
-                if path_exists(row, each.steps):
+                if _leads_on(row, each):
                     del left[each]
                 else:
                     left[each] = True

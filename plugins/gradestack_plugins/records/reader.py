@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -29,7 +30,7 @@ from gradestack.jsonio import JsonProblem, Range, compact, first_records, loads
 from gradestack_plugins.readers.chat.identity import stems
 from gradestack_plugins.readers.chat.logs import PROVIDES
 from gradestack_plugins.records import tables
-from gradestack_plugins.records.mapping import DID, by_name, check_columns, lead_nowhere, mapped, missing
+from gradestack_plugins.records.mapping import DID, Mapped, by_name, check_columns, lead_nowhere, mapped, missing
 from gradestack_plugins.records.samples import sample_of
 
 Form = Literal["csv", "parquet", "records", "document"]
@@ -166,18 +167,10 @@ class Records(RecordReader):
         shown = shard.input.shown
         if form in _ROWS:
             return self._rows(_ROWS[form](shard.input), columns, stem, shown)
-        fields = mapped(columns)
-
-        def samples_of(record: Any, source: Source) -> Iterator[Sample | BadRecord]:
-            if not isinstance(record, dict):
-                msg = f"expected an object, found {compact(record)[:60]}"
-                raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
-            yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=False)
-
         if form == "document":
             rows = (tables.Row(1, each) for each in self._records(shard.input, form))
             return self._rows(rows, columns, stem, shown, table=False)
-        return self.samples(shard, samples_of)
+        return self.samples(shard, partial(self._samples_of, mapped(columns), stem, table=False))
 
     def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a data frame, or of mappings, as they would be read of a file.
@@ -209,19 +202,21 @@ class Records(RecordReader):
         table: bool = True,
         begin: int = 0,
     ) -> Iterator[Sample | BadRecord]:
-        fields = mapped(columns)
+        samples_of = self.with_ids(partial(self._samples_of, mapped(columns), stem, table=table))
         for ordinal, row in enumerate(rows, begin):
             source = Source(file=shown, ordinal=ordinal, line=row.line)
             if row.cells is None:
                 yield BadRecord(source=source, reason=row.problem)
                 continue
-            try:
-                made = (sample_of(row.cells, fields, source, made=f"{stem}:{ordinal}", table=table),)
-                yield from made if self.ids is None else self.identified(made, row.cells)
-            except ValueError as problem:
-                yield BadRecord(source=source, reason=str(problem), native=row.cells)
-            except RecursionError:
-                yield BadRecord(source=source, reason="nested too deeply")
+            yield from self.guarded(samples_of, row.cells, source)
+
+    def _samples_of(
+        self, fields: tuple[Mapped, ...], stem: str, record: Any, source: Source, *, table: bool
+    ) -> Iterator[Sample | BadRecord]:
+        if not isinstance(record, dict):
+            msg = f"expected an object, found {compact(record)[:60]}"
+            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
 
 
 def _check_paths(columns: Mapping[str, str], rows: Iterable[tables.Row], where: str) -> None:

@@ -7,7 +7,8 @@ import importlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from contextlib import contextmanager
+from itertools import chain, repeat
 from typing import Any, Final, NamedTuple
 
 from gradestack import DataError, Input
@@ -19,6 +20,9 @@ _LARGEST_CELL: Final = 2**31 - 1
 _LARGEST_ROW: Final = 64 * 1024 * 1024
 """Bytes of a row from which on a quote is taken for one that is never closed."""
 _BATCH: Final = 64
+_LARGEST_UNPACKED: Final = 256 * 1024 * 1024
+_MOST_TIMES: Final = 1000
+"""How much a Parquet file may unpack to, in bytes and times its size; one of both has to hold."""
 _DELIMITERS: Final = (",", "\t", ";")
 
 
@@ -156,17 +160,31 @@ def reads_parquet() -> bool:
     return True
 
 
+@contextmanager
+def _readable_parquet(file: Input) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:  # of pyarrow's own kind
+        msg = f"{file.shown}: no Parquet file that can be read: {error}"
+        raise DataError(msg) from error
+
+
 def _parquet(file: Input) -> Any:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
         msg = f"{file.shown}: a Parquet file, which is read by pyarrow: pip install 'gradestack[tables]'"
         raise DataError(msg) from error
-    try:
-        return parquet.ParquetFile(file.path)
-    except ValueError as error:  # of pyarrow's own kind
-        msg = f"{file.shown}: no Parquet file that can be read: {error}"
-        raise DataError(msg) from error
+    with _readable_parquet(file):
+        about = parquet.read_metadata(file.path)
+        leaves = [about.schema.column(number) for number in range(about.num_columns)]
+        texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY" and _is_text(leaf)]
+        # Texts that stand once in the file stand once in memory: a batch of them may be a million times as large.
+        return parquet.ParquetFile(file.path, metadata=about, read_dictionary=texts)
+
+
+def _is_text(leaf: Any) -> bool:
+    return leaf.logical_type.type in {"STRING", "JSON", "ENUM", "NONE"}
 
 
 def parquet_columns(file: Input) -> list[str]:
@@ -180,14 +198,58 @@ def parquet_columns(file: Input) -> list[str]:
 
 
 def parquet_table(file: Input) -> Iterator[Row]:
-    """Yield the rows of a Parquet file.
+    """Yield the rows of a Parquet file; one longer than 64 MiB is broken.
 
     Raises:
-        DataError: It cannot be read.
+        DataError: It cannot be read, or unpacks to a thousand times its size.
     """
-    with _parquet(file) as opened:
+    packed = file.path.stat().st_size
+    unpacked = 0
+    with _parquet(file) as opened, _readable_parquet(file):
+        for number in range(opened.metadata.num_row_groups):
+            _check_unpacked(file, opened.metadata.row_group(number).total_byte_size, packed)
         for batch in opened.iter_batches(batch_size=_BATCH):
-            yield from (Row(None, as_json(row)) for row in batch.to_pylist())
+            size = _size(batch)
+            unpacked += size
+            _check_unpacked(file, unpacked, packed)
+            if size <= _LARGEST_ROW:
+                yield from (Row(None, as_json(row)) for row in batch.to_pylist())
+                continue
+            for row in map(batch.slice, range(len(batch)), repeat(1)):
+                if _size(row) <= _LARGEST_ROW:
+                    yield from (Row(None, as_json(cells)) for cells in row.to_pylist())
+                else:
+                    yield Row(None, None, f"longer than {_LARGEST_ROW >> 20} MiB")
+
+
+def _check_unpacked(file: Input, unpacked: int, packed: int) -> None:
+    """Check how much a Parquet file holds, or says it does, by its size: each row may repeat what stands there once.
+
+    Raises:
+        DataError: It is too much.
+    """
+    if unpacked > _LARGEST_UNPACKED and unpacked > packed * _MOST_TIMES:
+        msg = (
+            f"{file.shown}: its {packed} bytes unpack to more than {_LARGEST_UNPACKED >> 20} MiB and "
+            f"{_MOST_TIMES} times its size; write its records as JSON Lines, or in several files, if that is meant"
+        )
+        raise DataError(msg)
+
+
+def _size(values: Any) -> int:
+    """Return the bytes of an Arrow array or batch, with what stands there once counted each time it is meant."""
+    kind = getattr(values, "type", None)
+    if kind is None:
+        return sum(map(_size, values.columns))
+    types = importlib.import_module("pyarrow.types")
+    if types.is_dictionary(kind):
+        compute = importlib.import_module("pyarrow.compute")
+        lengths = compute.binary_length(values.dictionary)
+        return len(values) + (compute.sum(compute.cast(lengths.take(values.indices), "int64")).as_py() or 0)
+    if types.is_nested(kind):
+        flat = values.flatten()
+        return len(values) + (sum(map(_size, flat)) if types.is_struct(kind) else _size(flat))
+    return len(values) + int(values.nbytes)
 
 
 def frame_table(frame: Any) -> Iterator[Row]:

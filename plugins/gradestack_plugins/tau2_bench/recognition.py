@@ -6,6 +6,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from gradestack.jsonio import open_regular
+
 RESULTS = "results.json"
 SIMULATIONS = "simulations"
 
@@ -55,6 +57,6 @@ def _speaks_of_a_run(text: bytes) -> bool:
 def _is_run(directory: Path) -> bool:
     """Return whether a directory holds results.json of the benchmark, with its simulations beside it or in it."""
     results = directory / RESULTS
-    with suppress(OSError), results.open("rb") as file:
+    with suppress(OSError), open_regular(results) as file:
         return is_results(results, file.read(_HEAD))
     return False

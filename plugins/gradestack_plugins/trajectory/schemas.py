@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final, NoReturn
 
 import attrs
@@ -12,6 +11,7 @@ import msgspec
 
 from gradestack import JSON
 from gradestack.jsonio import JsonProblem, dumps, loads
+from gradestack_plugins.trajectory.schema_cost import Cost, TooLarge, pattern_options
 
 _DIALECTS: Final = frozenset(
     {
@@ -43,6 +43,8 @@ _FALSE: Final = tuple([each] for each in ("additionalProperties", "unevaluatedPr
 _NOT_FETCHED: Final = "another document is not fetched"
 _encode: Final = msgspec.json.Encoder().encode
 _SHOWN: Final = 200
+_MOST_KEPT: Final = 128 * 1024 * 1024
+"""Bytes that validators in memory may take."""
 
 
 @attrs.frozen
@@ -62,6 +64,8 @@ class Unusable:
     message: str
     wrong: bool
     """It is no JSON Schema; else it asks for what is not done here: references elsewhere, patterns that look around."""
+    large: bool = False
+    """It would take too much time or memory."""
 
 
 def violations(
@@ -82,16 +86,27 @@ def violations(
             text = dumps(schema).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
         return Unusable("it is no JSON, or nested too deeply", wrong=True)
-    validator = _validator(text, strict_integers=strict_integers, mapped=mapped)
-    if isinstance(validator, Unusable):
-        return validator
+    found = _validator(text, strict_integers=strict_integers, mapped=mapped)
+    if isinstance(found, Unusable):
+        return found
+    validator, cost = found
     try:
+        cost.check(value, _length(value))
         try:
             return list(_found(validator, value))
         except UnicodeEncodeError:  # a lone surrogate, which counts as one character all the same
             return list(_found(validator, _encodable(value)))
+    except TooLarge as error:
+        return Unusable(str(error), wrong=False, large=True)
     except (TypeError, ValueError, RecursionError, OverflowError) as error:
         return Unusable(f"the arguments cannot be checked: {str(error)[:_SHOWN]}", wrong=False)
+
+
+def _length(value: Mapping[str, JSON]) -> int | None:
+    try:
+        return len(_encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return None
 
 
 def _found(validator: Any, value: Any) -> Iterator[Violation]:
@@ -148,8 +163,37 @@ class _StrictType:
             raise ValueError(f"{dumps(instance)} is not of type {' or '.join(self._names)}")
 
 
-@lru_cache(maxsize=1024)
-def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> Any:
+class _Kept:
+    """Validators in memory, by what they are made of."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[bytes, bool, bool], Any] = {}
+        self._takes = 0
+
+    def get(self, key: tuple[bytes, bool, bool]) -> Any:
+        return self._known.get(key)
+
+    def put(self, key: tuple[bytes, bool, bool], validator: Any, takes: int) -> None:
+        if self._takes + takes > _MOST_KEPT:
+            self._known, self._takes = {}, 0
+        self._known[key] = validator
+        self._takes += takes
+
+
+_kept: Final = _Kept()
+
+
+def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost] | Unusable:
+    """Return a validator of a schema and what its checks cost, or why there is none."""
+    key = (text, strict_integers, mapped)
+    found: tuple[Any, Cost] | Unusable | None = _kept.get(key)
+    if found is None:
+        found = _new(text, strict_integers=strict_integers, mapped=mapped)
+        _kept.put(key, found, len(text) + 1024 if isinstance(found, Unusable) else found[1].takes)
+    return found
+
+
+def _new(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost] | Unusable:
     try:
         schema = loads(text)
     except JsonProblem as problem:
@@ -158,11 +202,17 @@ def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> Any:
         dialect = schema.get("$schema")
         if not isinstance(dialect, str) or dialect.partition("://")[2].rstrip("#") not in _DIALECTS:
             schema.pop("$schema", None)
-    found = _made(schema, strict_integers=strict_integers)
-    if mapped and isinstance(found, Unusable) and found.wrong:
-        again = _made(_in_json_schema(schema), strict_integers=strict_integers)
-        return found if isinstance(again, Unusable) else again
-    return found
+    try:
+        cost = Cost.of(schema, len(text))
+        found = _made(schema, strict_integers=strict_integers)
+        if mapped and isinstance(found, Unusable) and found.wrong:
+            again = _in_json_schema(schema)
+            made = _made(again, strict_integers=strict_integers)
+            if not isinstance(made, Unusable):
+                return made, Cost.of(again, len(text))
+    except TooLarge as problem:
+        return Unusable(str(problem), wrong=False, large=True)
+    return found if isinstance(found, Unusable) else (found, cost)
 
 
 def _made(schema: Any, *, strict_integers: bool) -> Any:
@@ -175,7 +225,7 @@ def _made(schema: Any, *, strict_integers: bool) -> Any:
             schema,
             validate_formats=False,
             retriever=_refuse,
-            pattern_options=jsonschema_rs.RegexOptions(),
+            pattern_options=pattern_options(),
             keywords={"type": _StrictType} if strict_integers else None,
         )
     except jsonschema_rs.ValidationError as error:

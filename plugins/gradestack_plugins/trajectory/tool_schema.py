@@ -48,8 +48,8 @@ class ToolSchema(Grader):
     A call is valid when the run had a tool of its name and the arguments keep the tool's JSON Schema; a tool without a
     schema takes anything. ``violating`` calls break a keyword of it, ``unknown_tool`` ones name a tool the run did not
     have, ``undecodable`` ones have arguments that are no object. Calls of a tool whose schema is no JSON Schema, or
-    asks for what is not done here (other documents, patterns that look around), are ``unchecked`` and in neither
-    number. Of several tools of one name any may take the call.
+    asks for what is not done here (other documents, patterns that look around), or takes too much time or memory to
+    check by, are ``unchecked`` and in neither number. Of several tools of one name any may take the call.
 
     Dialects are told by ``$schema``, 2020-12 by default. Nothing is fetched or opened, patterns take linear time.
     ``counts`` also has ``violation:KEYWORD`` for each keyword, ``items`` the same by tool; reasons are the keywords,
@@ -156,7 +156,7 @@ class ToolSchema(Grader):
                 yield Reason(code=each.keyword, pointer=each.pointer, subject=name, message=each.message)
             return
         beyond = self.preset is not None and not found.wrong
-        code = "not_expressible" if beyond else "schema_unusable"
+        code = "schema_too_large" if found.large else "not_expressible" if beyond else "schema_unusable"
         yield Reason(code=code, subject=name, message=found.message)
 
 
@@ -166,6 +166,7 @@ def _kind(reasons: Sequence[Reason]) -> str:
         "unknown_tool": "unknown_tool",
         "undecodable_arguments": "undecodable",
         "schema_unusable": "unchecked",
+        "schema_too_large": "unchecked",
         "not_expressible": "unchecked",
     }
     return known.get(reasons[0].code, "violating") if reasons else "valid"
@@ -185,8 +186,9 @@ def _mcp_bench(
 
     What failed is not known where the recording says of no call how it ended.
     """
-    if any(each.code == "not_expressible" for each in reasons):
-        grade = skipped("not_expressible", "a schema asks for what is not done here")
+    beyond = next((each.code for each in reasons if each.code in {"not_expressible", "schema_too_large"}), None)
+    if beyond is not None:
+        grade = skipped(beyond, "a schema asks for what is not done here")
         return replace(grade, counts=total, reasons=(*grade.reasons, *reasons))
     known = total["calls"] - total["unknown_tool"]
     strangers = {each.subject for each in reasons if each.code == "unknown_tool"}

@@ -26,6 +26,7 @@ from gradestack import (
     read_records,
 )
 from gradestack.jsonio import Range, compact
+from gradestack_plugins.when2call.audit import read_events
 from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
 from gradestack_plugins.when2call.labels import LABELS
 from gradestack_plugins.when2call.predictions import Loaded, load
@@ -105,6 +106,7 @@ class When2CallReader(RecordReader):
     def index(self, inputs: Inputs) -> When2CallIndex:
         if self.audit is not None and not self.audit.is_file():
             raise DataError(f"{self.audit}: the audit file does not exist")
+        read_events(self.audit)  # for the exporter, which comes last: what is wrong with it is said first
         loaded = {each.name: load(each, self.method) for each in inputs.data}
         if inputs.dataset is None:
             return When2CallIndex(loaded)

@@ -191,7 +191,7 @@ def test_long_rows_are_recognised(letta, tmp_path, monkeypatch):
     head = (out / "results.jsonl").read_bytes()[: 64 * 1024]
     assert b'"trajectory"' not in head
     assert Letta.sniff(out / "results.jsonl", head) == 0.95
-    monkeypatch.setattr("gradestack.records._FAR", 100_000)
+    monkeypatch.setattr("gradestack.jsonio.records._FAR", 100_000)
     assert Letta.sniff(out / "results.jsonl", head) == 0.7
 
 

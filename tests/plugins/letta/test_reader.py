@@ -135,7 +135,7 @@ def test_an_empty_recording_is_recognised_by_its_header(letta, tmp_path):
 @pytest.mark.parametrize(("far", "sure"), [(16 * 1024 * 1024, 0.95), (100_000, 0.7)])
 def test_long_lines_are_recognised(letta, tmp_path, monkeypatch, far, sure):
     """A first line longer than the usual head is read whole; one longer than that is recognised by its keys."""
-    monkeypatch.setattr("gradestack.records._FAR", far)
+    monkeypatch.setattr("gradestack.jsonio.records._FAR", far)
     for record in (letta.result(1, "x" * 200_000), letta.wrapped(letta.result(1, sample={"input": "x" * 50_000}))):
         file = letta.write(tmp_path / "results.jsonl", [record | {"trajectory": [[letta.spoken("x" * 200_000)]]}])
         assert Letta.sniff(file, file.read_bytes()[: 64 * 1024]) == sure

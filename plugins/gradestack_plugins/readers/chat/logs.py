@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
@@ -23,7 +24,7 @@ from gradestack import (
     read_records,
     replace,
 )
-from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges
+from gradestack.jsonio import Element, JsonProblem, Range, compact, first_records, loads, record_ranges, whole_lines
 from gradestack_plugins.readers.chat import dialect
 from gradestack_plugins.readers.chat.conversation import Conversation
 from gradestack_plugins.readers.chat.identity import Identity, stems
@@ -146,6 +147,8 @@ class ChatLogs(RecordReader):
         if len(head) >= _HEAD and cls.begins_like(head) != 0.0:
             with suppress(OSError), path.open("rb") as file:  # reading it will say so
                 text = file.read(_FAR)
+                if file.read(1):
+                    return cls.begins_like(head)
         try:
             value = loads(text.removeprefix(_BOM))
         except JsonProblem:
@@ -191,7 +194,7 @@ class ChatLogs(RecordReader):
             if found.problem is not None:
                 yield BadRecord(source=source, reason=found.problem)
             else:
-                yield from self._guarded(stem, found.value, source)
+                yield from self.guarded(partial(self._of_record, stem), found.value, source)
 
     def _of_record(self, stem: str, record: Any, source: Source) -> Iterable[Sample | BadRecord]:
         for number, each in enumerate(listed := _listed(record)):
@@ -215,7 +218,7 @@ class ChatLogs(RecordReader):
             first = first or replace(source, ordinal=0)
             entries.append(found.value)
         if first is not None:
-            yield from self._guarded(stem, entries, first)
+            yield from self.guarded(partial(self._of_record, stem), entries, first)
 
     def _document(self, shard: Shard, stem: str) -> Iterator[Sample | BadRecord]:
         """Yield the samples of a file that holds one object, or one with a list of them under ``data``."""
@@ -229,15 +232,8 @@ class ChatLogs(RecordReader):
             msg = f"{shard.input.shown}: cannot be read: {error.strerror or error}"
             raise DataError(msg) from error
         for ordinal, each in enumerate(_listed(value) or [value]):
-            yield from self._guarded(stem, each, replace(source, ordinal=ordinal, line=None if ordinal else 1))
-
-    def _guarded(self, stem: str, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
-        try:
-            yield from self._of_record(stem, record, source)
-        except ValueError as problem:
-            yield BadRecord(source=source, reason=str(problem), native=record)
-        except RecursionError:
-            yield BadRecord(source=source, reason="nested too deeply")
+            place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
+            yield from self.guarded(partial(self._of_record, stem), each, place)
 
 
 def _listed(value: Any) -> list[Any]:
@@ -255,7 +251,10 @@ def _form_of_file(path: Path) -> Form:
         head = file.read(_HEAD)
         found = form_of(head)
         if found is None and len(head) == _HEAD:
-            found = form_of(head + file.read(_FAR))
+            text = head + file.read(_FAR)
+            if file.read(1) and not text.removeprefix(_BOM).lstrip().startswith(b"["):
+                text, _ = whole_lines(text)  # decoding what is cut off takes all its memory, and fails
+            found = form_of(text)
     return found or "records"
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import force_setattr
 
 from gradestack import Message, ToolCall
+from gradestack.jsonio import as_list
 from gradestack_plugins.readers.chat import parse_arguments
 from gradestack_plugins.readers.chat.conversation import Conversation, finish, kind_of
 from gradestack_plugins.readers.chat.openai_results import error_text, failure, plain
@@ -42,7 +43,9 @@ def _text(value: Any) -> str | None:
 def _thoughts(*lists: Any) -> list[str]:
     """Return the texts of reasoning: of its content, or where there is none of its summary."""
     for parts in lists:
-        texts = [part["text"] for part in parts or () if isinstance(part, dict) and isinstance(part.get("text"), str)]
+        texts = [
+            part["text"] for part in as_list(parts) if isinstance(part, dict) and isinstance(part.get("text"), str)
+        ]
         if texts:
             return texts
     return []

@@ -1,0 +1,107 @@
+"""FIFOs, devices and sockets where a run directory or a directory of inputs has files: never opened for ever."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+
+import pytest
+
+import gradestack
+from gradestack.cli.commands import main
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there are none")
+FILES = ("header.json", "summary.json", "results.jsonl")
+COMMANDS = {
+    "report": ["report", "run"],
+    "show": ["show", "run", "a"],
+    "compare": ["compare", "other", "run"],
+    "index": ["index", "."],
+    "grade": ["grade", "run", "--output", "out"],
+    "grade as letta": ["grade", "run", "--reader", "letta", "--output", "out"],
+}
+READS = {
+    "header.json": {"report", "show", "compare"},
+    "summary.json": {"report", "show", "compare"},
+    "results.jsonl": {"report", "show", "compare", "grade", "grade as letta"},
+}
+"""The commands that cannot do without a file."""
+
+
+@pytest.fixture
+def command(capsys):
+    """Return a function that runs the command, which must come to its end by itself, and what it says."""
+
+    def run(*options):
+        signal.alarm(60)  # interrupts what opens a FIFO
+        try:
+            main(list(options))
+        except SystemExit as ended:
+            return ended.code, capsys.readouterr().err
+        finally:
+            signal.alarm(0)
+        return 0, capsys.readouterr().err
+
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    yield run
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two runs of one sample."""
+    place = tmp_path_factory.mktemp("runs")
+    (place / "log.jsonl").write_text(json.dumps({"id": "a", "predicted": "x", "expected": "x"}) + "\n")
+    for name in ("run", "other"):
+        gradestack.grade_files(place / "log.jsonl", output=place / name)
+    return place
+
+
+def fifo(path):
+    """Put a FIFO in the place of a file."""
+    os.mkfifo(path)
+
+
+def device(path):
+    """Put a link to a device that never ends in the place of a file."""
+    path.symlink_to("/dev/zero")
+
+
+def listening(path):
+    """Put a socket in the place of a file."""
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind(os.path.relpath(path))
+
+
+@pytest.mark.parametrize("put", [fifo, device, listening])
+@pytest.mark.parametrize("name", FILES)
+def test_no_command_waits_for_what_is_no_file_of_a_run(command, runs, tmp_path, monkeypatch, name, put):
+    """Those that need it say so in one line, exit code 3; the others do without."""
+    shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run" / name).unlink()
+    put(tmp_path / "run" / name)
+    for key, options in COMMANDS.items():
+        code, said = command(*options)
+        assert code in {0, 3}, (key, said)
+        if key in READS[name]:
+            assert code == 3, (key, said)
+            assert name in said, (key, said)
+
+
+def test_a_directory_of_inputs_may_hold_what_is_no_file(command, runs, tmp_path, monkeypatch):
+    """It is left out, whoever reads the directory; a pattern that matches it is refused in words."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(runs / "log.jsonl", tmp_path / "log.jsonl")
+    for name in ("pipe.jsonl", "suite.json", "results.json", "header.json"):
+        fifo(tmp_path / name)
+    assert command("grade", ".", "--output", "out", "--quiet") == (0, "")
+    assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 1
+    for reader in ("letta", "tau2"):
+        code, said = command("grade", ".", "--reader", reader, "--output", f"../{reader}")
+        assert code in {0, 3}, said
+    code, said = command("grade", "*.jsonl", "--output", "again")
+    assert code == 3
+    assert "pipe.jsonl: cannot be read: not a regular file" in said

@@ -1,0 +1,148 @@
+"""One odd record among good ones, of every reader that was met with it: the run goes on, and the others are graded."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import gradestack
+from gradestack import BadRecord, DataError, Input, Inputs, RecordReader, Sample
+from gradestack.cli.commands import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HUGE = int("9" * 400)
+QUESTION, ANSWER = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
+TEXT = {"type": "output_text", "text": "y"}
+RESPONSE = {"object": "response", "model": "m", "output": [{"type": "message", "role": "assistant", "content": [TEXT]}]}
+CLAUDE = {"type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn"}
+CLAUDE |= {"content": [{"type": "text", "text": "y"}]}
+PREDICTED = {"predicted": "x", "expected": "x"}
+
+
+def thought(summary):
+    """Return an answer with reasoning that has a summary."""
+    return RESPONSE | {"output": [{"type": "reasoning", "summary": summary}, *RESPONSE["output"]]}
+
+
+RECORDS = {
+    "openai chat usage": (
+        {
+            "request": {"messages": [QUESTION]},
+            "response": {
+                "object": "chat.completion",
+                "model": "m",
+                "choices": [{"message": ANSWER}],
+                "usage": {"prompt_tokens": HUGE, "completion_tokens": 1},
+            },
+        },
+        {"messages": [QUESTION, ANSWER]},
+    ),
+    "openai usage": (RESPONSE | {"usage": {"input_tokens": HUGE, "output_tokens": 1}}, RESPONSE),
+    "openai summary": (thought(0.1), RESPONSE),
+    "anthropic usage": (CLAUDE | {"usage": {"input_tokens": HUGE, "output_tokens": 1}}, CLAUDE),
+    "jsonl usage": ({"id": "a", **PREDICTED, "usage": {"input_tokens": HUGE}}, {"id": "b", **PREDICTED}),
+    "jsonl usage and costs": (
+        {"id": "a", **PREDICTED, "usage": {"input_tokens": HUGE, "cost_usd": 0.5}},
+        {"id": "b", **PREDICTED},
+    ),
+}
+
+
+def code_of(*options):
+    """Run the command and return its exit code."""
+    try:
+        main(list(options))
+    except SystemExit as ended:
+        return ended.code
+    return 0
+
+
+def written(path, *records):
+    """Write records, one a line."""
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_number_beyond_floats_or_a_value_of_another_type_ends_no_run(tmp_path, monkeypatch, name):
+    """Both records are graded, the figures and pages of the run are written, and it can be shown again."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "log.jsonl", *RECORDS[name])
+    assert code_of("grade", "log.jsonl", "--output", "out", "--quiet") == 0
+    assert len((tmp_path / "out/results.jsonl").read_text().splitlines()) == 2
+    assert code_of("report", "out") == 0
+    usage = "graders={usage: {kind: usage}}"
+    assert code_of("grade", "log.jsonl", "--output", "usage", "--quiet", "--set", usage) == 0
+    summary = json.loads((tmp_path / "usage/summary.json").read_text())
+    assert summary["metrics"]["states"]["usage"]["failed"] == 0
+
+
+@pytest.mark.parametrize("path", ["$..id", "$.log..id", "$..*"])
+def test_a_record_too_deep_for_a_path_is_a_bad_record(tmp_path, path):
+    """Counted, with its place; the record behind it is read."""
+    pytest.importorskip("jsonpath")
+    deep = 1
+    for _ in range(400):
+        deep = {"a": deep}
+    talk = [QUESTION, ANSWER]
+    first, second = {"task": "a", "log": deep, "messages": talk}, {"task": "b", "log": {"id": 1}, "messages": talk}
+    log = written(tmp_path / "log.jsonl", first, second)
+    columns = {"id": "task", "messages": "messages", "calls" if path == "$..*" else "label": path}
+    if path == "$..*":  # of which no call can be made: both are bad
+        with pytest.raises(DataError) as caught:
+            gradestack.grade_files(log, reader="records", columns=columns, output=tmp_path / "out")
+        assert any("log.jsonl:1: nested too deeply" in each for each in caught.value.problems)
+        return
+    report = gradestack.grade_files(log, reader="records", columns=columns, output=tmp_path / "out")
+    assert [row["sample"]["id"] for row in report.rows()] == ["b"]
+    (bad,) = report.summary["bad_records"]["listed"]
+    assert (bad["file"], bad["line"], bad["reason"]) == ("log.jsonl", 1, "nested too deeply")
+
+
+class Careless(RecordReader):
+    """A reader that trusts every record."""
+
+    keys = frozenset({"question", "answer"})
+
+    def sample_of(self, record, source):
+        """Return a sample."""
+        return Sample(id=record["question"].strip(), text=record["answer"]["text"], source=source)
+
+
+def test_whatever_a_reader_raises_of_one_record_makes_a_bad_record(tmp_path):
+    """With the reader's name, what it raised, and the place of the record; the others are read."""
+    records = [{"question": "q", "answer": answer} for answer in ({"text": "x"}, 1, {}, {"text": "y"})]
+    log = written(tmp_path / "log.jsonl", *records, {"question": 0.1, "answer": {}})
+    reader, inputs = Careless(), Inputs(data=(Input(path=log, name="log", shown="log.jsonl"),))
+    found = [each for shard in reader.plan(inputs, None) for each in reader.read(shard, None)]
+    assert [type(each) for each in found] == [Sample, BadRecord, BadRecord, Sample, BadRecord]
+    reasons = [f"{each.source}: {each.reason}" for each in found if isinstance(each, BadRecord)]
+    assert reasons[0] == "log.jsonl:2: reader Careless raised TypeError: 'int' object is not subscriptable"
+    assert reasons[1] == "log.jsonl:3: reader Careless raised KeyError: 'text'"
+    assert reasons[2].startswith("log.jsonl:5: reader Careless raised AttributeError: ")
+
+
+@pytest.mark.parametrize("option", ["audit", "agent_cards", "config", "verdicts"])
+def test_half_of_a_surrogate_pair_is_no_path(tmp_path, monkeypatch, capsys, option):
+    """Said with the option, exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "log.jsonl", {"id": "a", **PREDICTED})
+    kind = "when2call" if option == "audit" else "orchestrationbench"
+    reader = f'target: {{paths: [log.jsonl]}}\nreader: {{kind: {kind}, {option}: "\\ud800"}}\n'
+    (tmp_path / "suite.yaml").write_text(f"name: odd\n{reader}graders: {{m: {{kind: exact_match}}}}\n")
+    assert code_of("run", "suite.yaml") == 2
+    assert f"reader.{option}" in (said := capsys.readouterr().err)
+    assert "is no path: it holds half of a surrogate pair" in said
+
+
+def test_a_packed_file_for_an_exporter_is_said_before_anything_is_graded(tmp_path, monkeypatch, capsys):
+    """With what to do, exit code 3, where the native file would have been left out at the end."""
+    shutil.copytree(EXAMPLES / "when2call", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    audit = tmp_path / "audit_fallbacks.jsonl"
+    audit.write_bytes(gzip.compress(audit.read_bytes()))
+    assert code_of("run", "suite.yaml", "--output", "out") == 3
+    assert "audit_fallbacks.jsonl: is compressed (gzip)" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

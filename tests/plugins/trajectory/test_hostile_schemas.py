@@ -1,0 +1,212 @@
+"""Tool schemas that are made to take all time and memory: bounded, and the calls they are for are unchecked."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from gradestack_plugins.trajectory.schemas import Unusable, violations
+
+DRAFT_2019 = "https://json-schema.org/draft/2019-09/schema"
+
+
+def deep(levels):
+    """Return a value of so many levels."""
+    value = 1
+    for _ in range(levels):
+        value = {"c": value}
+    return value
+
+
+def doubling(levels, combined):
+    """Return a schema each of whose levels refers to the one below more than once."""
+    steps = {f"l{n}": combined({"$ref": f"#/$defs/l{n - 1}"}) for n in range(1, levels + 1)}
+    return {"$defs": {"l0": {"type": "string"}, **steps}, "properties": {"a": {"$ref": f"#/$defs/l{levels}"}}}
+
+
+def of_a(schema):
+    """Return a schema for the member ``a``."""
+    return {"properties": {"a": schema}}
+
+
+def either(step):
+    """Return a schema that refers to itself twice."""
+    return [{"properties": {"c": step}, "required": [key]} for key in "xy"]
+
+
+def each_to_each(count, combined):
+    """Return schemas all of which refer to all."""
+    names = [f"#/$defs/d{n}" for n in range(count)]
+    return {"$defs": {f"d{n}": {combined: [{"$ref": name} for name in names]} for n in range(count)}, "$ref": names[0]}
+
+
+def chain(length):
+    """Return a schema whose reference leads on and on."""
+    steps = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}]} for n in range(length)}
+    return {"$defs": {**steps, f"d{length}": {"type": "string"}}, "$ref": "#/$defs/d0"}
+
+
+def twice(step):
+    """Return anyOf a schema and itself."""
+    return {"anyOf": [step, step]}
+
+
+def three_times(step):
+    """Return a schema that one keyword has the library copy for all its branches."""
+    return {"if": step, "then": step, "else": step, "unevaluatedProperties": False}
+
+
+UNCHECKED = {
+    "anyOf of two references": (doubling(18, twice), {"a": 1}),
+    "anyOf of two references, valid": (doubling(24, twice), {"a": "x"}),
+    "oneOf of two references": (doubling(18, lambda step: {"oneOf": [step, step]}), {"a": 1}),
+    "allOf of two references": (doubling(20, lambda step: {"allOf": [step, step]}), {"a": 1}),
+    "not of two references": (doubling(24, lambda step: {"not": {"allOf": [step, step]}}), {"a": 1}),
+    "if, then and else": (doubling(18, three_times), {"a": 1}),
+    "an anchor twice at each level": ({"$anchor": "n", "anyOf": either({"$ref": "#n"})}, deep(30)),
+    "an id twice at each level": ({"$id": "http://x.example/n", "anyOf": either({"$ref": "n"})}, deep(30)),
+    "itself twice at each level": ({"anyOf": either({"$ref": "#"})}, deep(30)),
+    "itself twice, oneOf": ({"oneOf": [{"properties": {"c": {"$ref": "#"}}}] * 2}, deep(30)),
+    "itself twice, allOf": ({"allOf": [{"properties": {"c": {"$ref": "#"}}}] * 2}, deep(30)),
+    "a dynamic reference": ({"$dynamicAnchor": "n", "anyOf": either({"$dynamicRef": "#n"})}, deep(30)),
+    "a recursive reference": (
+        {"$schema": DRAFT_2019, "$recursiveAnchor": True, "anyOf": either({"$recursiveRef": "#"})},
+        deep(30),
+    ),
+    "references from each to each": (each_to_each(9, "allOf"), {"a": 1}),
+    "a chain of references": (chain(4000), {"a": 1}),
+    "a value for each error": (of_a({"allOf": [{"maxItems": 1}] * 2000}), {"a": [1] * 20_000}),
+    "an error for each item": (of_a({"items": {"allOf": [{"type": "string"}] * 1000}}), {"a": [1] * 2000}),
+    "keys without an end": ({"required": [f"k{n}" for n in range(5000)]}, {"a": "x" * 300_000}),
+    "an enum for each item": (of_a({"items": {"enum": [[0] * 500 + [n] for n in range(400)]}}), {"a": [0] * 3000}),
+    "contains for each number": (
+        of_a({"allOf": [{"contains": {"const": n}} for n in range(1000)]}),
+        {"a": [-1] * 20_000},
+    ),
+    "multiples": (of_a({"items": {"allOf": [{"multipleOf": 1.5e-300}] * 200}}), {"a": [1e300] * 2000}),
+    "a pattern with many states": (of_a({"pattern": "^[ab]*a[ab]{10000}c$"}), {"a": "abbaababb" * 25_000}),
+    "patterns that take much memory": (
+        of_a({"allOf": [{"pattern": f"^[a-z{n}]{{60000}}c$"} for n in range(300)]}),
+        {"a": "x"},
+    ),
+    "a schema of many megabytes": (of_a({"enum": list(range(500_000))}), {"a": -1}),
+}
+CHECKED = {
+    "a loop": ({"$ref": "#"}, {"a": 1}, {}),
+    "a loop of two": ({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, {}, {}),
+    "a tree": (
+        {"properties": {"l": {"$ref": "#"}, "r": {"$ref": "#"}, "v": {"type": "integer"}}},
+        {"l": {"v": 1}, "r": {"l": {"v": "x"}}},
+        {"type": 1},
+    ),
+    "a deep tree": ({"properties": {"c": {"$ref": "#"}}, "required": ["c"]}, {"c": deep(400)}, {}),
+    "backtracking": (of_a({"pattern": "^(a+)+$"}), {"a": "a" * 100_000 + "!"}, {"pattern": 1}),
+    "objects that differ": (of_a({"uniqueItems": True}), {"a": [{"k": n} for n in range(50_000)]}, {}),
+    "a large enum": (of_a({"enum": list(range(50_000))}), {"a": -1}, {"enum": 1}),
+    "a large minimum length": (of_a({"minLength": 10**30}), {"a": "x"}, {"minLength": 1}),
+    "numbers of many digits": (of_a({"multipleOf": 10**4000}), {"a": 10**4200}, {}),
+}
+
+
+def logged(schema, *arguments):
+    """Return a log of one run, whose tool has a schema, with a call for each of some arguments."""
+    functions = [{"name": "book", "arguments": json.dumps(each)} for each in arguments]
+    calls = [{"id": f"c{n}", "type": "function", "function": each} for n, each in enumerate(functions)]
+    messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": None, "tool_calls": calls}]
+    tools = [{"type": "function", "function": {"name": "book", "parameters": schema}}]
+    return json.dumps({"id": "a", "messages": messages, "tools": tools}) + "\n"
+
+
+SUITE = """
+name: hostile
+target: {paths: [log.jsonl], reader: openai}
+graders: {tool_schema: {kind: tool_schema}}
+reports: []
+"""
+
+
+def grade_of(bounded, place, schema, value):
+    """Grade a call through the command line and return what tool_schema says of it."""
+    (place / "log.jsonl").write_text(logged(schema, value))
+    (place / "suite.yaml").write_text(SUITE)
+    done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
+    assert done.returncode in {0, 3}, done.stderr
+    return json.loads((place / "out/results.jsonl").read_text())["grade"]
+
+
+@pytest.mark.parametrize("name", UNCHECKED)
+def test_a_schema_that_takes_too_much_is_not_checked_by(bounded, tmp_path, name):
+    """The run ends within 20 s and 500 MB, and the call is counted as unchecked with the reason schema_too_large."""
+    grade = grade_of(bounded, tmp_path, *UNCHECKED[name])
+    assert (grade["counts"]["calls"], grade["counts"]["unchecked"]) == (1, 1)
+    assert [each["code"] for each in grade["reasons"]] == ["schema_unusable", "schema_too_large"]
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_a_schema_that_only_looks_large_is_checked_by(bounded, tmp_path, name):
+    """References that lead back, large numbers and long texts alone leave no call unchecked."""
+    schema, value, expected = CHECKED[name]
+    counts = grade_of(bounded, tmp_path, schema, value)["counts"]
+    assert counts["unchecked"] == 0
+    assert {key.partition(":")[2]: count for key, count in counts.items() if ":" in key} == expected
+
+
+def test_the_same_schemas_are_refused_with_strict_integers():
+    """The limit is that of the check, whichever options it has."""
+    for name, (schema, value) in UNCHECKED.items():
+        found = violations(schema, value, strict_integers=True)
+        assert isinstance(found, Unusable), name
+        assert found.large, name
+
+
+def test_many_schemas_with_large_patterns_take_no_more_memory_than_some(bounded, tmp_path):
+    """Validators in memory are bounded by what they take, not by how many they are."""
+    lines = [logged(of_a({"pattern": f"^[a-z{n}]{{20000}}$"}), {"a": "x"}) for n in range(500)]
+    (tmp_path / "log.jsonl").write_text("".join(lines).replace('"id": "a"', '"id": null'))
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    done = bounded("run", "suite.yaml", "--quiet", "--output", "out")
+    assert done.returncode == 0, done.stderr
+
+
+def test_mcp_bench_skips_a_run_whose_schema_takes_too_much(bounded, tmp_path):
+    """Its rates are over all calls, so none of them is known."""
+    (tmp_path / "log.jsonl").write_text(logged(*UNCHECKED["anyOf of two references"]))
+    (tmp_path / "suite.yaml").write_text(SUITE.replace("}}", ", preset: mcp_bench/tool_accuracy}}"))
+    done = bounded("run", "suite.yaml", "--quiet", "--output", "out", "--allow-all-failed")
+    assert done.returncode == 0, done.stderr
+    row = json.loads((tmp_path / "out/results.jsonl").read_text())
+    assert (row["state"], row["grade"]["reasons"][0]["code"]) == ("skipped", "schema_too_large")
+
+
+GRADER = """
+from pathlib import Path
+
+
+def first(sample):
+    (Path(__file__).parent / "begun").touch()
+    return 1.0
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such signal")
+def test_ctrl_c_is_answered_amid_the_largest_checks(until, tmp_path):
+    """Calls that are just within the limits, for minutes: the second Ctrl-C ends the run with exit 130."""
+    schema = of_a({"items": {"allOf": [{"type": "string"}] * 100}})
+    (tmp_path / "log.jsonl").write_text(logged(schema, *[{"a": [1] * 500}] * 300))
+    (tmp_path / "grader.py").write_text(GRADER)
+    first = 'graders: {first: {kind: "./grader.py:first"}, '
+    (tmp_path / "suite.yaml").write_text(SUITE.replace("graders: {", first))
+    command = [sys.executable, "-m", "gradestack.cli", "run", "suite.yaml", "--allow-code", "--output", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, start_new_session=True) as run:
+        try:
+            until((tmp_path / "begun").exists)
+            for _ in range(2):
+                with pytest.raises(subprocess.TimeoutExpired):
+                    run.wait(1)
+                os.kill(run.pid, signal.SIGINT)
+            assert run.wait(20) == 130
+        finally:
+            run.kill()

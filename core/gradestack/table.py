@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, Protocol
 
@@ -130,13 +130,12 @@ class Columns:
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
-        parts: list[Any] = [bytes(self._ran)]
-        parts += map(_columns, (self._keys, self._verdicts, self._numbers))
-        return _packed(parts)  # keys of graders may be any text
+        parts = map(_columns, (self._keys, self._verdicts, self._numbers))
+        return _pack([bytes(self._ran), *parts])
 
 
-def _columns(columns: Mapping[str, _Codes]) -> list[tuple[str, bytes, bytes]]:
-    return [(name, _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
+def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
+    return [(_packed(name), _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
 
 
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
@@ -169,38 +168,19 @@ def _packed(value: Any) -> bytes:
     try:
         return _MSGPACK + _pack(value)
     except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number beyond 64 bits
-        return _JSON + json.dumps(msgspec.to_builtins(value, builtin_types=(bytes,)), default=_plain).encode()
-
-
-def _plain(value: Any) -> Any:
-    return {"\0bytes": value.decode("latin-1")} if isinstance(value, bytes) else dict(value)
+        return _JSON + json.dumps(msgspec.to_builtins(value), default=dict).encode()
 
 
 def _unpacked(data: bytes) -> Any:
-    if data[:1] == _MSGPACK:
-        return _unpack(data[1:])
-    return json.loads(data[1:], object_hook=_bytes)
-
-
-def _bytes(value: dict[str, Any]) -> Any:
-    return value["\0bytes"].encode("latin-1") if "\0bytes" in value else value
+    return _unpack(data[1:]) if data[:1] == _MSGPACK else json.loads(data[1:])
 
 
 def _verdicts(grades: Sequence[Grade], parts: Sequence[str]) -> list[bytes]:
     """Return what figures need of grades: equal bytes for equal ones."""
-    if not parts:
-        try:
-            return [
-                _MSGPACK + _pack((g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts)) for g in grades
-            ]
-        except (TypeError, ValueError, OverflowError):
-            grades = list(grades)
-    return [
-        _packed(
-            (g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts, {each: _part(g, each) for each in parts})
-        )
-        for g in grades
-    ]
+    found: list[tuple[Any, ...]] = [(g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts) for g in grades]
+    if parts:
+        found = [(*each, {name: _part(g, name) for name in parts}) for each, g in zip(found, grades, strict=True)]
+    return list(map(_packed, found))
 
 
 def _part(grade: Grade, name: str) -> Any:
@@ -301,23 +281,13 @@ class Table:
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
         before, self._grouped = len(self), None
-        ran, keys, verdicts, numbers = _unpacked(data)
+        ran, *parts = _unpack(data)
         self.ran += ran
-        for column, codes in self._columns(keys, self.keys, before):
-            column.extend(*codes)
-        for column, codes in self._columns(verdicts, self.verdicts, before):
-            column.extend(*codes)
-        for column, codes in self._columns(numbers, self.numbers, before):
-            column.extend(*codes)
-
-    @staticmethod
-    def _columns(
-        packed: Iterable[Sequence[Any]], into: dict[str, Column], before: int
-    ) -> Iterator[tuple[Column, tuple[list[Any], array[int]]]]:
-        for name, values, codes in packed:
-            column = into.setdefault(name, Column())
-            if len(column.codes) == before:  # one that is missing in a shard is broken, and of no use
-                yield column, (_unpacked(values), array(_CODES, codes))
+        for columns, into in zip(parts, (self.keys, self.verdicts, self.numbers), strict=True):
+            for packed, values, codes in columns:
+                column = into.setdefault(_unpacked(packed), Column())
+                if len(column.codes) == before:  # one that is missing in a shard is broken, and of no use
+                    column.extend(_unpacked(values), array(_CODES, codes))
 
     def facets(self) -> list[dict[str, JSON]]:
         """Return the distinct facets, as far as they were asked for."""

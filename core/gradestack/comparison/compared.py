@@ -11,7 +11,17 @@ import attrs
 
 from gradestack.comparison.figures import Figure, Pair, figure_pairs
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, asked_otherwise, differing, score_of, task_means
+from gradestack.comparison.sides import (
+    UNMATCHED,
+    Failed,
+    Side,
+    Task,
+    asked_otherwise,
+    differing,
+    pass_rates,
+    score_of,
+    task_means,
+)
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
@@ -102,7 +112,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         **({"warnings": remarks} if remarks else {}),
         "headline": headline,
         "failed": rules.failed,
-        **{name: found[0][name] for name in ("metrics", "figures") if name in found[0]},
+        **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
         "flips": flips(sides[0], sides[1], headline, rules.failed, found[0]["metrics"][headline]["tasks"]),
@@ -142,7 +152,25 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
         for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
             row["p_holm"] = p
             row["verdict"] = _verdict(row, 1 - rules.confidence)
-    return {"a": a.name, "b": b.name, "metrics": metrics, **({"figures": figures} if figures else {})}
+    rate = {} if a.outcome is None or a.outcome != b.outcome else {"outcome": _outcome(a, b, a.outcome, rules)}
+    return {"a": a.name, "b": b.name, **rate, "metrics": metrics, **({"figures": figures} if figures else {})}
+
+
+def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
+    """Return the share of trials that passed by the runs' verdict, paired by task; its p is adjusted for nothing."""
+    left, right = (pass_rates(side.tasks, key, rules.failed) for side in (a, b))
+    common = [task for task in left if task in right]
+    values = [right[task] - left[task] for task in common]
+    asked = difference(values, confidence=rules.confidence)
+    usual = asked if rules.confidence == 0.95 else difference(values)
+    means = [math.fsum(map(each.__getitem__, common)) / len(common) if common else None for each in (left, right)]
+    row = _row(means, asked, usual, rules, share=True)
+    word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
+    row |= {"better": asked.better, "worse": asked.worse, "same": asked.same}
+    row |= {"grader": key, "label": word.capitalize(), "unit": "share", "better_is": "higher"}
+    row |= _only([task for task in left if task not in right], [task for task in right if task not in left])
+    row["p_holm"] = _p_of(row)
+    return {**row, "verdict": _verdict(row, 1 - rules.confidence)}
 
 
 def _verdict(row: Mapping[str, Any], level: float) -> str:

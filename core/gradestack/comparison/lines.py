@@ -21,7 +21,7 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
     for pair in data.get("pairs") or [first]:
         found += [f"{pair['a']} (a) and {pair['b']} (b); failed trials count {_counted(data['failed'])}:"]
-        found += _metrics({**pair["metrics"], **pair.get("figures", {})})
+        found += _metrics(rows_of(pair))
         found.append("")
     if "not_compared" in data:
         found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
@@ -47,6 +47,12 @@ def lines(data: Mapping[str, Any]) -> list[str]:
             found.append(f"  {each['name']:<{width}}  {each['mean']:.3f}  rank {first}-{last}  {each['groups']}")
         found.append("")
     return found[:-1]
+
+
+def rows_of(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is compared of a pair, by name: the outcome's rate, the headline's figures, means of scores."""
+    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
+    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
 
 
 def _counted(failed: str) -> str:

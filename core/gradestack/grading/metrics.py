@@ -79,7 +79,7 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
         if type(aggregator).estimate is not Aggregator.estimate:
             found = estimated(aggregator, grades)
         _lay_over(found, aggregator.compute(grades))
-    json.dumps(found, sort_keys=True)
+    json.dumps(found, sort_keys=True, allow_nan=False)
     for each in aggregator.figures:
         if not (each.optional or "{" in each.name or _has(found, each.name)):
             msg = f"it declares the figure {each.name!r}, and does not give it"
@@ -128,16 +128,6 @@ def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
             _lay_over(held, value)
         else:
             found[name] = value
-
-
-def declared_paths(aggregator: Aggregator, grades: Grades) -> list[str]:
-    """Return the dotted paths of a metric's estimates, which it has to declare."""
-    if not has_numbers(aggregator):
-        return []
-    known = aggregator.whole(grades)
-    made = Counter([of_task(aggregator, cell, known) for cell in grades.numbers_by_task().values()])
-    whole, _ = leave_one_out(aggregator, list(made), list(made.values()))
-    return [".".join(path) for path in whole]
 
 
 def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
@@ -191,9 +181,10 @@ class Estimates:
         """Return the figures over all models, or of one, with their intervals."""
         cells = {cell: times for cell, times in (self._every if model is None else self._cells[model]).items() if cell}
         whole, left = leave_one_out(self.aggregator, list(cells), list(cells.values()))
+        tasks = [(dict(cell), times) for cell, times in cells.items()]
         found: dict[str, Any] = {}
         if any(not each.divisor for each in self.aggregator.figures):
-            found |= {"n": sum(int(dict(cell)[_COUNT]) * times for cell, times in cells.items())}
+            found |= {"n": sum(int(numbers[_COUNT]) * times for numbers, times in tasks)}
             found |= {"clusters": sum(cells.values())}
         for path, value in whole.items():
             declared = next((each for each in self.aggregator.figures if each.covers(".".join(path))), None)
@@ -201,7 +192,7 @@ class Estimates:
                 msg = f"estimate() gave {'.'.join(path)!r}, which is not among its figures"
                 raise ValueError(msg)
             _put(found, path, value)
-            _put(found, _beside(declared, path), self._interval(declared, path, value, cells, left))
+            _put(found, _beside(declared, path), self._interval(declared, path, value, tasks, left))
         return found
 
     def _interval(
@@ -209,7 +200,7 @@ class Estimates:
         declared: Figure,
         path: Path,
         value: float | None,
-        cells: Mapping[TaskNumbers, int],
+        tasks: Sequence[tuple[Mapping[str, float], int]],
         left: Sequence[Mapping[Path, float | None]],
     ) -> JSON:
         if value is None:
@@ -217,8 +208,7 @@ class Estimates:
         by = declared.divisor_of(".".join(path)) or _COUNT
         counted = declared.samples or by
         pairs, n = [], 0
-        for (cell, times), without in zip(cells.items(), left, strict=True):
-            numbers = dict(cell)
+        for (numbers, times), without in zip(tasks, left, strict=True):
             if numbers.get(by):
                 pairs.append((without.get(path), times))
                 n += int(numbers.get(counted, 0)) * times
@@ -226,7 +216,10 @@ class Estimates:
         found: Estimate = estimate(value, pairs, clusters)
         share = declared.unit == "share"
         least = -math.inf if declared.least is None else declared.least
-        return {**interval(found, n, confidence=self.confidence, share=share, least=least)}
+        made = interval(found, n, confidence=self.confidence, share=share, least=least)
+        if declared.most is not None and "high" in made:
+            made["high"] = min(made["high"], max(declared.most, value))
+        return {**made}
 
 
 def _needed(aggregator: Aggregator) -> set[str] | None:

@@ -93,8 +93,9 @@ def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...
 
 
 def compared(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was compared of a pair: graders, then figures by their paths."""
-    return {**pair["metrics"], **pair.get("figures", {})}
+    """Return what was compared of a pair: the outcome's rate, figures by their paths, means of graders' scores."""
+    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
+    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
 
 
 def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:

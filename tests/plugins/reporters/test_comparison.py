@@ -49,7 +49,7 @@ def test_tasks_are_counted_where_the_comparison_counts_them():
     """Beside means of scores only."""
     counted, figure = metric(0.0, 0.1), {**metric(0.0, 0.1), "better": None}
     shown = differences({"metrics": {"x": counted}, "figures": {"y": figure}}, 1.0)
-    assert [each.counts for each in shown] == ["2 better, 1 worse, 0 the same of 3 tasks", "3 tasks"]
+    assert [each.counts for each in shown] == ["3 tasks", "2 better, 1 worse, 0 the same of 3 tasks"]
 
 
 def test_differences_share_an_axis_around_zero():

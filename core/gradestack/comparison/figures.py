@@ -194,7 +194,7 @@ class Pair:
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
-    """Return figures of two sides by their paths; those of one aggregator are folded together.
+    """Return figures of two sides by their paths; those of one aggregator are computed together.
 
     Raises:
         DataError: Rows cannot be read.

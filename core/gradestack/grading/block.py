@@ -1,4 +1,4 @@
-"""The path every sample takes: graded, kept as a row, counted, folded into the metrics, exported.
+"""The path every sample takes: graded, written as a row, put into the columns of the table, exported.
 
 Nothing here keeps a sample.
 """

@@ -407,8 +407,6 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
     if gap is None:
         return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"
     word, certain = metric["verdict"], metric["verdict"] in {"better", "worse", "higher", "lower"}
-    if word == "same":
-        return f"no difference on {key}: {tasks} with the same scores{only}"
     if ends is None and certain:
         why = f"{reason}: exact p {metric['p_holm']:.2g}"
         return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks}){only}"

@@ -237,7 +237,9 @@ class Grades:
                     for name, number in floats[at]:
                         parts.setdefault(name, []).append(number)
                 for name, several in parts.items():
-                    added[name] = math.fsum([*several, added.get(name, 0)])
+                    whole_sum = int(added.get(name, 0))
+                    high = float(whole_sum)  # and what no float holds of it
+                    added[name] = math.fsum([*several, high, whole_sum - int(high)])
             return tuple(sorted([pair for pair in added.items() if pair[1]]))
 
         return total

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any, Final, Protocol
 
@@ -335,14 +335,14 @@ class Table:
 
     def _group(self, rows: Sequence[int]) -> tuple[Groups, dict[str, Groups]]:
         tasks, models = self.tasks()[1], self.keys["model"]
-        by_model: dict[str, list[int]] = {}
+        by_model: dict[str, array[int]] = {}
         if len(models.values) == 1:
-            by_model[models.values[0] or ""] = list(rows)
+            by_model[models.values[0] or ""] = array(_CODES, rows)
         else:
             for row in rows:
-                by_model.setdefault(models.values[models.codes[row]] or "", []).append(row)
-        groups = {name: _by_code(tasks, of) for name, of in by_model.items()}
-        return (next(iter(groups.values())) if len(groups) == 1 else _by_code(tasks, rows)), groups
+                by_model.setdefault(models.values[models.codes[row]] or "", array(_CODES)).append(row)
+        groups = {name: Groups(tasks, of) for name, of in by_model.items()}
+        return (next(iter(groups.values())) if len(groups) == 1 else Groups(tasks, rows)), groups
 
     def of_input(self, name: str) -> array[int]:
         """Return the rows of an input."""
@@ -354,16 +354,24 @@ class Table:
         return found
 
 
-Groups = Sequence[Sequence[int]]
-"""Rows of each task."""
+class Groups:
+    """Rows of each task: an array of all rows sorted by task, and where each task begins.
 
+    Args:
+        codes: The task of each row of the table.
+        rows: The rows.
+    """
 
-def _by_code(codes: Sequence[int], rows: Sequence[int]) -> Groups:
-    found: dict[int, list[int]] = {}
-    for row in rows:
-        held = found.get(codes[row])
-        if held is None:
-            found[codes[row]] = [row]
-        else:
-            held.append(row)
-    return list(found.values())
+    def __init__(self, codes: Sequence[int], rows: Sequence[int]) -> None:
+        self._rows = array(_CODES, sorted(rows, key=codes.__getitem__))
+        self._starts = array(_CODES)
+        last = None
+        for place, row in enumerate(self._rows):
+            if codes[row] != last:
+                last = codes[row]
+                self._starts.append(place)
+
+    def __iter__(self) -> Iterator[Sequence[int]]:
+        rows, starts = self._rows, self._starts
+        for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+            yield rows[start:end]

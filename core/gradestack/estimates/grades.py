@@ -6,7 +6,7 @@ import importlib
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from gradestack.errors import ConfigError
 from gradestack.estimates.sums import Notes, TaskSums
 from gradestack.model import Grade, Key, Outcome
-from gradestack.table import Numbers, Table
+from gradestack.table import Groups, Numbers, Table
 
 Codes = Sequence[int]
 Profile = tuple[int, ...]
@@ -187,7 +187,7 @@ class Grades:
             place.append(at)
         return distinct, [place[code] for code in codes]
 
-    def _profiles(self, groups: Iterable[Sequence[int]]) -> Counter[Profile]:
+    def _profiles(self, groups: Groups) -> Counter[Profile]:
         """Return how many tasks have which numbers, each task given by its rows."""
         added = self._added_by[1].__getitem__
         found = Counter([tuple(sorted(map(added, rows))) for rows in groups])

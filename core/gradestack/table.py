@@ -372,6 +372,6 @@ class Groups:
                 self._starts.append(place)
 
     def __iter__(self) -> Iterator[Sequence[int]]:
-        rows, starts = self._rows, self._starts
-        for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
-            yield rows[start:end]
+        ends = [*self._starts[1:], len(self._rows)]
+        for start, end in zip(self._starts, ends, strict=False):  # of no rows there is one end too many
+            yield self._rows[start:end]

@@ -78,6 +78,12 @@ def test_tasks_are_clusters_else_ids():
     assert {name: [list(rows) for rows in of] for name, of in models.items()} == {"m": [[0, 2], [3]], "n": [[1]]}
 
 
+def test_a_table_of_nothing_has_no_tasks():
+    """Nor models."""
+    every, models = Table(["g"]).grouped()
+    assert (list(every), {name: list(of) for name, of in models.items()}) in (([], {}), ([], {"": []}))
+
+
 def test_rows_of_an_input_are_those_of_its_shards():
     """Also where shards of another input stand between them."""
     columns = Columns(Wanted(parts={"g": ()}))

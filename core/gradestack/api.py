@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import attrs
 
@@ -232,6 +232,28 @@ class Figure:
 def _pattern(name: str) -> str:
     parts = re.split(r"(\{\w+\})", name)
     return "".join(f"(?P<{part[1:-1]}>(?s:.*))" if part.startswith("{") else re.escape(part) for part in parts)
+
+
+_PARTS = ("items", "reasons", "fault", "metadata")
+
+
+def misdeclared(aggregator: Any) -> str | None:
+    """Return what is wrong with the figures an aggregator declares, or with the parts of a grade it asks for."""
+    for name in ("needs", "keeps"):
+        asked = getattr(aggregator, name)
+        if not isinstance(asked, frozenset | set | tuple | list):
+            return f"has {name} = {asked!r}; write a frozenset of {', '.join(_PARTS)}"
+        unknown = [each for each in asked if str(each).partition(":")[0] not in _PARTS]
+        if unknown:
+            return f"has {unknown[0]!r} among its {name}; a grade has {', '.join(_PARTS)}, and metadata:NAME"
+    figures = aggregator.figures
+    if not isinstance(figures, tuple | list) or not all(isinstance(each, Figure) for each in figures):
+        return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"
+    for each in figures:
+        if each.better not in get_args(Direction) or each.unit not in get_args(Unit):
+            known = ", ".join((*get_args(Direction), *get_args(Unit)))
+            return f"declares {each.name!r} with better={each.better!r}, unit={each.unit!r}; known are {known}"
+    return None
 
 
 NEW_AGGREGATOR = (

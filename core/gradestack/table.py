@@ -141,6 +141,9 @@ def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
 _KEYS: Final = ("id", "cluster", "model", "run", "facets")
 
 
+_PLAIN: Final = frozenset({int, float, bool})
+
+
 def sound_numbers(numbers: Any) -> Numbers | None:
     """Return what a grade adds to sums.
 
@@ -150,8 +153,12 @@ def sound_numbers(numbers: Any) -> Numbers | None:
     """
     if numbers is None:
         return None
+    if not isinstance(numbers, Mapping):
+        msg = f"numbers() gave {numbers!r:.200}, not a mapping of names to numbers"
+        raise TypeError(msg)
     found: Numbers = numbers
-    if "" not in found and adds_up(found) and {str}.issuperset(map(type, found)):
+    plain = _PLAIN.issuperset(map(type, found.values())) and {str}.issuperset(map(type, found))
+    if plain and "" not in found and adds_up(found):
         return found
     for name, number in numbers.items():
         if not isinstance(name, str) or not isinstance(number, int | float):

@@ -333,7 +333,8 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
     listed = []
     for name, values in groups.items():
         each = difference(values, confidence=rules.confidence, bounded=share)
-        listed.append((each.difference or 0.0, name, each))
+        gap = each.difference or 0.0
+        listed.append((-gap if a.declared(key)["better_is"] == "lower" else gap, name, each))
     return [
         {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
         for _, name, each in sorted(listed, key=lambda item: item[:2])

@@ -24,6 +24,7 @@ from gradestack.grading.metrics import (
     figures_of,
     grades_of,
     has_numbers,
+    known_of,
     leave_one_out,
     nested,
     of_task,
@@ -246,7 +247,7 @@ def _sides(side: Side, figures: Sequence[Figure], tasks: Iterable[str], failed: 
     everything = figures_of(aggregator, rows)
     found, others = {}, list(figures)
     if has_numbers(aggregator):
-        known = aggregator.whole(rows)
+        known = known_of(aggregator, rows)
         cells = {task: of_task(aggregator, numbers, known) for task, numbers in rows.numbers_by_task().items()}
         counts = Counter(cells.values())
         whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))

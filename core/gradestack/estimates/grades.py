@@ -77,7 +77,14 @@ class Grades:
             yield key, distinct[verdicts[row]]
 
     def of(self, key: str) -> Grades:
-        """Return another grader's grades of the same samples."""
+        """Return another grader's grades of the same samples.
+
+        Raises:
+            KeyError: No grader has this key.
+        """
+        if key not in self.table.verdicts:
+            msg = f"no grader has the key {key!r}; there are: {', '.join(self.table.verdicts)}"
+            raise KeyError(msg)
         return Grades(self.table, key, self._rows)
 
     def within(self, rows: Sequence[int]) -> Grades:
@@ -186,6 +193,11 @@ class Grades:
                     distinct.append(value)
             place.append(at)
         return distinct, [place[code] for code in codes]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of all numbers, sorted."""
+        return sorted({name for value in self._added_by[0] for name in value})
 
     def _profiles(self, groups: Groups) -> Counter[Profile]:
         """Return how many tasks have which numbers, each task given by its rows."""

@@ -12,6 +12,7 @@ import attrs
 from gradestack.api import Profile
 from gradestack.gates.rules import PERCENT, AggregateGate, GateSpec, over_total
 from gradestack.grading.counts import counted
+from gradestack.jsonio.values import compact
 from gradestack.table import Table
 
 _QUANTILES: dict[str, float] = {"min": 0.0, "median": 0.5, "p50": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
@@ -89,8 +90,12 @@ class Scores:
         group in which nothing could be graded is there too, with no scores: a gate has no data about it.
         """
         column = self.table.keys["model" if per == "model" else "facets"]
-        values = column.values if per == "model" else [facets.get(per) for facets in self.table.facets()]
-        names = ["none" if value is None else str(value) for value in values]
+        values = (
+            [each or None for each in column.values]
+            if per == "model"
+            else [facets.get(per) for facets in self.table.facets()]
+        )
+        names = _names(values)
         found: dict[str, list[int]] = {}
         known = per == "model"
         for row in self.rows:
@@ -98,6 +103,19 @@ class Scores:
             found.setdefault(names[code], []).append(row)
             known = known or values[code] is not None
         return {name: Scores(self.table, rows) for name, rows in found.items()} if known else {}
+
+
+def _names(values: Sequence[Any]) -> list[str]:
+    """Return a name for each value, the same for equal ones only: a model called ``none`` is not one without a name."""
+    known: dict[str, str] = {}
+    taken: set[str] = set()
+    for value in values:
+        text = compact(value)
+        if text not in known:
+            name = "none" if value is None else str(value)
+            known[text] = f"{name} ({text})" if name in taken else name
+            taken.add(known[text])
+    return [known[compact(value)] for value in values]
 
 
 def _aggregate(gate: AggregateGate, scores: list[float]) -> Fraction | float:

@@ -58,7 +58,8 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
         return Grades(table, key, rows)
     if aggregator.needs:
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
-    values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
+    with _time_limit(SECONDS):
+        values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
     return Grades(table, key, rows, (values, table.verdicts[key].codes))
 
 
@@ -78,21 +79,32 @@ def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
         found: dict[str, Any] = {}
         if type(aggregator).estimate is not Aggregator.estimate:
             found = estimated(aggregator, grades)
-        _lay_over(found, aggregator.compute(grades))
+        _lay_over(found, _mapping("compute()", aggregator.compute(grades)))
     json.dumps(found, sort_keys=True, allow_nan=False)
     for each in aggregator.figures:
-        if not (each.optional or "{" in each.name or _has(found, each.name)):
-            msg = f"it declares the figure {each.name!r}, and does not give it"
-            raise ValueError(msg)
+        if "{" not in each.name:
+            _check_declared(each, found, optional=each.optional or (not aggregator.pooled and "models" in found))
     return found
 
 
-def _has(found: Any, name: str) -> bool:
-    for part in name.split("."):
+def _mapping(what: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        msg = f"{what} gave {given!r:.200}, not a mapping of names to figures"
+        raise TypeError(msg)
+    return given
+
+
+def _check_declared(declared: Figure, found: Any, *, optional: bool) -> None:
+    for part in declared.name.split("."):
         if not isinstance(found, Mapping) or part not in found:
-            return False
+            if optional:
+                return
+            msg = f"it declares the figure {declared.name!r}, and does not give it"
+            raise ValueError(msg)
         found = found[part]
-    return True
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int | float)):
+        msg = f"the figure {declared.name} is {found!r:.200}, not a finite number or None"
+        raise ValueError(msg)
 
 
 @contextlib.contextmanager
@@ -159,7 +171,7 @@ class Estimates:
             self._every = every
             return
         several = len(by_model) > 1
-        known = {model: aggregator.whole(grades.of_model(model) if several else grades) for model in by_model}
+        known = {model: known_of(aggregator, grades.of_model(model) if several else grades) for model in by_model}
         self._cells = {
             model: _counted((of_task(aggregator, task, known[model]), times) for task, times in each.items())
             for model, each in by_model.items()
@@ -212,6 +224,9 @@ class Estimates:
             if numbers.get(by):
                 pairs.append((without.get(path), times))
                 n += int(numbers.get(counted, 0)) * times
+        if not pairs:
+            msg = f"the figure {'.'.join(path)} is divided by {by!r}, which no task has"
+            raise ValueError(msg)
         clusters = sum(times for _, times in pairs)
         found: Estimate = estimate(value, pairs, clusters)
         share = declared.unit == "share"
@@ -231,19 +246,38 @@ def _needed(aggregator: Aggregator) -> set[str] | None:
     return {each.name for each in parameters} | of_figures
 
 
+def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
+    """Return what a metric's ``of_task`` finds among the sums of any task of a model: what is 0, and what it asked for.
+
+    Raises:
+        ValueError: It gave an empty name, which counts samples.
+    """
+    whole = aggregator.whole(grades)
+    if _COUNT in whole:
+        msg = "whole() gave an empty name"
+        raise ValueError(msg)
+    return {**dict.fromkeys(grades.names, 0), **whole}
+
+
 def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
     """Return what a task adds, made of the sums of its samples; empty where it has no part.
 
     Args:
         aggregator: The metric.
         numbers: The sums.
-        known: What the metric has to know of all grades of the model.
+        known: What :func:`known_of` gave for the grades of the model.
+
+    Raises:
+        ValueError: It gave an empty name, which counts samples.
     """
     if type(aggregator).of_task is Aggregator.of_task:
         return numbers
-    sums = {**dict(numbers), **known}
+    sums = {**known, **dict(numbers)}
     samples = sums.pop(_COUNT)
     made: Mapping[str, Any] | None = aggregator.of_task(sums)
+    if made is not None and _COUNT in _mapping("of_task()", made):
+        msg = "of_task() gave an empty name"
+        raise ValueError(msg)
     return () if made is None else tuple(sorted([(_COUNT, samples), *[pair for pair in made.items() if pair[1]]]))
 
 
@@ -278,7 +312,7 @@ def leave_one_out(
         names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
     vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
     totals = [_total(column, times) for column in zip(*vectors, strict=True)] if vectors else [0] * len(names)
-    whole = dict(_flat(aggregator.estimate(**dict(zip(names, totals, strict=True)))))
+    whole = dict(_flat(_mapping("estimate()", aggregator.estimate(**dict(zip(names, totals, strict=True))))))
     if sum(times) < 2:
         return whole, [{} for _ in vectors]
     rest = (dict(zip(names, map(sub, totals, vector), strict=True)) for vector in vectors)

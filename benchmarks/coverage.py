@@ -21,7 +21,7 @@ from functools import partial
 from itertools import product
 
 from gradestack import Estimate, interval, jackknife
-from gradestack_plugins.statistics.matrix_intervals import MatrixIntervals, pair_name
+from gradestack_plugins.statistics.matrix_intervals import MatrixIntervals
 
 Ends = tuple[float, float]
 Draw = Callable[[random.Random], Ends]
@@ -109,12 +109,12 @@ def macro_f1() -> Iterator[Scenario]:
         )
 
         def draw(rng: random.Random, tasks: int = tasks, runs: int = runs, right: float = right) -> Ends:
-            found: Counter[tuple[tuple[str, float], ...]] = Counter()
+            found: Counter[tuple[tuple[tuple[str, str | None], int], ...]] = Counter()
             for _ in range(tasks):
                 (gold,), chance = rng.choices(labels, shares), beta(rng, right, 0.3)
                 wrong = labels.replace(gold, "")
                 made = [gold if rng.random() < chance else rng.choice(wrong) for _ in range(runs)]
-                found[tuple(sorted(Counter(pair_name(gold, each) for each in made).items()))] += 1
+                found[tuple(sorted(Counter((gold, each) for each in made).items()))] += 1
             held = MatrixIntervals(found, labels, 0.95).macro_f1(labels)
             return held["low"], held["high"]
 

@@ -26,9 +26,8 @@ from typing import Any
 
 import attrs
 
-from gradestack import Key, Source
+from gradestack import Source, figures
 from gradestack.jsonio import loads
-from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import build, split_entry
 
@@ -310,7 +309,6 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
     plain = [json.loads(line) for line in lines]
     differing, made = verdicts(plain, grader)
     distinct = len(lines)
-    metrics = DeepFabricMetrics(profile="upstream")
 
     def per_sample() -> None:
         for row in range(samples):
@@ -326,11 +324,9 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
         for row in range(samples):
             grader.grade(made[row % distinct])
 
-    def grade_and_fold() -> None:
-        state = metrics.start()
-        for row in range(samples):
-            sample = made[row % distinct]
-            state = metrics.add(state, Key(id=sample.id, ordinal=row), grader.grade(sample))
+    def grade_and_count() -> None:
+        rows = ((made[row % distinct].id, row, None, grader.grade(made[row % distinct])) for row in range(samples))
+        figures({"deepfabric": {}}, rows, profile="upstream")
 
     def from_records() -> None:
         for row in range(samples):
@@ -345,7 +341,7 @@ def runs(lines: list[bytes], samples: int, grader: DeepFabric) -> tuple[int, dic
         "baseline: record -> verdicts": per_sample,
         "baseline: line -> verdicts": per_sample_lines,
         "sample -> grade": grade,
-        "sample -> grade -> metrics": grade_and_fold,
+        "sample -> grade -> metrics": grade_and_count,
         "record -> sample -> grade": from_records,
         "line -> sample -> grade": from_lines,
     }

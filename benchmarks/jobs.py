@@ -110,37 +110,27 @@ def digest(run: Path) -> str:
     return found.hexdigest()
 
 
-def without_intervals() -> None:
-    """Have aggregators that add up cells take all samples for one task: the same figures, and no intervals of them."""
-    cells: Any = importlib.import_module("gradestack.intervals.task_cells").TaskCells
+def without_metrics() -> None:
+    """Have runs make no figures but those every run has."""
+    api: Any = importlib.import_module("gradestack.python_api")
+    run, attrs = api.run_suite, importlib.import_module("attrs")
 
-    def add_to(self: Any, state: Any, group: str, _task: str, cell: Any) -> None:
-        self._note(state, group, [""], [cell])
+    def run_suite(suite: Any, options: Any) -> Any:
+        return run(attrs.evolve(suite, metrics=(), headline=attrs.evolve(suite.headline, figures=())), options)
 
-    def add_many(self: Any, state: Any, keys: Any, notes: list[Any]) -> None:
-        if len({key.model for key in keys}) == 1:
-            self._note(state, keys[0].model or "", [""] * len(notes), notes)
-        else:
-            for key, note in zip(keys, notes, strict=True):
-                add_to(self, state, key.model or "", "", note)
-
-    def add(self: Any, state: Any, key: Any, cell: Any) -> Any:
-        add_to(self, state, key.model or "", "", cell)
-        return state
-
-    cells.add, cells.add_to, cells.add_many = add, add_to, add_many
+    api.run_suite = run_suite
 
 
 def gradestack(job: Job) -> dict[str, Any]:
     """Run a suite through the Python API: read, grade, aggregate, write.
 
     Options: ``engine``, ``rows``, ``graders``, ``metrics``, ``reports`` (null: the default pages), ``allow_code``, or a
-    ``stack`` by its name; ``intervals`` false: without them. With ``digest`` and ``figures`` it also returns a digest
-    of the results, and the figures the script by hand has.
+    ``stack`` by its name; ``aggregate`` false: without metrics. With ``digest`` and ``figures`` it also returns a
+    digest of the results, and the figures the script by hand has.
     """
     api = importlib.import_module("gradestack")
-    if not job.get("intervals", True):
-        without_intervals()
+    if not job.get("aggregate", True):
+        without_metrics()
     output = Path(job["output"])
     options = {"rows": job.get("rows", True), "allow_code": job.get("allow_code", False)}
     with tempfile.TemporaryDirectory() as temporary:

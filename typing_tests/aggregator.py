@@ -1,55 +1,50 @@
-"""An aggregator of a state of its own, which its methods pass on."""
+"""An aggregator with figures of sums, and one that computes its own."""
 
 from collections.abc import Mapping
-from typing import TypedDict, assert_type
+from typing import assert_type
 
 import attrs
 
-from gradestack import JSON, Aggregator, Grade, Key
-
-
-class State(TypedDict):
-    """Samples seen, and those that passed."""
-
-    seen: int
-    passed: int
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Key, Numbers, ratio
 
 
 @attrs.frozen(kw_only=True)
-class Passed(Aggregator[State]):
+class Passed(Aggregator):
     """Share of the samples that passed."""
 
-    memory = "constant"
+    figures = (Figure("share", "Passed", better="higher", unit="share", about="passed / graded"),)
 
-    def start(self) -> State:
-        """Return the state of nothing seen."""
-        return {"seen": 0, "passed": 0}
+    threshold: float = 1.0
 
-    def add(self, state: State, key: Key, grade: Grade) -> State:
-        """Count one sample more."""
-        return {"seen": state["seen"] + 1, "passed": state["passed"] + bool(grade.passed)}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        """Return what one grade adds."""
+        return None if grade.score is None else {"graded": 1, "passed": int(grade.score >= self.threshold)}
 
-    def merge(self, left: State, right: State) -> State:
-        """Add both up."""
-        return {"seen": left["seen"] + right["seen"], "passed": left["passed"] + right["passed"]}
-
-    def finish(self, state: State) -> Mapping[str, JSON]:
+    def estimate(self, graded: float, passed: float) -> Mapping[str, float | None]:
         """Return the share."""
-        return {"share": state["passed"] / state["seen"] if state["seen"] else None}
+        return {"share": ratio(passed, graded)}
 
 
-aggregator = Passed()
-keys, grades = [Key(id="a"), Key(id="b", model="m", run=0)], [Grade(score=1.0), Grade(score=0.0)]
-assert_type(aggregator.start(), State)
-assert_type(aggregator.add_many(aggregator.start(), keys, grades), State)
-assert_type(aggregator.merge(aggregator.start(), aggregator.start()), State)
+class Longest(Aggregator):
+    """The id of the sample with most calls."""
 
-aggregator.finish([1.0])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        """Return it."""
+        calls = {key.id: grade.counts.get("calls", 0) for key, grade in grades}
+        return {"id": max(calls, key=lambda name: calls[name], default=None)}
 
 
-class Forgetful(Aggregator[State]):
-    """Adds a grade without its key."""
+aggregator = Passed(threshold=0.5)
+assert_type(aggregator.numbers(Grade(score=1.0)), Numbers | None)
+assert_type(aggregator.estimate(graded=2, passed=1), Mapping[str, float | None])
 
-    def add(self, state: State, grade: Grade) -> State:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Forget whose grade it is."""
-        return state
+Passed(threshold="high")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+Figure("share", "Passed", better="more")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+class OfKeys(Aggregator):
+    """Takes a key for a grade."""
+
+    def numbers(self, key: Key) -> Numbers | None:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Forget the grade."""
+        return {"samples": 1}

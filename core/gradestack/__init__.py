@@ -12,12 +12,12 @@ The one import root, for users and authors of plugins; beside it :mod:`gradestac
 from gradestack._version import __version__
 
 _NAMES = {
-    "api": "Aggregator Component Engine ExportSummary Exporter Extractor Grader GraderSummary Input Inputs Kind "
-    "Memory Profile Reader ResultT Shard",
+    "api": "Aggregator Component Engine ExportSummary Exporter Extractor Figure Grader GraderSummary Input Inputs Kind "
+    "Profile Reader ResultT Shard",
     "errors": "ConfigError DataError GradestackError LostEngineError PluginError TimedOut suggest",
     "grading.graders": "UNDER_WAY",
     "progress": "Progress",
-    "intervals.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
+    "estimates.interval": "Estimate Interval estimate interval jackknife t_quantile valid_confidence",
     "model": "ABSENT BadRecord Expectation ExpectedCall Fault Grade Item JSON Key LARGEST_SCORE Message Outcome Reason "
     "Rule Sample Source Status ToolCall ToolSpec Usage check_grade failed replace skipped",
     "output.markup": "ci_command xml_text",
@@ -44,9 +44,9 @@ _NAMES = {
     "suites.local_files": "load_file",
     "suites.presets": "preset_version",
     "suites.safe_yaml": "yaml_data",
-    "intervals.counted_cells": "CountedCells ExactCell ratio_interval rounded_cells",
-    "intervals.task_cells": "CellsState TaskCells",
-    "intervals.task_counts": "CountsState TaskCounts TaskNumbers counts_interval",
+    "estimates.sums": "TaskSums ExactCell counts_interval ratio ratio_interval rounded_cells",
+    "estimates.grades": "Grades TaskNumbers",
+    "table": "Numbers",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 

@@ -8,13 +8,18 @@ profile (``documented`` or ``upstream``). Class variables say what the kernel ne
 from __future__ import annotations
 
 import abc
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 import attrs
 
-from gradestack.model import JSON, BadRecord, Grade, Key, Sample, Status
+from gradestack.estimates.grades import Grades
+from gradestack.model import JSON, BadRecord, Grade, Sample, Status
+from gradestack.table import Numbers
 
 Profile = Literal["documented", "upstream"]
 Kind = Literal["reader", "grader", "aggregator", "exporter", "extractor", "engine", "reporter", "stack"]
@@ -142,6 +147,10 @@ class Reader(Contract):
         """Yield the samples of one shard in file order; a broken record is yielded as :class:`BadRecord`."""
 
 
+Direction = Literal["higher", "lower", "neither"]
+Unit = Literal["share", "score", "count", "seconds", "tokens", "usd", "bits"]
+
+
 class Grader(Contract):
     """Judges one sample at a time. Pure: no I/O, clock or randomness, mutates nothing, reads only what it needs.
 
@@ -156,6 +165,10 @@ class Grader(Contract):
         alternatives: True when a list of reference texts holds accepted alternatives; otherwise it holds one per turn.
         runs_code: True when its options name Python code to import; refused without ``--allow-code``.
         bounds: Least and greatest score there can be; intervals of averages beyond [0, 1] are those of no share.
+        label: What its mean score is, in plain words; default: its key.
+        better: Whether a higher or a lower score is better, or neither.
+        score_unit: Unit of its score.
+        words: Of its verdict: a sample that passes, and one that does not.
     """
 
     contract: ClassVar[Kind] = "grader"
@@ -167,6 +180,10 @@ class Grader(Contract):
     alternatives: ClassVar[bool] = False
     runs_code: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    label: ClassVar[str] = ""
+    better: ClassVar[Direction] = "higher"
+    score_unit: ClassVar[Unit] = "score"
+    words: ClassVar[tuple[str, str]] = ("passed", "not passed")
 
     @abc.abstractmethod
     def grade(self, sample: Sample) -> Grade:
@@ -176,59 +193,132 @@ class Grader(Contract):
         """
 
 
-StateT = TypeVar("StateT")
-Memory = Literal["constant", "per_key", "per_sample"]
+@attrs.frozen
+class Figure:
+    """What a figure means, said once: read by console, pages, comparison, gates and tables alike."""
+
+    name: str
+    """Its path below the aggregator; ``pass_hat_k.{k}`` and ``per_class.{class}.f1`` declare a family at once."""
+    label: str
+    """Plain words, sentence case: "Expected calls made"."""
+    better: Direction = "higher"
+    unit: Unit = "share"
+    about: str = ""
+    """The formula, in one line."""
+    divisor: str = ""
+    """The number it is divided by: its ``n``, and only tasks that add to it are its clusters. Default: all samples.
+    That of a family may have its ``{k}``."""
+    samples: str = ""
+    """The number of its samples, where that is not the divisor: the ``n`` of its interval."""
+    least: float | None = None
+    most: float | None = None
+    """What it cannot be below and above; a share lies between 0 and 1."""
+    undefined: str = "undefined"
+    """Why it has no value, where it has none."""
+    optional: bool = False
+    """Whether it may be missing: figures of each of several raters or models, say, that are not made of one."""
+
+    def covers(self, path: str) -> bool:
+        """Return whether it declares the figure at a path."""
+        return path == self.name or ("{" in self.name and re.fullmatch(_pattern(self.name), path) is not None)
+
+    def divisor_of(self, path: str) -> str:
+        """Return the name of the number that the figure at a path is divided by."""
+        found = re.fullmatch(_pattern(self.name), path) if "{" in self.divisor else None
+        return self.divisor if found is None else self.divisor.format(**found.groupdict())
 
 
-class Aggregator(Contract, Generic[StateT]):
-    """Folds grades into metrics. Knows only keys and grades, so metrics can be recomputed from results.jsonl alone.
+@lru_cache(maxsize=1024)
+def _pattern(name: str) -> str:
+    parts = re.split(r"(\{\w+\})", name)
+    return "".join(f"(?P<{part[1:-1]}>(?s:.*))" if part.startswith("{") else re.escape(part) for part in parts)
 
-    States consist of JSON values (dicts with text keys, lists, numbers, text, None). ``merge`` is associative with
-    ``start()`` as identity, and ``fold(xs + ys)`` equals ``merge(fold(xs), fold(ys))`` after ``finish``, exactly.
+
+_PARTS = ("items", "reasons", "fault", "metadata")
+
+
+def misdeclared(aggregator: Any) -> str | None:
+    """Return what is wrong with the figures an aggregator declares, or with the parts of a grade it asks for."""
+    for name in ("needs", "keeps"):
+        asked = getattr(aggregator, name)
+        if not isinstance(asked, frozenset | set | tuple | list):
+            return f"has {name} = {asked!r}; write a frozenset of {', '.join(_PARTS)}"
+        unknown = [each for each in asked if str(each).partition(":")[0] not in _PARTS]
+        if unknown:
+            return f"has {unknown[0]!r} among its {name}; a grade has {', '.join(_PARTS)}, and metadata:NAME"
+    figures = aggregator.figures
+    if not isinstance(figures, tuple | list) or not all(isinstance(each, Figure) for each in figures):
+        return f"has figures = {figures!r:.100}; write a tuple of gradestack.Figure"
+    for each in figures:
+        if each.better not in get_args(Direction) or each.unit not in get_args(Unit):
+            known = ", ".join((*get_args(Direction), *get_args(Unit)))
+            return f"declares {each.name!r} with better={each.better!r}, unit={each.unit!r}; known are {known}"
+    return None
+
+
+NEW_AGGREGATOR = (
+    "write numbers(grade), what one grade adds to sums, and estimate(...), figures of the sums; or compute(grades)"
+)
+
+
+class Aggregator(Contract):
+    """Makes figures of one grader's grades. Knows keys and grades only, so figures follow from results.jsonl alone.
+
+    A figure with an interval is made by three small pure functions: :meth:`numbers` says what one grade adds, the
+    kernel sums it by task, :meth:`of_task` may turn a task's sums into what the task adds, :meth:`estimate` makes
+    figures of sums over tasks. The kernel calls it for all tasks and for all but each one; the same per model. What is
+    no function of sums (quantiles, lists, agreement) is :meth:`compute`, instead or beside.
 
     Attributes:
-        memory: How the state grows: ``constant``, ``per_key`` (tasks, labels) or ``per_sample``.
+        figures: What its figures mean; one that is not declared has no direction and no interval.
+        needs: Parts of a grade that :meth:`numbers` reads beyond outcome, score, verdict, labels, counts and parts:
+            ``items``, ``reasons``, ``fault``, ``metadata`` or ``metadata:NAME``.
+        keeps: The same for :meth:`compute`.
+        pooled: Whether estimates are also made over several models, beside those of each.
     """
 
     contract: ClassVar[Kind] = "aggregator"
-    memory: ClassVar[Memory] = "constant"
+    figures: ClassVar[tuple[Figure, ...]] = ()
+    needs: ClassVar[frozenset[str]] = frozenset()
+    keeps: ClassVar[frozenset[str]] = frozenset()
+    pooled: ClassVar[bool] = True
 
-    def __init_subclass__(cls) -> None:
-        """Keep a class that adds anew from inheriting the way by blocks of what it replaces."""
-        if "add" in cls.__dict__ and "add_many" not in cls.__dict__:
-            cls.add_many = Aggregator.add_many  # type: ignore[method-assign]
+    def __class_getitem__(cls, state: object) -> type:
+        """Refuse ``Aggregator[State]``, the form of 0.1."""
+        msg = f"{cls.__name__}[…] is a class of gradestack 0.1, aggregators have no state any more: {NEW_AGGREGATOR}"
+        raise TypeError(msg)
 
-    @abc.abstractmethod
-    def start(self) -> StateT:
-        """Return the state of nothing seen."""
+    @property
+    def facets(self) -> tuple[str, ...]:
+        """Facets it groups by: ``key.facets`` holds these."""
+        return ()
 
-    @abc.abstractmethod
-    def add(self, state: StateT, key: Key, grade: Grade) -> StateT:
-        """Return the state with one grade more; may change ``state`` in place. Sees every outcome, not only graded."""
+    def numbers(self, grade: Grade) -> Numbers | None:
+        """Return what a grade adds to sums, by name; None: it has no part. Asked once for equal grades."""
+        return None
 
-    def add_many(self, state: StateT, keys: Sequence[Key], grades: Sequence[Grade]) -> StateT:
-        """Return the state with a block of grades more, what :meth:`add` makes of one after the other.
+    def whole(self, grades: Grades) -> Numbers:
+        """Return what :meth:`of_task` has to know of all grades of a model; it finds it among a task's sums."""
+        return {}
 
-        Worth overriding where a block can be added faster than its grades one by one.
+    def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+        """Return what a task of a model adds, made of the sums of its samples; None: it has no part.
+
+        Fractions are summed exactly.
         """
-        for key, grade in zip(keys, grades, strict=True):
-            state = self.add(state, key, grade)
-        return state
+        return sums
 
-    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> Sequence[Grade]:
-        """Return the grades to add: those of the grader this one reads, ``of``, out of those of all graders by key.
+    def estimate(self, *args: Any, **sums: Any) -> Mapping[str, Any]:
+        """Return figures of sums over tasks, None where undefined; maps of figures nest.
 
-        Overridden by a metric of several graders, whose keys are its option ``raters``.
+        Its parameters are names of numbers (``def estimate(self, made, expected)``); one that no task has is 0. With
+        ``**sums`` it is given all there are.
         """
-        return columns[of]
+        return {}
 
-    @abc.abstractmethod
-    def merge(self, left: StateT, right: StateT) -> StateT:
-        """Return the state of ``left`` followed by ``right``; may change ``left`` in place, never ``right``."""
-
-    @abc.abstractmethod
-    def finish(self, state: StateT) -> Mapping[str, JSON]:
-        """Return the metrics: JSON values, None where undefined. Must not change the state."""
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        """Return figures of all grades: JSON values, None where undefined."""
+        return {}
 
 
 class Exporter(Contract):

@@ -9,6 +9,7 @@ import attrs
 
 from gradestack.api import Shard
 from gradestack.grading.merging import Merged
+from gradestack.model import Outcome
 
 Phase = Literal["grading", "native files", "pages"]
 
@@ -65,10 +66,7 @@ class ProgressCount:
         """Count a finished range; its samples count now if they did not while it was under way."""
         self._done += shard.size()
         self._under_way = max(self._under_way, merged.samples)
-        states: dict[str, int] = {}
-        for counts in merged.tally.values():
-            for state, number in counts[self._main]["states"].items():
-                states[str(state)] = states.get(str(state), 0) + number
+        states = {str(outcome): merged.states[str(outcome)] for outcome in Outcome}
         share = self._done / self._all
         before = merged.samples if resumed else self.state.resumed
         self._change(samples=self._under_way, states=states, bad=merged.bad, share=share, resumed=before)

@@ -80,7 +80,7 @@ def stream(
         content["graders"] = {key: {} if key in made else each for key, each in ready.items()}
         options = attrs.evolve(options, allow_remote=True)  # the caller names all files
         suite = resolve(Document(data=content, origin="stream()"), options, made=made)
-    plan = attrs.evolve(suite.bare(), metrics=(), exporters=())
+    plan = attrs.evolve(suite.bare(), metrics=(), exporters=(), table=False)
     return _named(stream_grades(plan, bad or _warn, strict=strict))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pluggy
 
-from gradestack.api import KINDS, Component, Contract, Kind
+from gradestack.api import KINDS, NEW_AGGREGATOR, Component, Contract, Kind, misdeclared
 from gradestack.errors import ConfigError, PluginError, suggest
 from gradestack.panel import Panel, gradestack_panels, offered
 
@@ -169,6 +169,10 @@ def flaw(target: Any, kind: Kind) -> str | None:
         return None if callable(target) else "is not a function"
     if not (isinstance(target, type) and issubclass(target, Contract) and getattr(target, "contract", None) == kind):
         return f"is not a class derived from gradestack.{kind.capitalize()}"
+    if kind == "aggregator" and (old := _OLD_AGGREGATOR & vars(target).keys()):
+        return f"is written for gradestack 0.1 ({', '.join(sorted(old))}): {NEW_AGGREGATOR}"
+    if kind == "aggregator" and (wrong := misdeclared(target)):
+        return wrong
     if lacking := sorted(getattr(target, "__abstractmethods__", ())):
         methods = (f"{each}({', '.join(inspect.signature(getattr(target, each)).parameters)})" for each in lacking)
         return f"has no method {', '.join(methods)}"
@@ -179,6 +183,9 @@ def flaw(target: Any, kind: Kind) -> str | None:
             return "is no attrs class; is @attrs.frozen missing?"
         attrs.frozen(slots=False)(target)  # in place, so that it can be pickled by its name
     return None
+
+
+_OLD_AGGREGATOR = {"start", "add", "add_many", "merge", "finish"}
 
 
 def _is_class_var(annotation: object) -> bool:

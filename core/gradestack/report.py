@@ -17,6 +17,7 @@ from typing import IO, Any, Self
 import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
+from gradestack.estimates.grades import Grades
 from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.lines import whole_line
@@ -26,9 +27,10 @@ from gradestack.panel import Panel
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
 from gradestack.rows.parts import RowPlaces
-from gradestack.rows.read import check_count
+from gradestack.rows.read import check_count, table_of_rows
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
+from gradestack.table import Wanted
 
 GENERATOR = "gradestack"
 HEADER, ROWS, SUMMARY = "header.json", "results.jsonl", "summary.json"
@@ -179,6 +181,25 @@ class Report:
             msg = f"no table is called {name!r}{suggest(name, COLUMNS)}; there are: {', '.join(COLUMNS)}"
             raise ConfigError(msg)
         return table_of(name, self.rows())
+
+    def grades(self, key: str) -> Grades:
+        """Return one grader's grades of all samples, in input order: ``.columns()``, ``.to_pandas()``, ``.to_arrow()``.
+
+        Args:
+            key: The grader's key.
+
+        Raises:
+            ConfigError: No grader has this key.
+            DataError: No rows were kept, or they are not those of a run.
+        """
+        if key not in self.states:
+            msg = f"no grader has the key {key!r}{suggest(key, self.states)}; there are: {', '.join(self.states)}"
+            raise ConfigError(msg)
+        try:
+            return Grades(table_of_rows(self.rows(), Wanted(parts={key: ()})), key)
+        except (KeyError, TypeError, ValueError) as error:
+            msg = f"{self.path or self.name}: {ROWS} is not that of a run: {error!r}"
+            raise DataError(msg) from error
 
     def table_lines(self) -> Iterator[tuple[TableName, tuple[Any, ...]]]:
         """Yield the lines of all tables in one pass over the rows, each with the name of its table; none is kept.

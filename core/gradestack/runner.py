@@ -11,7 +11,6 @@ import attrs
 
 from gradestack.copies.names import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
-from gradestack.gates.scores import RowSeries
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.interpreter import collected_seldom
@@ -19,7 +18,6 @@ from gradestack.jsonio.lines import numbered_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
 from gradestack.outcome.failures import first_failures
-from gradestack.outcome.forgetful import leave_out_forgetful
 from gradestack.outcome.native import write_native
 from gradestack.outcome.pages import Pages, with_broken_pages, write_pages
 from gradestack.outcome.runs import write_runs
@@ -34,9 +32,9 @@ from gradestack.rundir.memory import give_back_memory
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
-from gradestack.suites.headline import counting
 from gradestack.suites.options import RunOptions
 from gradestack.suites.spec import Suite
+from gradestack.table import Table
 
 CONTINUE = "what was graded so far is kept: continue with --resume"
 
@@ -57,7 +55,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
         )
     if suite.rows == "none":
         check_without_rows(suite)
-    with collected_seldom(), _Run(counting(suite), options).staged() as run:
+    with collected_seldom(), _Run(suite, options).staged() as run:
         return run.whole()
 
 
@@ -70,16 +68,13 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         PluginError: A grader raised under ``strict``.
     """
     started, begun = datetime.now(UTC), time.perf_counter()
-    suite = counting(suite)
     baselines = find_baselines(suite, None)
     held = HeldRows(suite, strict=options.strict)
     try:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
-        held.file.seek(0)
-        leave_out_forgetful(suite, loop.merged, held.file)
         report = Report(path=None, header={}, summary={}, held=held.file)
-        figures = summary(suite, loop.merging, loop.merged, RowSeries(report.rows), baselines)
+        figures = summary(suite, loop.merging, loop.merged, report.rows, baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
@@ -181,9 +176,6 @@ class _Run:
             for line in (f"the first error of grader {key!r}:", *text.split("\n")):
                 self.say(line)
         self.timings |= _timings(loop, time.perf_counter() - begun)
-        if suite.rows != "none":
-            with (staging.path / ROWS).open("rb") as rows:
-                leave_out_forgetful(suite, loop.merged, rows)
         begun = time.perf_counter()
         self.progress.phase("native files")
         try:
@@ -193,8 +185,8 @@ class _Run:
         self.timings["native"] = round(time.perf_counter() - begun, 3)
         with Interruption(patient=True) as late:
             figures, head = self._figures()
-        for done in (loop.merged.states, loop.merged.by_input, loop.merged.seen):
-            done.clear()  # something for every task, which pages do not need
+        loop.merged.table = Table(())  # something for every sample, which pages do not need
+        loop.merged.seen.clear()
         give_back_memory()
         report = Report(path=staging.path, header=head, summary=figures)
         complete = with_trajectories(report, suite.reader.component, self.say)
@@ -215,8 +207,9 @@ class _Run:
     def _figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Write summary.json and header.json; return them as a later reader of the files sees them."""
         suite, loop, staging = self.suite, self.loop, self.staging
-        series = RowSeries(lambda: (row for _, row in iter_rows(staging.path / ROWS)))
-        figures = summary(suite, loop.merging, loop.merged, series, self.baselines)
+        figures = summary(
+            suite, loop.merging, loop.merged, lambda: (row for _, row in iter_rows(staging.path / ROWS)), self.baselines
+        )
         lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)

@@ -57,7 +57,7 @@ def test_grader_does_not_depend_on_hash_seed(component):
 
 @pytest.mark.parametrize("component", _of("aggregator"))
 def test_aggregator_keeps_the_laws(component):
-    """Merging is exact, associative and split-invariant; states survive JSON."""
+    """Figures are declared, and the same for equal grades and however the samples are cut."""
     made = _made(component)
     assert made, "it cannot be made without options"
     for aggregator in made:

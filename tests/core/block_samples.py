@@ -20,16 +20,18 @@ from gradestack import (
 )
 from gradestack.gates.figures import grader_figures
 from gradestack.gates.rules import GateSpec
+from gradestack.table import Table
 from gradestack_plugins.extractors.assistant import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.text_graders.json_equal import JsonEqual
 from tests.core import toy_components as toys
-from tests.core.workers import grader_stage, metric, worker
+from tests.core.workers import grader_stage, merged, metric, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=1000)
+PROFILES = ("documented", "upstream")
 CALL = ToolCall(name="f", arguments={"x": 1, "y": [1, 2]})
 
 
@@ -116,18 +118,15 @@ def rows(result):
 
 def told(made, result):
     """Return everything a result says, the rows as they stand in the file."""
-    aggregators = {each.name: each.stage.component for each in made.plan.metrics}
+    merging = merged(made, result)
+    models = {name: merging.counts(rows) for name, rows in merging.models().items()}
     return {
         "rows": None if result.parts.rows is None else result.parts.rows.read_bytes(),
-        "metrics": {name: aggregators[name].finish(state) for name, state in result.states.items()},
-        "tally": {
-            model: {
-                key: (grader_figures(count, "documented"), grader_figures(count, "upstream"))
-                for key, count in counts.items()
-            }
-            for model, counts in result.tally.items()
-        },
-        "models": list(result.tally),
+        "metrics": merging.figures(),
+        "counts": [
+            (name, *[grader_figures(each, profile) for each in counts.values() for profile in PROFILES])
+            for name, counts in models.items()
+        ],
         "keys": bytes(result.keys),
         "bad": (result.bad, result.bad_listed),
         "native": {name: path.read_text() for name, path in result.parts.native.items()},
@@ -140,15 +139,14 @@ def whole(made, given):
 
 
 def consistent(result):
-    """Check that rows, counts, keys and every figure are about the same samples."""
+    """Check that rows, columns, keys and native files are about the same samples."""
     ids = [row["sample"]["id"] for row in rows(result)]
     assert result.samples == len(ids)
-    assert [identifier for _, _, identifier in result.states["quality/toy_count"]["ids"]] == ids
-    for name, state in result.states.items():
-        if name.endswith("/mean"):
-            assert state["total"] == len(ids)
-    counted = [sum(count["states"].values()) for counts in result.tally.values() for count in counts.values()]
-    assert sum(counted) == len(ids) * len({key for counts in result.tally.values() for key in counts})
+    table = Table([])
+    table.extend(result.table)
+    held = table.keys["id"]
+    assert [held.values[code] for code in held.codes] == ids
+    assert {len(each.codes) for each in (*table.verdicts.values(), *table.numbers.values())} == {len(ids)}
     assert len(result.keys) == 8 * sum(row["status"] != "missing" for row in rows(result))
     if "log/all.txt" in result.parts.native:
         chunks = result.parts.native["log/all.txt"].read_text().split("|")

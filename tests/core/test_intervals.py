@@ -5,8 +5,10 @@ import random
 
 import pytest
 
-from gradestack import Estimate, Key, TaskCells, interval, jackknife, t_quantile
-from gradestack.intervals.interval import again, ends
+from gradestack import Aggregator, Estimate, Figure, Grade, Key, interval, jackknife, ratio, t_quantile
+from gradestack.estimates.interval import again, ends
+from gradestack.grading.metrics import figures_of, grades_of
+from gradestack.table import Table, Wanted
 
 # the definition
 
@@ -150,34 +152,40 @@ def test_quantiles_are_those_of_scipy(df, probability):
 # cells per task
 
 
-CELLS = TaskCells("samples", "passed")
+class Share(Aggregator):
+    """The mean of scores, and calls that were made of those expected."""
+
+    figures = (Figure("share", "Share"), Figure("called", "Called", divisor="expected"))
+
+    def numbers(self, grade):
+        return {"samples": 1, "scores": grade.score, **grade.counts}
+
+    def estimate(self, samples, scores, made, expected):
+        return {"share": ratio(scores, samples), "called": ratio(made, expected)}
 
 
-def folded(*pairs):
-    state = CELLS.start()
-    for model, task, passed in pairs:
-        CELLS.add(state, Key(id=task, model=model), [1, passed])
-    return state
-
-
-def shares(samples, passed):
-    return {"share": passed / samples if samples else None}
+def figures(*rows):
+    """Return the figures of keys and grades, or scores."""
+    grades = [grade if isinstance(grade, Grade) else Grade(score=grade) for _, grade in rows]
+    table = Table.of(Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": grades})
+    return figures_of(Share(), grades_of(Share(), table, "q", "share"))
 
 
 def test_figures_stand_with_their_intervals():
     """Samples of a task are one cell; a cluster is the task where it is given."""
-    state = folded((None, "a", 1), (None, "a", 0), (None, "b", 1), (None, "c", 0))
-    found = CELLS.finish(state, shares)
+    rows = [(Key(id=task), score) for task, score in (("a", 1), ("a", 0), ("b", 1), ("c", 0))]
+    found = figures(*rows)
     assert (found["n"], found["clusters"], found["share"]) == (4, 3, 0.5)
     assert found["share_interval"]["clusters"] == 3
     assert "models" not in found
-    CELLS.add(state, Key(id="d", cluster="a"), [1, 1])
-    assert CELLS.finish(state, shares)["clusters"] == 3
+    assert figures(*rows, (Key(id="d", cluster="a"), 1))["clusters"] == 3
 
 
 def test_models_stand_apart_and_together():
     """A task of two models is one cluster over all."""
-    found = CELLS.finish(folded(("m", "a", 1), ("n", "a", 0), ("n", "b", 0)), shares)
+    found = figures(
+        *[(Key(id=task, model=model), score) for model, task, score in (("m", "a", 1), ("n", "a", 0), ("n", "b", 0))]
+    )
     assert (found["clusters"], found["n"]) == (2, 3)
     assert [(model, each["share"], each["clusters"]) for model, each in found["models"].items()] == [
         ("m", 1.0, 1),
@@ -187,34 +195,42 @@ def test_models_stand_apart_and_together():
 
 def test_nothing_seen_is_undefined():
     """The figure is null, and the reason stands in place of its interval."""
-    assert CELLS.finish(CELLS.start(), shares) == {
+    nothing = {"reason": "undefined"}
+    assert figures() == {
         "n": 0,
         "clusters": 0,
         "share": None,
-        "share_interval": {"reason": "undefined"},
+        "share_interval": nothing,
+        "called": None,
+        "called_interval": nothing,
     }
 
 
 def test_sums_of_floats_do_not_depend_on_their_order():
-    """Thirty tenths, in one state or in many, either way round."""
+    """Thirty tenths of one task, and of as many tasks, either way round."""
     values = [0.1, 0.7, 1e-9, 1 / 3] * 8
-    left, right = CELLS.start(), CELLS.start()
-    for value in values:
-        CELLS.add(left, Key(id="a"), [1, value])
-        right = CELLS.merge(CELLS.add(CELLS.start(), Key(id="a"), [1, value]), right)
-    assert CELLS.finish(left, shares) == CELLS.finish(right, shares)
-    assert CELLS.finish(left, shares)["share"] == math.fsum(values) / 32
+    for name in ("a", "{}"):
+        rows = [(Key(id=name.format(number)), value) for number, value in enumerate(values)]
+        found, turned = figures(*rows), figures(*rows[::-1])
+        assert found == turned
+        assert found["share"] == math.fsum(values) / 32
+
+
+def test_large_whole_numbers_add_up_exactly_with_fractions():
+    """Whole numbers whose sum no float holds, and then a half: rounded once."""
+    assert figures(*[(Key(id="a"), value) for value in (2**53, 1, 0.5)])["share"] == (2**53 + 2) / 3
 
 
 def test_a_ratio_is_of_the_tasks_that_add_to_its_divisor():
-    """A task without any is no cluster of it."""
-    cells = TaskCells("samples", "expected", "called")
-    state = cells.start()
-    for task, expected, called in (("a", 2, 1), ("b", 1, 1), ("c", 0, 0)):
-        cells.add(state, Key(id=task), [1, expected, called])
-    found = cells.ratios(state, {"selection": ("called", "expected"), "calls": ("called", "samples")})
-    assert (found["selection_interval"]["n"], found["selection_interval"]["clusters"]) == (3, 2)
-    assert (found["calls_interval"]["n"], found["calls_interval"]["clusters"]) == (3, 3)
+    """A task without any is no cluster of it; its n is the divisor."""
+    counts = {"a": (2, 1), "b": (1, 1), "c": (0, 0)}
+    rows = [
+        (Key(id=task), Grade(score=1.0, counts={"expected": expected, "made": made}))
+        for task, (expected, made) in counts.items()
+    ]
+    found = figures(*rows)
+    assert (found["called_interval"]["n"], found["called_interval"]["clusters"]) == (3, 2)
+    assert (found["share_interval"]["n"], found["share_interval"]["clusters"]) == (3, 3)
 
 
 def test_what_cannot_be_below_a_bound_has_no_interval_that_is():

@@ -141,6 +141,9 @@ def test_the_header_says_what_ran(run_lines, record, write_lines, tmp_path):
         "kind": "grader",
         "key": "q",
         "name": "toy",
+        "label": "q",
+        "better": "higher",
+        "unit": "score",
         "version": "7",
         "distribution": "local 0",
         "options": {"factor": 2, "names": ["x"], "profile": "documented"},
@@ -210,7 +213,7 @@ def test_progress_is_reported(run_lines, write_lines, record, registry, tmp_path
 
 def test_what_metrics_warn_of_is_a_warning_of_the_run(run_lines, record, monkeypatch):
     """Texts under `warnings` of an aggregator's metrics are said with the grader's key; anything else is left alone."""
-    monkeypatch.setattr(Count, "finish", lambda *_: {"warnings": ["look here", 5], "sum": 1})
+    monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": ["look here", 5], "sum": 1})
     assert run_lines([record("a", 1.0)]).summary["warnings"] == ["grader 'quality': look here"]
-    monkeypatch.setattr(Count, "finish", lambda *_: {"warnings": 3})
+    monkeypatch.setattr(Count, "compute", lambda *_: {"warnings": 3})
     assert run_lines([record("a", 1.0)]).summary["warnings"] == []

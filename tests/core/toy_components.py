@@ -17,8 +17,8 @@ from gradestack import (
     Exporter,
     Grade,
     Grader,
+    Grades,
     Inputs,
-    Key,
     LostEngineError,
     Profile,
     Reader,
@@ -32,7 +32,6 @@ from gradestack import (
     hookimpl,
     skipped,
 )
-from gradestack.exact import add_exact, exact_value, merge_exact
 from gradestack.registry import Plugin
 
 ROOT = Path(__file__).parents[2]
@@ -98,46 +97,30 @@ class Demanding(Grader):
 
 
 @attrs.frozen(kw_only=True)
-class Count(Aggregator[dict[str, Any]]):
-    """Counts outcomes, sums scores and keeps ids in order; fails where it is told to."""
+class Count(Aggregator):
+    """Counts outcomes, sums scores and lists ids in order; fails where it is told to."""
 
-    memory = "per_sample"
+    needs = frozenset({"reasons"})  # so that numbers are taken where grades are made
 
-    fail: Literal["", "add", "merge", "finish", "json"] = ""
+    fail: Literal["", "numbers", "infinite", "compute", "json"] = ""
 
     def _stumble(self, where: str) -> None:
         if self.fail == where:
             msg = f"stumbled in {where} over {object()!r}"
             raise RuntimeError(msg)
 
-    def start(self) -> dict[str, Any]:
-        return {"outcomes": {}, "sum": [], "ids": []}
+    def numbers(self, grade: Grade) -> Mapping[str, float]:
+        self._stumble("numbers")
+        return {"score": float("inf") if self.fail == "infinite" else grade.score or 0, f"outcome {grade.outcome}": 1}
 
-    def add(self, state: dict[str, Any], key: Key, grade: Grade) -> dict[str, Any]:
-        self._stumble("add")
-        state["outcomes"][grade.outcome] = state["outcomes"].get(grade.outcome, 0) + 1
-        if grade.score is not None:
-            add_exact(state["sum"], grade.score)
-        state["ids"].append([key.ordinal, key.model, key.id])
-        return state
-
-    def merge(self, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
-        self._stumble("merge")
-        for outcome, number in right["outcomes"].items():
-            left["outcomes"][outcome] = left["outcomes"].get(outcome, 0) + number
-        left["sum"] = merge_exact(left["sum"], right["sum"]) if left["sum"] else right["sum"]  # takes it over
-        left["ids"] = left["ids"] + right["ids"]
-        return left
-
-    def finish(self, state: dict[str, Any]) -> Mapping[str, Any]:
-        self._stumble("finish")
-        order = [identifier for _, _, identifier in sorted(state["ids"], key=lambda each: each[0])]
-        odd = {"odd": {1}} if self.fail == "json" else {}
+    def compute(self, grades: Grades) -> Mapping[str, Any]:
+        self._stumble("compute")
+        totals = {name.removeprefix("outcome "): number for name, number in sorted(grades.totals.items())}
         return {
-            "outcomes": dict(sorted(state["outcomes"].items())),
-            "sum": exact_value(state["sum"]),
-            "ids": order,
-            **odd,
+            "sum": float(totals.pop("score", 0)),
+            "outcomes": totals,
+            "ids": [key.id for key, _ in grades],
+            **({"odd": {1}} if self.fail == "json" else {}),
         }
 
 
@@ -205,27 +188,6 @@ class Interrupting(Reporter):
 
     def write(self, report: Any, out: Path) -> Iterable[Path]:
         raise KeyboardInterrupt
-
-
-@attrs.frozen(kw_only=True)
-class Odd(Aggregator[Any]):
-    """Counts, in a state that is not JSON or changes on its way through it."""
-
-    keys: Literal["set", "number"] = "set"
-
-    def start(self) -> Any:
-        return set() if self.keys == "set" else {}
-
-    def add(self, state: Any, key: Key, grade: Grade) -> Any:
-        if self.keys == "set":
-            return state | {key.ordinal}
-        return {**state, key.ordinal: 1}
-
-    def merge(self, left: Any, right: Any) -> Any:
-        return left | right
-
-    def finish(self, state: Any) -> Mapping[str, Any]:
-        return {"n": len(state)}
 
 
 @attrs.frozen(kw_only=True)

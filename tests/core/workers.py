@@ -3,6 +3,7 @@
 import attrs
 
 from gradestack import Inputs
+from gradestack.grading.merging import Merging
 from gradestack.grading.plan import Metric, Plan, Stage
 from gradestack.grading.worker import Worker
 from gradestack.rows.success import Success
@@ -50,6 +51,14 @@ def worker(folder, reader, *, graders, metrics=(), **fields):
     writer = RowWriter.of(plan, Success(plan.main, plan.rule), strict=strict)
     pieces = FilePieces(folder=folder, rows=known.pop("rows"), writer=writer)
     return Worker(plan=plan, index=None, pieces=pieces, strict=strict, **known)
+
+
+def merged(made, *results):
+    """Return what the results of a worker's shards come to."""
+    merging = Merging(made.plan)
+    for result in results:
+        merging.add(result)
+    return merging
 
 
 def with_plan(made, **changes):

@@ -17,7 +17,7 @@ from gradestack.suites.schema import options
 _SHOWN = {
     "reader": ("provides", "stack", "duplicates"),
     "grader": ("needs", "requires", "aggregators"),
-    "aggregator": ("memory",),
+    "aggregator": ("needs", "keeps"),
     "exporter": ("reader", "graders"),
 }
 
@@ -78,6 +78,8 @@ def describe_lines(registry: Registry, name: str) -> Iterator[str]:
             value = getattr(target, attribute)
             shown = ", ".join(sorted(value)) if isinstance(value, frozenset | tuple) else value
             yield f"  {attribute}: {shown or 'none'}"
+        for figure in getattr(target, "figures", ()) if kind == "aggregator" else ():
+            yield f"  figure {figure.name}: {figure.label} ({figure.unit}; better: {figure.better})"
         if documentation := inspect.getdoc(target):
             yield ""
             yield from (f"  {line}".rstrip() for line in documentation.splitlines())

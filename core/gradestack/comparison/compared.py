@@ -11,7 +11,17 @@ import attrs
 
 from gradestack.comparison.figures import Figure, Pair, figure_pairs
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import UNMATCHED, Failed, Side, Task, asked_otherwise, differing, score_of, task_means
+from gradestack.comparison.sides import (
+    UNMATCHED,
+    Failed,
+    Side,
+    Task,
+    asked_otherwise,
+    differing,
+    pass_rates,
+    score_of,
+    task_means,
+)
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.model import JSON
@@ -94,6 +104,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         decisive = [pair["metrics"][headline] for pair in found]
         for metric, p in zip(decisive, holm(list(map(_p_of, decisive))), strict=True):
             metric["p_holm"] = p
+            metric["verdict"] = _verdict(metric, 1 - rules.confidence)
     data: dict[str, Any] = {
         "baseline": sides[0].name,
         "runs": [_described(side) for side in sides],
@@ -101,7 +112,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         **({"warnings": remarks} if remarks else {}),
         "headline": headline,
         "failed": rules.failed,
-        **{name: found[0][name] for name in ("metrics", "figures") if name in found[0]},
+        **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
         "flips": flips(sides[0], sides[1], headline, rules.failed, found[0]["metrics"][headline]["tasks"]),
@@ -140,7 +151,47 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
     for rows in (metrics, figures):
         for row, p in zip(rows.values(), holm(list(map(_p_of, rows.values()))), strict=True):
             row["p_holm"] = p
-    return {"a": a.name, "b": b.name, "metrics": metrics, **({"figures": figures} if figures else {})}
+            row["verdict"] = _verdict(row, 1 - rules.confidence)
+    rate = {} if a.outcome is None or a.outcome != b.outcome else {"outcome": _outcome(a, b, a.outcome, rules)}
+    return {"a": a.name, "b": b.name, **rate, "metrics": metrics, **({"figures": figures} if figures else {})}
+
+
+def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
+    """Return the share of trials that passed by the runs' verdict, paired by task; its p is adjusted for nothing."""
+    left, right = (pass_rates(side.tasks, key, rules.failed) for side in (a, b))
+    common = [task for task in left if task in right]
+    values = [right[task] - left[task] for task in common]
+    asked = difference(values, confidence=rules.confidence)
+    usual = asked if rules.confidence == 0.95 else difference(values)
+    means = [math.fsum(map(each.__getitem__, common)) / len(common) if common else None for each in (left, right)]
+    row = _row(means, asked, usual, rules, share=True)
+    word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
+    row |= {"better": asked.better, "worse": asked.worse, "same": asked.same}
+    row |= {"grader": key, "label": word.capitalize(), "unit": "share", "better_is": "higher"}
+    row |= _only([task for task in left if task not in right], [task for task in right if task not in left])
+    row["p_holm"] = _p_of(row)
+    return {**row, "verdict": _verdict(row, 1 - rules.confidence)}
+
+
+def _verdict(row: Mapping[str, Any], level: float) -> str:
+    """Return what a difference comes to: the one word that console, pages and comparison.json have for it.
+
+    ``better`` and ``worse`` by the declared direction, ``higher`` and ``lower`` where it has none, each only where the
+    Holm-adjusted p is below the level; ``same`` where every task is; else ``no evidence``, and ``no test`` without a p.
+    """
+    gap = row["difference"]
+    moved = row["moved"] if "moved" in row else row["tasks"] - row["same"]
+    if row["tasks"] and gap == 0 and not moved:
+        return "same"
+    if row["p_holm"] is None:
+        return "no test"
+    if row["p_holm"] >= level or not gap:
+        return "no evidence"
+    up, down = _WORDS[row["better_is"]]
+    return up if gap > 0 else down
+
+
+_WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
 
 
 def _p_of(metric: Mapping[str, Any]) -> float | None:
@@ -171,14 +222,26 @@ def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     asked = difference(values, confidence=rules.confidence, bounded=share)
     usual = asked if rules.confidence == 0.95 else difference(values, bounded=share)
     means = [math.fsum(each[task] for task in found) / len(found) if found else None for each in (left, right)]
-    return {**_row(means, asked, usual, rules, share=share), **_only(only_a, only_b)}
+    declared = a.declared(key)
+    row = _row(means, asked, usual, rules, share=share)
+    counts = dict(zip(("better", "worse", "same"), _tallies(asked, declared), strict=True))
+    return {**row, **counts, **declared, **_only(only_a, only_b)}
+
+
+def _tallies(found: Difference, declared: Mapping[str, Any]) -> tuple[int | None, int | None, int | None]:
+    """Return how many tasks are better, worse and the same; better and worse are not known without a direction."""
+    if declared["better_is"] == "neither":
+        return None, None, found.same
+    up, down = found.better, found.worse
+    return (up, down, found.same) if declared["better_is"] == "higher" else (down, up, found.same)
 
 
 def _figure(a: Side, b: Side, figure: Figure, pair: Pair, rules: Rules) -> dict[str, Any]:
     _, only_a, only_b = differences(a, b, figure.grader, rules.failed)
     asked = pair.difference(rules.confidence)
     usual = asked if rules.confidence == 0.95 else pair.difference(0.95)
-    return {**_row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share), **_only(only_a, only_b)}
+    row = _row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share)
+    return {**row, "moved": asked.better + asked.worse, **figure.declared, **_only(only_a, only_b)}
 
 
 def _row(
@@ -196,9 +259,6 @@ def _row(
         "p": asked.p,
         "p_exact": asked.p_exact,
         "p_holm": None,
-        "better": asked.better,
-        "worse": asked.worse,
-        "same": asked.same,
         "mde80": None if shows is not None and share and shows > 1 else shows,
         "tasks_needed": tasks_needed(spread or 0.0, asked.difference or 0.0),
         "tasks": asked.tasks,
@@ -273,7 +333,8 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
     listed = []
     for name, values in groups.items():
         each = difference(values, confidence=rules.confidence, bounded=share)
-        listed.append((each.difference or 0.0, name, each))
+        gap = each.difference or 0.0
+        listed.append((-gap if a.declared(key)["better_is"] == "lower" else gap, name, each))
     return [
         {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
         for _, name, each in sorted(listed, key=lambda item: item[:2])
@@ -283,7 +344,7 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
 def leaderboard(
     sides: Sequence[Side], pairs: Sequence[Mapping[str, Any]], key: str, failed: Failed
 ) -> list[dict[str, JSON]]:
-    """Return the sides by their mean over common tasks, each with the ranks it may have and its groups.
+    """Return the sides by their mean over common tasks, the best first, each with the ranks it may have and its groups.
 
     The ranks of a side: from 1 + the number that are significantly better to M - the number significantly worse, by
     Holm over all pairs. A group is a run of neighbours no two of which differ; its letter.
@@ -292,12 +353,13 @@ def leaderboard(
     common = set.intersection(*(set(each) for each in means.values()))
     score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in means.items() if common}
     adjusted = holm([_p_of(pair["metrics"][key]) for pair in pairs])
+    lower = sides[0].declared(key)["better_is"] == "lower"
     ahead: set[tuple[str, str]] = set()
     for pair, p in zip(pairs, adjusted, strict=True):
         gap = pair["metrics"][key]["difference"]
         if p is not None and p < _SIGNIFICANT and gap:
-            ahead.add((pair["b"], pair["a"]) if gap > 0 else (pair["a"], pair["b"]))
-    order = sorted(score, key=lambda name: -score[name])
+            ahead.add((pair["b"], pair["a"]) if (gap < 0) == lower else (pair["a"], pair["b"]))
+    order = sorted(score, key=lambda name: score[name] if lower else -score[name])
     letters = _letters(order, ahead)
     return [
         {
@@ -345,7 +407,7 @@ def sentence(a: Side, b: Side, key: str, metric: Mapping[str, Any], confidence: 
     only, reason = _unmatched(a, b, metric), metric["interval"]["reason"]
     if gap is None:
         return f"{b.name} cannot be compared with {a.name} on {key}: {reason}{only}"
-    word, certain = "better" if gap > 0 else "worse", metric["p_holm"] is not None and metric["p_holm"] < _SIGNIFICANT
+    word, certain = metric["verdict"], metric["verdict"] in {"better", "worse", "higher", "lower"}
     if ends is None and certain:
         why = f"{reason}: exact p {metric['p_holm']:.2g}"
         return f"{b.name} is {word} than {a.name} on {key} by {abs(gap):.3f} ({why}, {tasks}){only}"

@@ -1,15 +1,14 @@
 """Figures that are no means of scores, compared: F1, rates over calls, overall scores of a family.
 
-They are folded again from the rows of both sides, over the tasks that both have, and once more without each of these
+They are computed again from the rows of both sides, over the tasks that both have, and once more without each of these
 tasks. With D the difference over all T tasks and D(-t) that without task t, ``T D - (T - 1) D(-t)`` stands for the
 difference of task t: of a mean over tasks it is just that.
 """
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -18,18 +17,31 @@ from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
 from gradestack.comparison.sides import Failed, Side, differing_parts, task_means, task_of
 from gradestack.errors import ConfigError, DataError, suggest
+from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, beside, figure_at
+from gradestack.grading.metrics import (
+    Path,
+    figures_of,
+    grades_of,
+    has_numbers,
+    known_of,
+    leave_one_out,
+    nested,
+    of_task,
+    wanted,
+)
+from gradestack.grading.plan import Metric
 from gradestack.jsonio.lenient import as_list, as_map, as_text
-from gradestack.jsonio.values import dumps
 from gradestack.model import Grade, Key, Outcome, replace
 from gradestack.registry import Registry
 from gradestack.rows.read import grade_from_json, key_from_row
 from gradestack.suites.document import Document
 from gradestack.suites.headline import split_path
 from gradestack.suites.references import Resolver
+from gradestack.table import Table
 
 _WORK = 200_000
-"""Tasks folded, at most, to leave out each of those that are unlike each other."""
+"""Tasks looked at, at most, to leave out each where a figure is no estimate of sums."""
 _NOTHING = 1e-9
 """A task's difference that is rounding."""
 _MEANS = frozenset({"mean"})
@@ -44,7 +56,7 @@ class Figure:
     grader: str
     metric: str
     rest: tuple[str, ...]
-    folds: Mapping[str, Aggregator[Any]]
+    metrics: Mapping[str, Metric]
     """Name of the side -> its aggregator."""
 
     def of(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
@@ -53,12 +65,30 @@ class Figure:
         value, sure = figure_at(held, path, self.metric), beside(held, path, self.metric) or {}
         return value, sure.get("method") != "t" and (value is None or 0 <= value <= 1)
 
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What the aggregator says of it: label, unit, and which direction is better."""
+        figures = next(iter(self.metrics.values())).stage.component.figures
+        names = (".".join(self.rest), ".".join((self.metric, *self.rest)), self.metric)
+        found = next((each for name in names for each in figures if each.covers(name)), None)
+        if found is None:
+            return {"label": self.path, "unit": "score", "better_is": "neither"}
+        return {"label": found.label, "unit": found.unit, "better_is": found.better}
+
     def among(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
         """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
         try:
             return self.of(found)
         except NoFigure:
             return None, True
+
+    def path_in(self, estimates: Mapping[Path, float | None]) -> bool:
+        """Return whether it is among the estimates of a metric's sums."""
+        try:
+            self.of(nested(estimates))
+        except NoFigure:
+            return False
+        return True
 
 
 def headline_figures(side: Side) -> list[str]:
@@ -99,8 +129,8 @@ def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
             parts = ", ".join(differing_parts(entry, first))
             msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in {parts}"
             raise DataError(msg)
-    folds = {side.name: _fold(side, entries[side.name] or {}, registry, path) for side in sides}
-    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), folds)
+    of_sides = {side.name: _metric(side, grader, entries[side.name] or {}, registry, path) for side in sides}
+    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), of_sides)
     try:
         found.of(metrics[grader][metric])
     except NoFigure as error:
@@ -119,7 +149,7 @@ def _entry(side: Side, grader: str, metric: str) -> Mapping[str, Any] | None:
     return found[0] if found and metric in side.report.aggregates.get(grader, {}) else None
 
 
-def _fold(side: Side, entry: Mapping[str, Any], registry: Registry, path: str) -> Aggregator[Any]:
+def _metric(side: Side, grader: str, entry: Mapping[str, Any], registry: Registry, path: str) -> Metric:
     resolver = Resolver(Document(data={}, origin=path), registry, None)
     resolver.profile = side.report.header.get("profile", "documented")
     options = {"kind": entry["name"], **entry["options"]}
@@ -128,11 +158,10 @@ def _fold(side: Side, entry: Mapping[str, Any], registry: Registry, path: str) -
         resolver.finish()
         msg = f"{path}: the aggregator {entry['name']} is no longer that of the run of {side.name}"
         raise ConfigError(msg)
-    fold: Aggregator[Any] = stage.component
-    labels = as_map(side.report.aggregates[entry.get("of") or path.partition(".")[0]].get(entry["key"])).get("labels")
-    if isinstance(labels, list) and getattr(fold, "labels", labels) is None:
-        fold = attrs.evolve(fold, labels=tuple(labels))  # type: ignore[misc] # a class without a task stays a class
-    return fold
+    labels = as_map(side.report.aggregates[grader].get(entry["key"])).get("labels")
+    if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
+        stage = attrs.evolve(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
+    return Metric(of=grader, stage=stage)  # a class without a task stays a class
 
 
 @attrs.frozen
@@ -141,8 +170,8 @@ class FigureSide:
 
     value: float | None
     share: bool
-    cells: Mapping[str, str]
-    """Task -> what it adds, whatever its name."""
+    cells: Mapping[str, Any]
+    """Task -> what it adds."""
     without: Mapping[str, float | None] | None
     """None where it would take too long."""
 
@@ -166,7 +195,7 @@ class Pair:
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
-    """Return figures of two sides by their paths; those of one aggregator are folded together.
+    """Return figures of two sides by their paths; those of one aggregator are computed together.
 
     Raises:
         DataError: Rows cannot be read.
@@ -178,8 +207,8 @@ def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) ->
     for (grader, _), several in together.items():
         left, right = (task_means(side.tasks, grader, failed) for side in (a, b))
         tasks = [task for task in left if task in right]
-        folded = (_folded(side, several, tasks, failed) for side in (a, b))
-        for figure, before, after in zip(several, *folded, strict=True):
+        sides = (_sides(side, several, tasks, failed) for side in (a, b))
+        for figure, before, after in zip(several, *sides, strict=True):
             found[figure.path] = Pair(tasks, before, after)
     return found
 
@@ -208,97 +237,77 @@ def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], con
     return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
 
 
-def _folded(side: Side, figures: Sequence[Figure], tasks: Iterable[str], failed: Failed) -> list[FigureSide]:
-    """Return figures of one aggregator on one side.
-
-    A figure that is the same when all samples are taken for those of one task, which most are, is one of sums: then
-    leaving a task out takes no fold of all others.
-    """
-    fold, wanted = figures[0].folds[side.name], set(tasks)
-    states: dict[str, Any] = {}
-    alike: dict[str, Any] = {}
-    for task, key, grade in _graded(side, figures[0]):
-        if task in wanted and (failed == "zero" or grade.outcome is Outcome.GRADED):
-            states[task] = fold.add(states.get(task, fold.start()), key, grade)
-            nobody = replace(key, id="", cluster=None, ordinal=0)
-            alike[task] = fold.add(alike.get(task, fold.start()), nobody, grade)
-    cells = {task: dumps(state) for task, state in alike.items()}
-    whole, summed = (fold.finish(_merged(fold, each.values())) for each in (states, alike))
-    of_sums = [figure for figure in figures if _same(figure.among(whole)[0], figure.among(summed)[0])]
-    others = [figure for figure in figures if figure not in of_sums]
-    without: dict[str, Mapping[str, float | None] | None] = {}
-    if len(cells) < 2:
-        without = {figure.path: {} for figure in figures}
-    else:
-        without |= _without_each(of_sums, fold, alike) if of_sums else {}
-        without |= _without_cells(others, fold, states, cells) if others else {}
-    return [FigureSide(*figure.among(whole), cells, without[figure.path]) for figure in figures]
-
-
-def _same(value: float | None, summed: float | None) -> bool:
-    if value is None or summed is None:
-        return value is summed
-    return math.isclose(value, summed, rel_tol=_NOTHING, abs_tol=_NOTHING)
+def _sides(side: Side, figures: Sequence[Figure], tasks: Iterable[str], failed: Failed) -> list[FigureSide]:
+    """Return figures of one aggregator on one side, over some of its tasks."""
+    metric, within = figures[0].metrics[side.name], set(tasks)
+    aggregator: Aggregator = metric.stage.component
+    keys, grades = _graded(side, figures[0], within, failed)
+    table = Table.of(wanted(grades, [metric]), keys, grades)
+    rows = grades_of(aggregator, table, metric.of, metric.name)
+    everything = figures_of(aggregator, rows)
+    found, others = {}, list(figures)
+    if has_numbers(aggregator):
+        known = known_of(aggregator, rows)
+        cells = {task: of_task(aggregator, numbers, known) for task, numbers in rows.numbers_by_task().items()}
+        counts = Counter(cells.values())
+        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
+        without = dict(zip(counts, map(nested, left), strict=True))
+        for figure in [each for each in figures if each.path_in(whole)]:
+            others.remove(figure)
+            values = {cell: figure.among(rest)[0] for cell, rest in without.items()}
+            left_out = {task: values[cell] for task, cell in cells.items()}
+            found[figure.path] = FigureSide(*figure.among(everything), cells, left_out)
+    if others:
+        codes, rests = _recomputed(aggregator, rows, keys)
+        for figure in others:
+            of_code = {code: figure.among(rest)[0] for code, rest in (rests or {}).items()}
+            each = None if rests is None else {task: of_code.get(code) for task, code in codes.items()}
+            found[figure.path] = FigureSide(*figure.among(everything), codes, each)
+    return [found[figure.path] for figure in figures]
 
 
-def _merged(fold: Aggregator[Any], states: Iterable[Any]) -> Any:
-    found = fold.start()
-    for state in states:
-        found = fold.merge(found, state)
-    return found
-
-
-def _without_each(
-    figures: Sequence[Figure], fold: Aggregator[Any], states: Mapping[str, Any]
-) -> dict[str, dict[str, float | None]]:
-    """Return figures by path without each of some states: of those before it and those after it."""
-    after = [fold.start()]
-    for state in reversed(list(states.values())):
-        after.append(fold.merge(fold.merge(fold.start(), state), after[-1]))
-    before = fold.start()
-    found: dict[str, dict[str, float | None]] = {figure.path: {} for figure in figures}
-    for task, state in states.items():
-        after.pop()
-        rest = fold.finish(fold.merge(copy.deepcopy(before), after[-1]))
-        for figure in figures:
-            found[figure.path][task] = figure.among(rest)[0]
-        before = fold.merge(before, state)
-    return found
-
-
-def _without_cells(
-    figures: Sequence[Figure], fold: Aggregator[Any], states: Mapping[str, Any], cells: Mapping[str, str]
-) -> dict[str, dict[str, float | None] | None]:
-    """Return figures by path without each of some states, those of equal cells once; None where that takes too long."""
-    one = {cell: task for task, cell in cells.items()}
-    if len(one) * len(cells) > _WORK:
-        return dict.fromkeys((figure.path for figure in figures), None)
+def _recomputed(
+    aggregator: Aggregator, rows: Grades, keys: Sequence[Key]
+) -> tuple[dict[str, tuple[int, ...]], dict[tuple[int, ...], dict[str, Any]] | None]:
+    """Return task -> its verdicts, and verdicts -> all figures without a task that has them; None where too many."""
+    by_task: dict[str, list[int]] = {}
+    for row, key in enumerate(keys):
+        by_task.setdefault(key.id, []).append(row)
+    verdicts = rows.table.verdicts[rows.key].codes
+    codes = {task: tuple([verdicts[row] for row in of]) for task, of in by_task.items()}
+    one = {code: task for task, code in codes.items()}
+    if len(one) * len(codes) > _WORK:
+        return codes, None
     rests = {
-        cell: fold.finish(_merged(fold, [each for name, each in states.items() if name != task]))
-        for cell, task in one.items()
+        code: figures_of(aggregator, rows.within([row for row, key in enumerate(keys) if key.id != task]))
+        for code, task in (one.items() if len(codes) > 1 else ())
     }
-    found: dict[str, dict[str, float | None] | None] = {}
-    for figure in figures:
-        values = {cell: figure.among(rest)[0] for cell, rest in rests.items()}
-        found[figure.path] = {task: values[cell] for task, cell in cells.items()}
-    return found
+    return codes, rests
 
 
-def _graded(side: Side, figure: Figure) -> Iterator[tuple[str, Key, Grade]]:
-    """Yield task, key and grade of the samples of a side.
+def _graded(
+    side: Side, figure: Figure, within: Container[str], failed: Failed
+) -> tuple[list[Key], dict[str, list[Grade]]]:
+    """Return keys and grades of the samples of some tasks; their ids are what compare calls the tasks.
 
     Raises:
         DataError: A row is not that of a run.
     """
-    fold, of = figure.folds[side.name], figure.grader
-    keys = {of, *getattr(fold, "raters", ())}
+    aggregator, of = figure.metrics[side.name].stage.component, figure.grader
+    names = dict.fromkeys((of, *getattr(aggregator, "raters", ())))
+    keys: list[Key] = []
+    grades: dict[str, list[Grade]] = {name: [] for name in names}
     for ordinal, row in enumerate(side.report.rows()):
-        if (row.get("model_name") or "") != side.model:
+        if (row.get("model_name") or "") != side.model or (task := task_of(row, side.match, side.name)) not in within:
             continue
         try:
-            columns = {key: (grade_from_json(row["grades"][key]),) for key in keys if key in row["grades"]}
-            (grade,) = fold.together(of, columns)
-            yield task_of(row, side.match, side.name), key_from_row(row, ordinal), grade
+            made = {name: grade_from_json(row["grades"][name]) for name in names}
+            key = replace(key_from_row(row, ordinal), id=task, cluster=None)
         except (KeyError, TypeError, ValueError) as error:
             msg = f"{side.name}: row {ordinal + 1} of its results.jsonl is not that of a run: {error!r}"
             raise DataError(msg) from error
+        if failed == "zero" or made[of].outcome is Outcome.GRADED:
+            keys.append(key)
+            for name, grade in made.items():
+                grades[name].append(grade)
+    return keys, grades

@@ -21,7 +21,7 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     first = {"a": data["runs"][0]["name"], "b": data["runs"][1]["name"], **data}
     for pair in data.get("pairs") or [first]:
         found += [f"{pair['a']} (a) and {pair['b']} (b); failed trials count {_counted(data['failed'])}:"]
-        found += _metrics({**pair["metrics"], **pair.get("figures", {})})
+        found += _metrics(rows_of(pair))
         found.append("")
     if "not_compared" in data:
         found += ["Not compared:", *(f"  {reason}" for reason in data["not_compared"].values()), ""]
@@ -49,6 +49,12 @@ def lines(data: Mapping[str, Any]) -> list[str]:
     return found[:-1]
 
 
+def rows_of(pair: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is compared of a pair, by name: the outcome's rate, the headline's figures, means of scores."""
+    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
+    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
+
+
 def _counted(failed: str) -> str:
     return "as 0" if failed == "zero" else "not at all"
 
@@ -58,10 +64,12 @@ def _metrics(metrics: Mapping[str, Mapping[str, Any]]) -> list[str]:
     found = []
     for key, each in metrics.items():
         values = f"a {_number(each['a'])}  b {_number(each['b'])}  difference {_number(each['difference'], '+')}"
-        tasks = f"{counted(each['tasks'], 'task')}: {each['better']} better, {each['worse']} worse, {each['same']} same"
+        tasks = counted(each["tasks"], "task")
+        if each.get("better") is not None:
+            tasks += f": {each['better']} better, {each['worse']} worse, {each['same']} same"
         only = [f"{each[f'only_{side}_count']} only in {side}" for side in "ab" if each[f"only_{side}_count"]]
-        text = f"  {key:<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}  "
-        found.append(text + ", ".join([tasks, *only]))
+        text = f"  {key:<{width}}  {values} {_ends(each['interval']['ends'])}  p {_number(each['p_holm'])}"
+        found.append(f"{text}  {each['verdict']}  {', '.join([tasks, *only])}")
     return found
 
 

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import attrs
 
-from gradestack.intervals.interval import t_quantile
+from gradestack.estimates.interval import t_quantile
 
 _REACHED = 1e-9
 """A sum this close to the observed one counts as reaching it."""

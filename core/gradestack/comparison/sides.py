@@ -15,6 +15,7 @@ import attrs
 import msgspec
 
 from gradestack.errors import ConfigError, DataError
+from gradestack.jsonio.lenient import as_map, as_text
 from gradestack.jsonio.values import dumps
 from gradestack.model import JSON, Outcome
 from gradestack.output.words import counted
@@ -50,6 +51,8 @@ class Trial:
     grades: Mapping[str, Graded]
     position: int
     """Zero-based number of its row."""
+    passed: bool | None = None
+    """The run's verdict on it; None where it has none."""
 
 
 @attrs.define
@@ -78,6 +81,22 @@ class Side:
         """Return whether a grader's scores are bound to [0, 1]."""
         graders = (each for each in self.report.header.get("components", ()) if each["kind"] == "grader")
         return not any(each["key"] == key and "bounds" in each for each in graders)
+
+    def declared(self, key: str) -> dict[str, JSON]:
+        """Return what a grader says of its score: label, unit, and which direction is better."""
+        entries = self.report.header.get("components", ())
+        none: Mapping[str, Any] = {}
+        entry = next((each for each in entries if each["kind"] == "grader" and each["key"] == key), none)
+        return {
+            "label": entry.get("label", key),
+            "unit": entry.get("unit", "score"),
+            "better_is": entry.get("better", "higher"),
+        }
+
+    @property
+    def outcome(self) -> str | None:
+        """Key of the run's outcome grader."""
+        return as_text(as_map(self.report.summary.get("outcome")).get("grader")) or None
 
     @property
     def graders(self) -> dict[str, JSON]:
@@ -201,7 +220,7 @@ def _take(task: Task, row: Mapping[str, Any], position: int) -> None:
         grades[key] = Graded(
             grade["state"], score, bool(score is not None and score >= 1) if passed is None else passed
         )
-    task.trials.append(Trial(row.get("run"), grades, position))
+    task.trials.append(Trial(row.get("run"), grades, position, row.get("passed")))
 
 
 def _digest(text: str) -> str:
@@ -250,6 +269,16 @@ def task_means(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str,
         scores = [score for trial in task.trials if (score := score_of(trial, key, failed)) is not None]
         if scores:
             found[name] = reduce(add, scores) / len(scores)  # from Python 3.12 on, ``sum`` rounds otherwise
+    return found
+
+
+def pass_rates(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str, float]:
+    """Return the share of trials that passed, by the run's verdict, of every task; ``key`` is the outcome grader."""
+    found = {}
+    for name, task in tasks.items():
+        counted = [trial.passed is True for trial in task.trials if score_of(trial, key, failed) is not None]
+        if counted:
+            found[name] = sum(counted) / len(counted)
     return found
 
 

@@ -2,32 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from gradestack.api import Profile
-from gradestack.exact import exact_mean
-from gradestack.grading.counts import Count, SampleRule, Tally, add_count, add_times, new_count
-from gradestack.model import JSON, Grade, Outcome
-
-
-def count_grades(
-    tally: Tally, model: str, grades: Mapping[str, Grade], gate: SampleRule | None, *, ran: bool = True
-) -> None:
-    """Count the grades of one sample, in place; ``ran`` says whether its recorded run did not fail."""
-    counts = tally.get(model)
-    if counts is None:
-        counts = tally[model] = {key: new_count() for key in grades}
-    for key, grade in grades.items():
-        add_times(counts[key], grade.outcome, grade.score, 1, gate, ran=ran)
-
-
-def overall(tally: Tally, keys: list[str]) -> dict[str, Count]:
-    """Return the figures over all models, per grader key."""
-    total = {key: new_count() for key in keys}
-    for counts in tally.values():
-        for key, count in counts.items():
-            add_count(total[key], count)
-    return total
+from gradestack.grading.counts import Count
+from gradestack.model import JSON
 
 
 def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
@@ -40,15 +17,14 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
     ``upstream`` follows letta-evals' program (era A): attempted are the samples whose recorded run did not fail, passed
     are those of them that pass, the average is over the graded ones, failed runs included, or over all; 0/0 is 0.0.
     """
-    states = count["states"]
-    total, graded = sum(states.values()), states[Outcome.GRADED]
+    total, graded = sum(count.states.values()), count.graded
     upstream = profile == "upstream"
-    attempted, passed = (count["ran"], count["passed_ran"]) if upstream else (graded, count["passed"])
+    attempted, passed = (count.ran, count.passed_ran) if upstream else (graded, count.passed)
     nothing = 0.0 if upstream else None
     mean = over_all = nothing
     if graded:
-        mean = exact_mean(count["sum"], graded)
-        over_all = exact_mean(count["sum"], total if upstream else graded + ungraded(states))
+        mean = float(count.sum / graded)
+        over_all = float(count.sum / (total if upstream else graded + count.lost))
     return {
         "total": total,
         "total_attempted": attempted,
@@ -58,8 +34,3 @@ def grader_figures(count: Count, profile: Profile) -> dict[str, JSON]:
         "failed_attempts": attempted - passed,
         "pass_rate": 100.0 * passed / attempted if attempted else nothing,
     }
-
-
-def ungraded(states: Mapping[str, int]) -> int:
-    """Return how many samples a grader applies to and has no score for: those that failed or are missing."""
-    return states[Outcome.FAILED] + states[Outcome.MISSING]

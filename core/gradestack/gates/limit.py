@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-from gradestack.gates.figures import ungraded
 from gradestack.gates.rules import compared
 from gradestack.grading.counts import Count
 from gradestack.model import JSON, Outcome
@@ -46,7 +45,7 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
         counts: Grader key -> figures of the run.
     """
     share = isinstance(limit, float)
-    lost = {key: (ungraded(count["states"]), _applicable(count["states"])) for key, count in counts.items()}
+    lost = {key: (count.lost, count.graded + count.lost) for key, count in counts.items()}
     key = max(lost, key=lambda key: Fraction(lost[key][0], lost[key][1] or 1) if share else lost[key][0])
     number, of = lost[key]
     actual: float | None = number if not share else number / of if of else None
@@ -58,8 +57,8 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
         "value": limit,
         "text": compared("failed or missing", "lte", as_percent(limit) if share else limit, "%" * share),
         "grader": key,
-        "failed": counts[key]["states"][Outcome.FAILED],
-        "missing": counts[key]["states"][Outcome.MISSING],
+        "failed": counts[key].states[Outcome.FAILED],
+        "missing": counts[key].states[Outcome.MISSING],
         "of": of,
         "actual": actual,
         "passed": passed,
@@ -70,7 +69,3 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
 def as_percent(share: float) -> float:
     """Return a share as a percentage, with the digits people write it with: 0.29 is 29, not 28.999999999999996."""
     return float(Fraction(repr(share)) * 100)
-
-
-def _applicable(states: Mapping[str, int]) -> int:
-    return states[Outcome.GRADED] + ungraded(states)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from gradestack.errors import suggest
-from gradestack.intervals.interval import Interval
+from gradestack.estimates.interval import Interval
 from gradestack.model import JSON
 
 Aggregates = Mapping[str, Mapping[str, JSON]]

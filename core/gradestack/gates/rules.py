@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal
 
 import attrs
 
-from gradestack.grading.counts import SampleRule
-
 Op = Literal["gt", "gte", "lt", "lte", "eq"]
 OPERATORS: dict[Op, tuple[str, Callable[[float, float], bool]]] = {
     "gt": (">", operator.gt),
@@ -183,6 +181,8 @@ class FigureSpec:
     on_no_data: OnNoData = "fail"
     confidence: float | None = attrs.field(default=None, validator=_share)
     on_undecided: OnUndecided = "fail"
+    per: str | None = None
+    """``model``, or the name of a facet: the gate must hold in every group."""
 
 
 @attrs.frozen(kw_only=True)
@@ -198,8 +198,7 @@ class FigureGate:
     on_no_data: OnNoData = "fail"
     confidence: float | None = None
     on_undecided: OnUndecided = "fail"
-
-    per: ClassVar[None] = None
+    per: str | None = None
 
     def sample_passes(self, score: float) -> bool:
         """Return whether one score passes: score >= 1.0."""
@@ -336,17 +335,3 @@ def keys_of(gate: AnyGate) -> Iterator[tuple[tuple[str | int, ...], str]]:
         yield ("figure",), gate.path[0]
     elif gate.metric_key:
         yield ("metric_key",), gate.metric_key
-
-
-def needs_scores(gate: AnyGate, rule: SampleRule | None) -> bool:
-    """Return whether a gate needs the scores of all rows.
-
-    A flat gate does not: its average, and its accuracy by the run's own per-sample ``rule``, are counted while grading.
-    Nor does a figure by path, which an aggregator has. A comparison reads rows of its own.
-    """
-    if isinstance(gate, BaselineGate):
-        return True
-    if isinstance(gate, LogicalGate):
-        return gate.per is not None or any(needs_scores(part, rule) for part in gate.conditions)
-    counted = isinstance(gate, GateSpec) and (gate.metric == "avg_score" or gate is rule)
-    return gate.per is not None or not (counted or isinstance(gate, FigureGate))

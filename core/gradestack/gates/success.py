@@ -1,80 +1,43 @@
-"""Successes, counted while grading: how many samples pass by the run's outcome grader, and how sure their share is."""
+"""Successes: how many samples pass by the run's outcome grader, and the interval of their share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, TypedDict
+from typing import Any
 
-import attrs
-from typing_extensions import override
-
-from gradestack.api import Aggregator, Memory
+from gradestack.estimates.grades import Grades
 from gradestack.gates.rules import OPERATORS, GateSpec, SimpleGate
 from gradestack.grading.counts import SampleRule
-from gradestack.intervals.task_cells import CellsState, TaskCells
-from gradestack.jsonio.lenient import as_map
-from gradestack.model import JSON, Grade, Key
+from gradestack.model import JSON
 from gradestack.rows.success import Success
-
-SUCCESSES = "(successes)"
-"""Key of the count among a suite's metrics: not one a suite would give its own."""
-_CELLS = TaskCells("samples", "passed")
-_PASSED: list[float] = [1, 1]
-_FAILED: list[float] = [1, 0]
+from gradestack.table import Table
 
 
-class _State(TypedDict):
-    """JSON state: verdicts the grader gave itself, and per model and task the samples graded and those that pass."""
+def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
+    """Return how many samples the outcome grader's verdict calls a success, and the interval of their share.
 
-    own: int
-    cells: CellsState
+    Args:
+        table: The grades.
+        success: What makes a sample a success.
+        rows: Rows of the table; default: all.
 
-
-@attrs.frozen(kw_only=True)
-class SuccessCount(Aggregator[_State]):
-    """Counts the samples the outcome grader graded by their verdict, per model, with the interval of their share."""
-
-    version: ClassVar[str] = "2"
-    memory: ClassVar[Memory] = "per_key"
-
-    success: Success
-
-    @override
-    def start(self) -> _State:
-        return {"own": 0, "cells": _CELLS.start()}
-
-    @override
-    def add(self, state: _State, key: Key, grade: Grade) -> _State:
-        return self.add_many(state, (key,), (grade,))
-
-    @override
-    def add_many(self, state: _State, keys: Sequence[Key], grades: Sequence[Grade]) -> _State:
-        graded = [
-            (key, each.score, each.passed) for key, each in zip(keys, grades, strict=True) if each.score is not None
-        ]
-        state["own"] += sum([own is not None for _, _, own in graded])
-        verdict = self.success.verdict
-        cells = [_PASSED if verdict(score, own) else _FAILED for _, score, own in graded]
-        _CELLS.add_many(state["cells"], [key for key, _, _ in graded], cells)
-        return state
-
-    @override
-    def merge(self, left: _State, right: _State) -> _State:
-        left["own"] += right["own"]
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: _State) -> Mapping[str, JSON]:
-        cells = _CELLS.together(state["cells"])
-        figures = cells.figures(_share)
-        models = as_map(figures.get("models")) or dict.fromkeys(state["cells"], figures)
-        return {
-            **_counts(cells.totals(), figures),
-            "own_verdicts": state["own"],
-            "models": {name: _counts(cells.totals(name), each) for name, each in models.items()},
-        }
+    Returns:
+        ``passed``, ``failed``, ``share``, ``share_interval``, ``own_verdicts``: how many samples have a verdict of the
+        grader's own, and the same per model under ``models``.
+    """
+    verdicts = [success.passed(grade) for grade in table.grades(success.grader)]
+    values = [None if passed is None else {"passed": int(passed)} for passed in verdicts]
+    grades = Grades(table, success.grader, rows, (values, table.verdicts[success.grader].codes))
+    sums = grades.sums("", "passed")
+    figures = sums.figures(_share)
+    models = figures.pop("models", None) or dict.fromkeys(sums.models, figures)
+    own = sum(times for grade, times in grades.counted if grade.score is not None and grade.passed is not None)
+    return {
+        **_counts(sums.totals(), figures),
+        "own_verdicts": own,
+        "models": {name: _counts(sums.totals(name), each) for name, each in models.items()},
+    }
 
 
 def _share(samples: float, passed: float) -> dict[str, float | None]:
@@ -83,7 +46,7 @@ def _share(samples: float, passed: float) -> dict[str, float | None]:
 
 def _counts(totals: Mapping[str, Fraction], figures: Mapping[str, Any]) -> dict[str, JSON]:
     passed = int(totals["passed"])
-    failed = int(totals["samples"]) - passed
+    failed = int(totals[""]) - passed
     return {"passed": passed, "failed": failed, **{name: figures[name] for name in ("share", "share_interval")}}
 
 

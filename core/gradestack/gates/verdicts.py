@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Protocol
 
 import attrs
 
 from gradestack.api import Profile
-from gradestack.gates.paths import Aggregates, NoFigure, figure_at
+from gradestack.estimates.interval import Interval, again
+from gradestack.gates.paths import Aggregates, NoFigure, beside, figure_at
 from gradestack.gates.rules import (
     OPERATORS,
     PERCENT,
-    AggregateGate,
     FigureGate,
     Gate,
     GateSpec,
@@ -22,28 +21,16 @@ from gradestack.gates.rules import (
     WeightedGate,
     over_total,
 )
-from gradestack.gates.scores import Figure
+from gradestack.gates.scores import Figure, Scores
 from gradestack.gates.sureness import Sureness
-from gradestack.intervals.interval import Interval, again
 from gradestack.model import JSON
-
-
-class Figures(Protocol):
-    """Where the figures a gate compares come from."""
-
-    def figure(self, gate: AggregateGate, key: str, profile: Profile) -> Figure:
-        """Return one grader's figure, aggregated as the gate asks."""
-
-    def extent(self, key: str) -> tuple[int, int]:
-        """Return how many samples a grader has graded, and how many it applies to."""
 
 
 def verdict(
     gate: Gate,
-    figures: Figures,
-    groups: Callable[[str], Mapping[str, Figures]],
+    scores: Scores,
     profile: Profile,
-    aggregates: Aggregates | None = None,
+    figures: Callable[[Sequence[int]], Aggregates] = lambda _rows: {},
     sure: Sureness | None = None,
 ) -> dict[str, JSON]:
     """Return a gate's verdict; with ``per`` it must hold in every group, and each group's verdict is listed.
@@ -52,10 +39,9 @@ def verdict(
 
     Args:
         gate: The rule.
-        figures: Figures over all samples.
-        groups: ``per`` -> group name -> figures.
+        scores: Those of all samples.
         profile: Which definition is followed.
-        aggregates: What figures by path are taken from.
+        figures: Returns what aggregators make of some rows of the table: figures by path are taken from it.
         sure: Where intervals come from; not for ``upstream``.
 
     Returns:
@@ -63,12 +49,12 @@ def verdict(
         ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in
         ``actual``; its ``interval``, and whether the verdict is ``sure``.
     """
-    found, known = aggregates or {}, None if profile == "upstream" else sure
-    whole = _verdict(gate, _Source(figures, found, known, None), profile)
+    known = None if profile == "upstream" else sure
+    whole = _verdict(gate, _Source(scores, figures, known), profile)
     if gate.per is None:
         return whole
-    each_group = groups(gate.per).items()
-    parts = {name: _verdict(gate, _Source(each, found, known, name), profile) for name, each in each_group}
+    groups = scores.groups(gate.per).items()
+    parts = {name: _verdict(gate, _Source(each, figures, known), profile) for name, each in groups}
     every = all(each["passed"] for each in parts.values())
     return {
         **whole,
@@ -90,10 +76,14 @@ def _all_sure(parts: Iterable[Mapping[str, JSON]]) -> bool | None:
 class _Source:
     """Where figures and their intervals come from, of all samples or of one group."""
 
-    figures: Figures
-    aggregates: Aggregates
+    scores: Scores
+    figures: Callable[[Sequence[int]], Aggregates]
     sure: Sureness | None
-    group: str | None
+
+    @property
+    def aggregates(self) -> Aggregates:
+        """What aggregators make of these samples."""
+        return self.figures(self.scores.rows)
 
 
 def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
@@ -105,11 +95,11 @@ def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
         return {**logic, "actual": None, **_outcome(passed=passed)}
     if isinstance(gate, FigureGate):
         return _by_path(gate, source, profile)
-    figures = source.figures
+    scores = source.scores
     rule: dict[str, JSON] = {"metric": gate.aggregation, "op": gate.op, "value": gate.value, "text": gate.text}
     over = "total" if over_total(gate) else "graded"
     if isinstance(gate, WeightedGate):
-        known = {key: figures.figure(gate, key, profile) for key in gate.weights}
+        known = {key: scores.figure(gate, key, profile) for key in gate.weights}
         shown = {key: _rounded(each.value, profile) for key, each in known.items()}
         rule |= {"kind": gate.kind, "weights": gate.weights, "figures": shown}
         extent: JSON = {key: each.counted for key, each in known.items()}, {key: each.of for key, each in known.items()}
@@ -117,7 +107,7 @@ def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
     else:
         key = gate.metric_key or ""
         rule |= {"metric_key": key} if isinstance(gate, GateSpec) else {"kind": gate.kind, "metric_key": key}
-        found = figures.figure(gate, key, profile)
+        found = scores.figure(gate, key, profile)
         actual, extent = _rounded(found.value, profile), (found.counted, found.of)
     return {**rule, **_compared(gate, actual, over, extent, profile, source)}
 
@@ -125,7 +115,7 @@ def _verdict(gate: Gate, source: _Source, profile: Profile) -> dict[str, JSON]:
 def _by_path(gate: FigureGate, source: _Source, profile: Profile) -> dict[str, JSON]:
     rule: dict[str, JSON] = {"kind": "figure", "figure": gate.name, "metric_key": gate.path[0]}
     rule |= {"op": gate.op, "value": gate.value, "text": gate.text}
-    extent = source.figures.extent(gate.path[0])
+    extent = source.scores.extent(gate.path[0])
     try:
         actual = figure_at(source.aggregates, gate.path, gate.component)
     except NoFigure as error:  # whatever on_no_data says: a mistyped path is no figure that is not defined
@@ -147,7 +137,8 @@ def _compared(
     if source.sure is None:
         return {**known, **_outcome(passed=holds)}
     scale = 1 if isinstance(gate, FigureGate) or gate.aggregation not in PERCENT else 100
-    interval = source.sure.interval(gate, actual, source.group)
+    beside_it = beside(source.aggregates, gate.path, gate.component) if isinstance(gate, FigureGate) else None
+    interval = source.sure.interval(gate, actual, source.scores, beside_it)
     ends = _ends(interval, scale)
     known["interval"] = interval
     if gate.confidence is None or interval.get("reason") == "quantile":

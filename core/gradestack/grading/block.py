@@ -1,4 +1,4 @@
-"""The path every sample takes: graded, kept as a row, counted, folded into the metrics, exported.
+"""The path every sample takes: graded, written as a row, put into the columns of the table, exported.
 
 Nothing here keeps a sample.
 """
@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from threading import get_ident
 from time import perf_counter
 from typing import Any, Self
 
 from gradestack.api import Exporter, Shard
 from gradestack.errors import DataError, PluginError, storage_failed
-from gradestack.grading.counts import Counting
 from gradestack.grading.dataset import joined
-from gradestack.grading.graders import Column, Graders
+from gradestack.grading.graders import UNDER_WAY, Column, Graders
 from gradestack.grading.guarded import begin_grading
 from gradestack.grading.interruption import Interruption
+from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Assignment
 from gradestack.grading.recording import Grades
 from gradestack.grading.result import LISTED, ShardResult
 from gradestack.grading.selection import digest
-from gradestack.model import BadRecord, Fault, Key, Sample, Status, failed
+from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
+from gradestack.table import Columns
 
 LARGEST_BLOCK = 256
 """Samples of a block at most."""
 QUICK_BLOCK = 0.01
 """Seconds a block may take, with its reading, for the next one to be larger: of large records, few are held."""
-_MOST_IDS = 65_536
-_ids: dict[str, str] = {}
-"""Ids of tasks met before: what is noted of a thousand runs holds the text of the first of them alone."""
 _OK = Status.OK
 _Texts = dict[str, list[str | None]]
 
@@ -59,12 +58,11 @@ class Blocks:
         self._usual = assignment.dataset is None and assignment.selection is None and not assignment.poison
         self._rows, self._strict = assignment.pieces.rows, assignment.strict
         self._graders = Graders(plan.graders, strict=assignment.strict)
-        metrics = [(each.name, each.of, each.stage.component) for each in plan.metrics]
         self._broken = partial(_broken, result, assignment.strict)
-        self._counting = Counting([stage.key for stage in plan.graders], metrics, plan.rule, self._broken)
+        needs = wanted([stage.key for stage in plan.graders], plan.metrics, plan.facets)
+        self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = assignment.pieces.open(shard)
         self._block: list[Sample] = []
-        self._ordinals: list[int] = []
         self._size = 1
         self._begun = perf_counter()
 
@@ -83,11 +81,8 @@ class Blocks:
             if self.torn:
                 raise
             result.interrupted = True
-        result.tally = self._counting.tally()
+        result.table = b"" if self._columns is None else self._columns.to_bytes()
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
-        result.states = {
-            each.name: state for each, state in zip(self._plan.metrics, self._counting.states, strict=True)
-        }
 
     def take(self, record: Sample | BadRecord) -> None:
         """Take one record; it is graded with its block.
@@ -115,7 +110,6 @@ class Blocks:
             record = self._joined(record)  # first: tags may stand in the dataset
             if not self._takes(record, place):
                 return
-        self._ordinals.append(self.shard.position + position)
         self._block.append(record)
         if len(self._block) >= self._size:
             self.grade()
@@ -138,9 +132,8 @@ class Blocks:
 
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         """Count a sample that ends every process that grades it."""
-        ordinal = self.shard.position + self.position - 1
         recorded = self._recorded([sample])
-        self._count([sample], recorded, [ordinal], {stage.key: [failed(fault)] for stage in self._plan.graders}, {})
+        self._count([sample], recorded, {stage.key: [failed(fault)] for stage in self._plan.graders}, {})
         self._graders.timed_out += fault.code == "timed_out"
 
     def _recorded(self, block: list[Sample]) -> list[Any]:
@@ -156,13 +149,13 @@ class Blocks:
         block = self._block
         if not block:
             return
-        ordinals, self._ordinals, self._block = self._ordinals, [], []
+        self._block = []
         recorded = self._recorded(block)
         columns, texts = self._graders.columns(block)
         if self._graders.interrupted:
             block = block[: min(map(len, columns.values()))]
         if block:
-            self._count(block, recorded, ordinals[: len(block)], columns, texts)
+            self._count(block, recorded, columns, texts)
         if self._graders.interrupted:
             raise KeyboardInterrupt
         if not self.assignment.noting and not self.assignment.strict:
@@ -174,28 +167,18 @@ class Blocks:
         self,
         block: list[Sample],
         recorded: list[Any],
-        ordinals: list[int],
         columns: dict[str, Column],
         texts: _Texts,
     ) -> None:
         with self._interruption.held():
             self.torn = True
             kept = self._kept(block, recorded, columns, texts) if self._rows else block
-            if len(_ids) > _MOST_IDS:
-                _ids.clear()
-            same = _ids.setdefault
-            keys = [
-                Key(
-                    id=same(each.id, each.id),
-                    cluster=each.cluster,
-                    model=each.model,
-                    run=each.run,
-                    ordinal=at,
-                    facets=each.facets,
-                )
-                for each, at in zip(kept, ordinals, strict=True)
-            ]
-            self._counting.add(keys, columns, [sample.status is _OK for sample in block])
+            if self._columns is not None:
+                UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
+                try:
+                    self._columns.add(kept, columns, [sample.status is _OK for sample in block])
+                finally:
+                    del UNDER_WAY[get_ident()]
             if self._plan.exporters:
                 for number, sample in enumerate(block):
                     graders = reversed(self._plan.graders)

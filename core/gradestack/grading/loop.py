@@ -52,7 +52,7 @@ class Loop:
 
     def __init__(self, plan: Plan, recorder: Recorder, progress: Observer, *, strict: bool = False) -> None:
         self.plan, self.recorder, self.progress, self.strict = plan, recorder, progress, strict
-        self.merging = Merging(plan)
+        self.merging = Merging(plan, strict=strict)
         self.merged = self.merging.merged
         self.resumed = 0
         self.seconds = 0.0

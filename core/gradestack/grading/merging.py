@@ -1,32 +1,32 @@
-"""What all shards came to: results merged in shard order, and the figures finished."""
+"""What all shards came to: columns joined in shard order, and the figures of the whole table."""
 
 from __future__ import annotations
 
-import copy
-import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
-from gradestack.api import Aggregator
-from gradestack.grading.counts import Tally, merge_tallies
+from gradestack.errors import PluginError
+from gradestack.grading.counts import Count, counted
 from gradestack.grading.duplicates import Identities
+from gradestack.grading.metrics import figures_of, grades_of
 from gradestack.grading.plan import Plan
 from gradestack.grading.result import LISTED, ShardResult
+from gradestack.model import JSON
 from gradestack.plugin_errors import error_text
+from gradestack.table import Table
 
 
 @attrs.define
 class Merged:
-    """What all shards came to, or all rows of one run of several."""
+    """What all shards came to."""
 
+    table: Table
     samples: int = 0
-    tally: Tally = attrs.field(factory=dict)
-    states: dict[str, Any] = attrs.field(factory=dict)
-    by_input: dict[str, dict[str, Any]] = attrs.field(factory=dict)
-    """Input name -> states, for exporters."""
-    tally_by_input: dict[str, Tally] = attrs.field(factory=dict)
+    states: Counter[str] = attrs.field(factory=Counter)
+    """Outcome of the main grader -> samples."""
     bad: int = 0
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     remarks: dict[str, list[Any]] = attrs.field(factory=dict)
@@ -57,24 +57,21 @@ class Merging:
         identities: Digests of all samples so far.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan, self.merged, self.identities = plan, Merged(), Identities()
-        self._finished: dict[str, dict[str, Any]] | None = None
-        self.metrics: Mapping[str, Aggregator[Any]] = {metric.name: metric.stage.component for metric in plan.metrics}
+    def __init__(self, plan: Plan, *, strict: bool = False) -> None:
+        self.plan, self.identities, self._strict = plan, Identities(), strict
+        self.merged = Merged(Table([stage.key for stage in plan.graders]))
 
     def add(self, result: ShardResult, offset: int = 0) -> None:
         """Take in the next shard's result; ``offset`` is where its rows start in results.jsonl."""
-        self._finished, merged = None, self.merged
+        merged = self.merged
         merged.broken = {**result.broken, **merged.broken}
         merged.tracebacks = {**result.tracebacks, **merged.tracebacks}
-        self._states(merged.states, result.states)
-        merge_tallies(merged.tally, result.tally)
-        if self.plan.exporters and len(self.plan.inputs.data) == 1:
-            merged.by_input[result.input], merged.tally_by_input[result.input] = merged.states, merged.tally
-        elif self.plan.exporters:
-            # Merging may have taken pieces of the states over, so these need their own.
-            self._states(merged.by_input.setdefault(result.input, {}), copy.deepcopy(result.states))
-            merge_tallies(merged.tally_by_input.setdefault(result.input, {}), result.tally)
+        before = len(merged.table)
+        if result.table:
+            merged.table.extend(result.table, result.input)
+        grades, codes = merged.table.grades(self.plan.main), merged.table.verdicts[self.plan.main].codes
+        for code, times in Counter(codes[before:]).items():
+            merged.states[str(grades[code].outcome)] += times
         merged.samples += result.samples
         merged.timed_out += result.timed_out
         merged.bad += result.bad
@@ -90,39 +87,40 @@ class Merging:
         for key, seconds in result.timings.items():
             merged.timings[key] = merged.timings.get(key, 0.0) + seconds
 
-    def _states(self, into: dict[str, Any], states: dict[str, Any]) -> None:
-        for name, state in states.items():
-            if name in self.merged.broken:
-                continue
-            aggregator = self.metrics[name]
-            try:
-                into[name] = aggregator.merge(into[name] if name in into else aggregator.start(), state)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - the other metrics must not be lost with it
-                self.merged.broken[name] = error_text(error)
+    def figures(self, rows: Sequence[int] | None = None) -> dict[str, dict[str, Any]]:
+        """Return what the metrics make of grades: grader key -> metric key -> figures; a broken one says so.
 
-    def finish_states(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Return finished metrics: grader key -> aggregator key -> metrics; a broken one says so.
+        Args:
+            rows: Rows of the table; default: all.
 
-        Those of the whole run are worked out once, however often they are asked for.
+        Raises:
+            PluginError: A metric is broken, and the run is strict.
         """
-        if states is not self.merged.states:
-            return self._finish(states)
-        if self._finished is None:
-            self._finished = self._finish(states)
-        return {key: dict(metrics) for key, metrics in self._finished.items()}
-
-    def _finish(self, states: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        done: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
+        found: dict[str, dict[str, Any]] = {stage.key: {} for stage in self.plan.graders}
         for metric in self.plan.metrics:
-            name = metric.name
-            try:
-                if name not in self.merged.broken:
-                    state = states[name] if name in states else metric.stage.component.start()
-                    finished = dict(metric.stage.component.finish(state))
-                    json.dumps(finished, sort_keys=True)  # it has to be JSON
-                    done[metric.of][metric.stage.key] = finished
-                    continue
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-                self.merged.broken[name] = error_text(error)
-            done[metric.of][metric.stage.key] = {"error": self.merged.broken[name]}
-        return done
+            name, aggregator = metric.name, metric.stage.component
+            made: dict[str, JSON] = {}
+            if name not in self.merged.broken:
+                try:
+                    made = figures_of(aggregator, grades_of(aggregator, self.merged.table, metric.of, name, rows))
+                except (Exception, SystemExit) as error:  # the other metrics must not be lost with it
+                    if self._strict:
+                        msg = f"{name} ({metric.stage.name} of {metric.stage.distribution}): {error_text(error)}"
+                        raise PluginError(msg) from error
+                    self.merged.broken[name] = error_text(error)
+            found[metric.of][metric.stage.key] = (
+                {"error": self.merged.broken[name]} if name in self.merged.broken else made
+            )
+        return found
+
+    def counts(self, rows: Sequence[int] | None = None) -> dict[str, Count]:
+        """Return what is counted of each grader's grades."""
+        return {stage.key: counted(self.merged.table, stage.key, self.plan.rule, rows) for stage in self.plan.graders}
+
+    def models(self, rows: Sequence[int] | None = None) -> dict[str, Sequence[int]]:
+        """Return model, empty for none, -> its rows, in the order of first samples."""
+        column = self.merged.table.keys["model"]
+        found: dict[str, list[int]] = {}
+        for row in range(len(self.merged.table)) if rows is None else rows:
+            found.setdefault(column.values[column.codes[row]] or "", []).append(row)
+        return dict(found)

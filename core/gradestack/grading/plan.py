@@ -78,6 +78,10 @@ class Plan:
     sample_tags: frozenset[str] = frozenset()
     seconds_per_grade: float | None = None
     """How long a grader may take for a sample; the engine keeps the time."""
+    facets: tuple[str, ...] = ()
+    """Facets that gates group by."""
+    table: bool = True
+    """Whether the grades become columns; a caller who takes them one by one wants none."""
     same_inputs: bool = False
     """Refuse a recorded sample whose input differs from the dataset's (a re-graded recording)."""
 

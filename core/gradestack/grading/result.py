@@ -6,8 +6,6 @@ from typing import Any
 
 import attrs
 
-from gradestack.grading.counts import Tally
-
 LISTED = 1000
 """Bad and repeated records are all counted; this many are listed."""
 
@@ -21,9 +19,8 @@ class ShardResult:
     samples: int = 0
     parts: Any = None
     """What its piece was closed with, for the recorder: where rows and native chunks are."""
-    states: dict[str, Any] = attrs.field(factory=dict)
-    """``grader/metric`` -> aggregator state."""
-    tally: Tally = attrs.field(factory=dict)
+    table: bytes = b""
+    """Its columns of the table of grades."""
     bad: int = 0
     bad_listed: list[dict[str, Any]] = attrs.field(factory=list)
     remarks: dict[str, list[Any]] = attrs.field(factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gradestack.gates.figures import overall
+from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged
 from gradestack.model import Outcome
 from gradestack.rows.read import Row
@@ -15,7 +15,9 @@ _LONGEST = 400
 """Characters of the first reason."""
 
 
-def all_failed(suite: Suite, merged: Merged, rows: Callable[[], Iterator[Row]]) -> str | None:
+def all_failed(
+    suite: Suite, counts: Mapping[str, Count], merged: Merged, rows: Callable[[], Iterator[Row]]
+) -> str | None:
     """Return in one sentence that every grade failed, with the first reason; None where that is not so.
 
     Skipped grades do not count: the grader does not apply. Nor do missing samples, of which there is nothing to grade.
@@ -23,9 +25,8 @@ def all_failed(suite: Suite, merged: Merged, rows: Callable[[], Iterator[Row]]) 
     """
     if suite.profile == "upstream" or suite.allow_all_failed or merged.interrupted:
         return None
-    states = [count["states"] for count in overall(merged.tally, [stage.key for stage in suite.graders]).values()]
-    failed = sum(each[Outcome.FAILED] for each in states)
-    if not failed or any(each[Outcome.GRADED] for each in states):
+    failed = sum(each.states[Outcome.FAILED] for each in counts.values())
+    if not failed or any(each.graded for each in counts.values()):
         return None
     first = " ".join((_first_in_rows(rows()) if suite.rows != "none" else _first_raised(merged)).split())
     first = first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…"

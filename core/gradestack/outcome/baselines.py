@@ -12,8 +12,8 @@ from gradestack.comparison.compared import bounded, differences, flips
 from gradestack.comparison.paired import Difference, difference, tasks_needed
 from gradestack.comparison.sides import Side, differing, sides_of
 from gradestack.errors import ConfigError, DataError
+from gradestack.estimates.interval import t_quantile
 from gradestack.gates.rules import BaselineGate
-from gradestack.intervals.interval import t_quantile
 from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
@@ -158,7 +158,9 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     known = difference(values, bounded=share)
     bounds = _bounds(known, gate.confidence, share=share)
     flipped = flips(before, now, key, "zero", known.tasks)
-    verdicts = list(_conditions(gate, bounds, flipped["broken"]))
+    worse_is_higher = now.declared(key)["better_is"] == "lower"
+    gains = [-end for end in reversed(bounds)] if bounds is not None and worse_is_higher else bounds
+    verdicts = list(_conditions(gate, gains, flipped["broken"]))
     outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
     margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
     spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)

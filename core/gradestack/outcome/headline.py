@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gradestack.gates.success import SUCCESSES, verdict_text
-from gradestack.grading.merging import Merging
+from gradestack.gates.success import verdict_text
 from gradestack.jsonio.lenient import as_map, as_number, as_text, is_number
 from gradestack.model import JSON
 from gradestack.suites.spec import Figure, Suite
-
-Aggregates = dict[str, dict[str, Any]]
-"""Grader key -> aggregator key -> metrics."""
-
-
-def finished(suite: Suite, merging: Merging, states: dict[str, Any]) -> tuple[Aggregates, Mapping[str, JSON] | None]:
-    """Return the finished metrics of a suite's aggregators, and beside them its count of successes."""
-    aggregates = merging.finish_states(states)
-    return aggregates, aggregates[suite.success.grader].pop(SUCCESSES) if suite.success is not None else None
 
 
 def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]) -> dict[str, JSON] | None:
@@ -28,7 +18,7 @@ def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]
 
     Args:
         suite: What was run.
-        successes: What :func:`finished` counted.
+        successes: What :func:`~gradestack.gates.success.successes` counted.
         models: Names of the models, "" for none, when there are any.
     """
     if suite.success is None or successes is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,7 @@ from typing import BinaryIO
 
 from gradestack.api import Exporter, ExportSummary, GraderSummary, Input
 from gradestack.errors import storage_failed
-from gradestack.gates.figures import overall
 from gradestack.grading.merging import Merging
-from gradestack.outcome.headline import finished
 from gradestack.plugin_errors import error_text
 from gradestack.suites.spec import Suite
 
@@ -37,7 +34,7 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
     for stage in suite.exporters:
         exporter: Exporter = stage.component
         for given in suite.inputs.data:
-            if given.name not in merged.by_input or stage.name in merged.broken:
+            if not merged.table.of_input(given.name) or stage.name in merged.broken:
                 continue
             out = place / "native" / (given.name if several else "")
             try:
@@ -50,8 +47,8 @@ def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> Non
 
 def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Exporter, given: Input, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    aggregates, _ = copy.deepcopy(finished(suite, run, run.merged.by_input[given.name]))
-    counts = overall(run.merged.tally_by_input[given.name], [stage.key for stage in suite.graders])
+    rows = run.merged.table.of_input(given.name)
+    aggregates, counts = run.figures(rows), run.counts(rows)
     summary = ExportSummary(
         input=given,
         reader=suite.reader.component,
@@ -62,7 +59,7 @@ def _write(suite: Suite, run: Merging, chunks: Chunks, name: str, exporter: Expo
             stage.name: GraderSummary(
                 key=stage.key,
                 grader=stage.component,
-                states=counts[stage.key]["states"],
+                states=counts[stage.key].states,
                 aggregates=aggregates[stage.key],
             )
             for stage in reversed(suite.graders)

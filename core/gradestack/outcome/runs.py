@@ -1,6 +1,6 @@
 """Several recorded runs of the same tasks: each with its own figures and gate, and statistics over the runs.
 
-Everything here works on results.jsonl alone: rows are read back, split by run, and folded again.
+Rows are split by run as they stand in results.jsonl; the figures of a run are those of its part of the table.
 """
 
 from __future__ import annotations
@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from gradestack.api import Profile
 from gradestack.errors import DataError
-from gradestack.exact import Moments
-from gradestack.gates.figures import count_grades
-from gradestack.gates.scores import RowSeries
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Status
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
-from gradestack.rows.read import Row, grade_from_json, iter_rows, key_from_row
+from gradestack.rows.read import Row, iter_rows
 from gradestack.rundir.staging import Staging
 from gradestack.suites.spec import Suite
 
@@ -70,9 +68,9 @@ def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
     return everything
 
 
-def _split(suite: Suite, run: Merging, path: Path, runs: list[Any], staging: Staging) -> list[Merged]:
-    """Write every run's rows into its folder and fold them again."""
-    merged = {each: Merged() for each in runs}
+def _split(path: Path, runs: list[Any], staging: Staging) -> list[list[int]]:
+    """Write ``run_N/results.jsonl``; return the numbers of each run's rows. A missing sample is one of every run."""
+    rows: dict[Any, list[int]] = {each: [] for each in runs}
     files = []
     try:
         for number in range(1, len(runs) + 1):
@@ -81,26 +79,13 @@ def _split(suite: Suite, run: Merging, path: Path, runs: list[Any], staging: Sta
             files.append((folder / ROWS).open("wb"))
         places = dict(zip(runs, files, strict=True))
         for ordinal, (line, row) in enumerate(iter_rows(path)):
-            for each in [row["run"]] if row["run"] in places else runs:  # missing from all of them
+            for each in [row["run"]] if row["run"] in places else runs:
                 places[each].write(line)
-                _add(suite, run, merged[each], row, ordinal)
+                rows[each].append(ordinal)
     finally:
         for file in files:
             file.close()
-    return list(merged.values())
-
-
-def _add(suite: Suite, run: Merging, into: Merged, row: Row, ordinal: int) -> None:
-    grades = {key: grade_from_json(grade) for key, grade in row["grades"].items()}
-    count_grades(into.tally, row["model_name"] or "", grades, suite.rule, ran=row["status"] == Status.OK)
-    key = key_from_row(row, ordinal)
-    columns = {name: [grade] for name, grade in grades.items()}
-    for metric in suite.metrics:
-        name, aggregator = metric.name, metric.stage.component
-        if name not in run.merged.broken:
-            state = into.states[name] if name in into.states else aggregator.start()
-            into.states[name] = aggregator.add_many(state, [key], aggregator.together(metric.of, columns))
-    into.samples += 1
+    return list(rows.values())
 
 
 def _block(values: list[float | None], profile: Profile) -> dict[str, Any]:
@@ -109,12 +94,15 @@ def _block(values: list[float | None], profile: Profile) -> dict[str, Any]:
     One run has no deviation; ``upstream`` calls it 0.0.
     """
     known = [value for value in values if value is not None]
-    moments = Moments()
-    for value in known:
-        moments.add(value)
-    low, high = (min(known), max(known)) if known else (None, None)
-    std = 0.0 if profile == "upstream" and moments.n == 1 else moments.std
-    return {"mean": moments.mean, "std": std, "min": low, "max": high}
+    if not known:
+        return dict.fromkeys(("mean", "std", "min", "max"))
+    alone = 0.0 if profile == "upstream" else None
+    return {
+        "mean": mean(known),
+        "std": stdev(known) if len(known) > 1 else alone,
+        "min": min(known),
+        "max": max(known),
+    }
 
 
 def statistics(
@@ -186,9 +174,10 @@ def write_runs(
         return summary
     verdicts: list[bool | None] = []
     figures: list[Mapping[str, Any]] = []
-    for number, (each, merged) in enumerate(zip(runs, _split(suite, run, path, runs, staging), strict=True), 1):
-        scores = RowSeries(partial(_rows, staging.path / f"run_{number}" / ROWS))
-        content = summarise(suite, run, merged, scores, baselines)
+    for number, (each, part) in enumerate(zip(runs, _split(path, runs, staging), strict=True), 1):
+        rows = partial(_rows, staging.path / f"run_{number}" / ROWS)
+        alone = Merged(run.merged.table, samples=len(part))
+        content = summarise(suite, run, alone, rows, baselines, part)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})

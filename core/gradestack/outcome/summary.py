@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gradestack.errors import ConfigError
-from gradestack.gates.figures import grader_figures, overall, ungraded
+from gradestack.gates.figures import grader_figures
 from gradestack.gates.limit import limit_verdict
 from gradestack.gates.lines import left_out
 from gradestack.gates.paths import Aggregates
-from gradestack.gates.rules import BaselineGate, needs_scores
-from gradestack.gates.scores import Counted, RowSeries
-from gradestack.gates.success import rule_text
+from gradestack.gates.rules import BaselineGate
+from gradestack.gates.scores import Scores
+from gradestack.gates.success import rule_text, successes
 from gradestack.gates.sureness import Sureness
 from gradestack.gates.verdicts import verdict
 from gradestack.grading.counts import Count
@@ -20,8 +20,9 @@ from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
 from gradestack.outcome.baselines import Baselines, baseline_verdict
-from gradestack.outcome.headline import finished, headline_figures, outcome
+from gradestack.outcome.headline import headline_figures, outcome
 from gradestack.output.terminal import terminal_line
+from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
 from gradestack.suites.exporters import name_of_broken
 from gradestack.suites.spec import Suite
@@ -34,6 +35,10 @@ _LONGEST = 300
 """Characters of a reason in a warning."""
 
 
+Rows = Callable[[], Iterator[Row]]
+"""Yields the rows of results.jsonl anew each time it is called."""
+
+
 def check_without_rows(suite: Suite) -> None:
     """Refuse to keep no rows where rows are what something is computed from.
 
@@ -41,10 +46,9 @@ def check_without_rows(suite: Suite) -> None:
         ConfigError: Naming everything that needs them.
     """
     problems = [
-        f"gate {number}: computed from rows, like every gate with an aggregation, `per` or conditions, and an accuracy "
-        "after the first gate"
+        f"gate {number}: compares task by task with a baseline, which needs rows"
         for number, gate in enumerate(suite.gates, 1)
-        if needs_scores(gate, suite.rule)
+        if isinstance(gate, BaselineGate)
     ]
     if suite.num_runs is not None:
         problems.append("num_runs: runs are told apart by their rows")
@@ -54,66 +58,65 @@ def check_without_rows(suite: Suite) -> None:
 
 
 def _gates(
-    suite: Suite,
-    counts: dict[str, Count],
-    series: RowSeries,
-    aggregates: Aggregates,
-    sure: Sureness,
-    baselines: Baselines,
+    suite: Suite, merging: Merging, scores: Scores, aggregates: Aggregates, rows: Rows, baselines: Baselines
 ) -> list[dict[str, JSON]]:
-    """Return every gate's verdict, the limit's last; rows are read only for gates that need their scores."""
-    verdicts = [
-        baseline_verdict(gate, suite, series.rows(), baselines)
+    """Return the verdicts of all gates but the limit; rows are read for baselines only."""
+    sure = Sureness({stage.key: stage.component.bounds for stage in suite.graders})
+
+    def figures(part: Sequence[int]) -> Aggregates:
+        return aggregates if part is scores.rows else merging.figures(part)
+
+    return [
+        baseline_verdict(gate, suite, rows(), baselines)
         if isinstance(gate, BaselineGate)
-        else verdict(
-            gate,
-            series.everything if needs_scores(gate, suite.rule) else Counted(counts),
-            series.groups,
-            suite.profile,
-            aggregates,
-            sure,
-        )
+        else verdict(gate, scores, suite.profile, figures, sure)
         for gate in suite.gates
     ]
-    return verdicts if suite.max_failed is None else [*verdicts, limit_verdict(suite.max_failed, counts)]
 
 
-def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries, baselines: Baselines) -> dict[str, Any]:
+def summary(
+    suite: Suite, merging: Merging, merged: Merged, rows: Rows, baselines: Baselines, part: Sequence[int] | None = None
+) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several.
 
     Args:
         suite: What was run.
         merging: The run, and what is broken in it.
-        merged: The counts and states to report.
-        series: Scores of the rows, read when a gate needs them.
+        merged: What is reported beside figures.
+        rows: Yields the rows, for reasons in warnings and for baselines.
         baselines: Runs that gates compare with.
+        part: Rows of the table that it is about; default: all.
 
     Raises:
         DataError: A gate's baseline cannot be compared with.
     """
-    keys = [stage.key for stage in suite.graders]
-    counts = overall(merged.tally, keys)
+    keys, table = [stage.key for stage in suite.graders], merging.merged.table
+    counts = merging.counts(part)
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
-    aggregates, successes = finished(suite, merging, merged.states)
-    bounds = {stage.key: stage.component.bounds for stage in suite.graders}
-    gates = _gates(suite, counts, series, aggregates, Sureness(suite.gates, aggregates, bounds), baselines)
-    lost = all_failed(suite, merged, series.rows)
+    aggregates = merging.figures(part)
+    gates = _gates(suite, merging, Scores(table, part), aggregates, rows, baselines)
+    gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
+    lost = all_failed(suite, counts, merged, rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
-    named = any(merged.tally)
+    models = merging.models(part)
+    named = any(models)
+    found = None if suite.success is None else successes(table, suite.success, part)
     content: dict[str, Any] = {
         "suite": suite.name,
         "config": suite.config,
         "metrics": {
             **{name: head[name] for name in head if name != "pass_rate"},
-            "per_model": [_model_row(suite, model, merged) for model in merged.tally] if named else None,
+            "per_model": [_model_row(suite, model, merging.counts(of)) for model, of in models.items()]
+            if named
+            else None,
             "by_metric": {key: {name: figures[key][name] for name in short} for key in keys},
             "metrics": {key: figures[key]["pass_rate"] for key in keys},
-            "states": {key: counts[key]["states"] for key in keys},
+            "states": {key: counts[key].states for key in keys},
             "aggregates": aggregates,
         },
         "pass_rule": rule_text(suite.main, suite.rule),
-        "outcome": outcome(suite, successes, list(merged.tally) if named else []),
+        "outcome": outcome(suite, found, list(models) if named else []),
         "headline": {"letta": suite.headline.letta, "figures": headline_figures(suite, aggregates, figures)},
         "gates": gates,
         "gates_passed": all(gate["passed"] for gate in gates) if gates else None,
@@ -123,22 +126,24 @@ def summary(suite: Suite, merging: Merging, merged: Merged, series: RowSeries, b
             "count": merged.duplicates,
             "listed": merged.duplicates_listed,
         },
-        "warnings": [*_warnings(suite, merged, gates, series), *_figures_warnings(aggregates)],
+        "warnings": [*_warnings(suite, merging, merged, counts, gates, rows), *_figures_warnings(aggregates)],
     }
     if lost is not None:
         content["all_failed"] = lost
     if merged.remarks:
         content["remarks"] = {kind: {"count": n, "first": at} for kind, (n, at) in sorted(merged.remarks.items())}
-    if broken := _broken(suite, merged):
+    if broken := _broken(suite, merging.merged):
         content["broken"] = broken
+    if lacking := _failed_metrics(suite, merging.merged):
+        content["failed_metrics"] = lacking
     if merged.interrupted:
         content["incomplete"] = "interrupted: the figures cover the samples graded before"
         content["gates_passed"] = False if gates else None
     return content
 
 
-def _model_row(suite: Suite, model: str, merged: Merged) -> dict[str, Any]:
-    profile, counts = suite.profile, merged.tally[model]
+def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[str, Any]:
+    profile = suite.profile
     head = grader_figures(counts[suite.main], profile)
     return {
         "model_name": model or None,
@@ -152,15 +157,22 @@ def _model_row(suite: Suite, model: str, merged: Merged) -> dict[str, Any]:
     }
 
 
-def _first_reason(series: RowSeries, key: str) -> str:
+def _first_reason(rows: Rows, key: str) -> str:
     """Return why the first sample has no grade of a grader, on one line."""
-    grade: Mapping[str, Any] = next((row["grades"].get(key) or {} for row in series.rows()), {})
+    grade: Mapping[str, Any] = next((row["grades"].get(key) or {} for row in rows()), {})
     reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
     said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")
     return terminal_line(" ".join(str(said).split())[:_LONGEST])
 
 
-def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]], series: RowSeries) -> list[str]:
+def _warnings(
+    suite: Suite,
+    merging: Merging,
+    merged: Merged,
+    counts: Mapping[str, Count],
+    gates: list[dict[str, JSON]],
+    rows: Rows,
+) -> list[str]:
     found = list(suite.warnings)
     if merged.duplicates:
         first = f", the first at {merged.duplicates_listed[0]}" if merged.duplicates_listed else ""
@@ -171,12 +183,11 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]], series
         found.append(f'ids are numbers (first at {number}) and text (first at {text}): 1 and "1" are one task')
     found += [*_remarks(merged), *_unmatched(suite, merged)]
     without: dict[tuple[int, int], list[str]] = {}
-    for key, count in overall(merged.tally, [stage.key for stage in suite.graders]).items():
-        states = count["states"]
-        lost = ungraded(states)
+    for key, count in counts.items():
+        states, lost = count.states, count.lost
         if merged.samples and not states[Outcome.GRADED]:
             others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
-            why = "which rows would say" if suite.rows == "none" else f"the first: {_first_reason(series, key)}"
+            why = "which rows would say" if suite.rows == "none" else f"the first: {_first_reason(rows, key)}"
             found.append(f"grader {key!r} graded no sample ({others}); {why}")
         elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
             without.setdefault((lost, of), []).append(repr(key))
@@ -185,15 +196,21 @@ def _warnings(suite: Suite, merged: Merged, gates: list[dict[str, JSON]], series
     found += [f"gate {gate['text']}: {gate['reason']}" for gate in gates if _without_baseline(gate)]
     found += [f"gate {text}: undecided" for gate in gates for text in _undecided(gate)]
     origin = {each.name: f" ({each.stage.name} of {each.stage.distribution})" for each in suite.metrics}
-    broken = sorted(_broken(suite, merged).items())
+    broken = sorted({**_broken(suite, merging.merged), **_failed_metrics(suite, merging.merged)}.items())
     found += [f"{name}{origin.get(name, '')} is broken and left out: {text}" for name, text in broken]
     return found
 
 
+def _failed_metrics(suite: Suite, merged: Merged) -> dict[str, str]:
+    """Return the metrics that have no figures, with why: the run stands without them."""
+    return {each.name: merged.broken[each.name] for each in suite.metrics if each.name in merged.broken}
+
+
 def _broken(suite: Suite, merged: Merged) -> dict[str, str]:
-    """Return what is broken, exporters by kind, name and distribution, with what each said."""
+    """Return the exporters that are broken, by kind, name and distribution, with what each said."""
     exporters = {stage.name: name_of_broken(stage.name, stage.distribution) for stage in suite.exporters}
-    return {**suite.broken, **{exporters.get(name, name): text for name, text in merged.broken.items()}}
+    found = {exporters[name]: text for name, text in merged.broken.items() if name in exporters}
+    return {**suite.broken, **found}
 
 
 def _many(lost: int, of: int) -> bool:

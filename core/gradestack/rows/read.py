@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ from gradestack.errors import DataError
 from gradestack.jsonio.lenient import as_map
 from gradestack.jsonio.lines import iter_lines
 from gradestack.jsonio.values import loads
-from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason
+from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, Status
+from gradestack.table import Columns, Table, Wanted
 
 Row = dict[str, Any]
 
@@ -87,3 +89,27 @@ def key_from_row(row: Row, ordinal: int) -> Key:
         ordinal=ordinal,
         facets=row["facets"],
     )
+
+
+_BLOCK = 1024
+"""Rows decoded at a time."""
+
+
+def table_of_rows(rows: Iterable[Row], wanted: Wanted) -> Table:
+    """Return the table of the grades in rows.
+
+    Args:
+        rows: Rows of one run, in order.
+        wanted: Which graders, and what figures need of their grades.
+
+    Raises:
+        KeyError, TypeError, ValueError: A row is not that of a run, or lacks a grader.
+    """
+    columns, found, rest = Columns(wanted), Table(wanted.parts), enumerate(rows)
+    while block := list(islice(rest, _BLOCK)):
+        grades = {key: [grade_from_json(row["grades"][key]) for _, row in block] for key in wanted.parts}
+        columns.add(
+            [key_from_row(row, at) for at, row in block], grades, [row["status"] == Status.OK for _, row in block]
+        )
+    found.extend(columns.to_bytes())
+    return found

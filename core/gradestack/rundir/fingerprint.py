@@ -15,9 +15,9 @@ from gradestack._version import __version__
 from gradestack.api import Input, Shard
 from gradestack.copies.names import is_fetched, name_of, original
 from gradestack.grading.plan import Stage
-from gradestack.intervals.tasks import FORM
 from gradestack.suites.published import jsonable
 from gradestack.suites.spec import Suite
+from gradestack.table import FORM
 
 _SAMPLE = 64 * 1024
 """Bytes at either end of a range that its checksum covers."""
@@ -80,7 +80,7 @@ def fingerprint(suite: Suite, **more: Any) -> dict[str, Any]:
     given: list[Input] = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
     found: dict[str, Any] = {
         "gradestack": __version__,
-        "form of notes on tasks": FORM,
+        "form of the table of grades": FORM,
         "python": ".".join(map(str, sys.version_info[:3])),
         "suite": {key: value for key, value in suite.config.items() if key not in ("engine", "reports", "limits")},
         "suite's name": suite.name,

@@ -13,8 +13,6 @@ import attrs
 
 from gradestack._version import __version__
 from gradestack.copies.names import is_fetched, name_of, original
-from gradestack.gates.success import SUCCESSES
-from gradestack.gates.sureness import CELLS
 from gradestack.grading.merging import Merged
 from gradestack.grading.plan import Stage
 from gradestack.jsonio.values import json_data
@@ -70,6 +68,17 @@ def _bounds(stage: Stage) -> dict[str, JSON]:
     return {} if low >= 0 and high <= 1 else {"bounds": [None if math.isinf(end) else end for end in (low, high)]}
 
 
+def _declared(stage: Stage) -> dict[str, JSON]:
+    """Return what a grader says of its score, or an aggregator of its figures: labels, directions, units."""
+    component = stage.component
+    if stage.kind == "grader":
+        return {"label": component.label or stage.key, "better": component.better, "unit": component.score_unit}
+    if stage.kind == "aggregator":
+        names = ("name", "label", "better", "unit")
+        return {"figures": [{name: getattr(each, name) for name in names} for each in component.figures]}
+    return {}
+
+
 def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
     """Return what header.json says of a component; of an aggregator also which grader it is ``of``.
 
@@ -85,6 +94,7 @@ def component_entry(stage: Stage, of: str | None = None) -> dict[str, Any]:
         **({"code": dict(stage.code)} if stage.code else {}),
         **({} if stage.extractor is None else {"extractor": component_entry(stage.extractor)}),
         **_bounds(stage),
+        **_declared(stage),
         **({} if of is None else {"of": of}),
     }
 
@@ -111,7 +121,6 @@ def header(
         timings: How long its parts took.
         remarks: Kind of what readers left out -> how many, and where the first was.
     """
-    metrics = [metric for metric in suite.metrics if not metric.stage.key.startswith((SUCCESSES, CELLS))]
     before: list[Stage] = [suite.reader, *suite.graders]
     after: list[Stage] = [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]
@@ -126,7 +135,7 @@ def header(
         "rows": RECORDED[suite.rows],
         "components": [
             *map(component_entry, before),
-            *(component_entry(metric.stage, metric.of) for metric in metrics),
+            *(component_entry(metric.stage, metric.of) for metric in suite.metrics),
             *map(component_entry, after),
         ],
         "code": [{"path": file, "sha256": checksum} for file, checksum in suite.files.digests.items()],

@@ -21,14 +21,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.result import ShardResult
 from gradestack.jsonio.files import open_regular, read_regular
-from gradestack.plugin_errors import error_text
 from gradestack.report import HEADER, ROWS, is_run
 from gradestack.rundir.fingerprint import differences, range_mark
 from gradestack.rundir.pieces import Parts
@@ -41,8 +38,6 @@ PAUSE = 1.0
 
 _FIGURES = (
     "samples",
-    "states",
-    "tally",
     "bad",
     "bad_listed",
     "remarks",
@@ -59,6 +54,7 @@ def to_json(result: ShardResult, base: Path) -> dict[str, Any]:
     """Return a shard's result as JSON data; native pieces are named relative to ``base``, rows are not in it."""
     found = {name: getattr(result, name) for name in _PLAIN}
     found["keys"] = base64.b64encode(bytes(result.keys)).decode("ascii")
+    found["table"] = base64.b64encode(result.table).decode("ascii")
     found["seen"] = sorted(map(list, result.seen))
     found["native"] = {name: path.relative_to(base).as_posix() for name, path in result.parts.native.items()}
     return found
@@ -68,6 +64,7 @@ def from_json(data: Mapping[str, Any], base: Path) -> ShardResult:
     """Return the result :func:`to_json` wrote."""
     found = {name: data[name] for name in _PLAIN}
     found["keys"] = bytearray(base64.b64decode(data["keys"]))
+    found["table"] = base64.b64decode(data["table"])
     found["seen"] = {(model, identifier, run) for model, identifier, run in data["seen"]}
     found["parts"] = Parts(None, {name: base / path for name, path in data["native"].items()})
     return ShardResult(**found)
@@ -175,21 +172,13 @@ class Journal:
         self._size = os.lseek(self._to, 0, os.SEEK_CUR)
 
     def note(self, result: ShardResult, shard: Shard, rows_size: int) -> None:
-        """Take down a shard whose rows are in results.jsonl; before it is merged, as that uses its states up.
+        """Take down a shard whose rows are in results.jsonl.
 
         Raises:
             OSError: The disk is full, told by the write before.
         """
         more = {"mark": range_mark(shard), "rows": rows_size}
-        content = {**to_json(result, self._staging.base), **more}
-        line = _quick_line(content)
-        if line is None and not shard.ordinal:
-            _leave_out(result)  # of the content, too: it has the result's own states
-        try:
-            line = line or _line(content)
-        except (TypeError, ValueError, RecursionError):
-            _leave_out(result)
-            line = _line({**to_json(result, self._staging.base), **more})
+        line = _line({**to_json(result, self._staging.base), **more})
         self._waiting.append(_Entry(line, list(result.parts.native.values())))
         self._raise()
         if time.monotonic() - self._written > PAUSE and (self._thread is None or not self._thread.is_alive()):
@@ -285,26 +274,8 @@ _HEAD = b'{"check":%d,'
 
 
 def _line(content: Mapping[str, Any]) -> bytes:
-    """Return content as a line that starts with a checksum of the rest.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        TypeError: It is not JSON.
-        ValueError: The same.
-    """
-    return _checked(json.dumps(content, separators=(",", ":")).encode())
-
-
-def _quick_line(content: Mapping[str, Any]) -> bytes | None:
-    """Return such a line if it comes back unchanged: msgspec writes more than JSON has, in forms of its own."""
-    try:
-        text = msgspec.json.encode(content)
-        return _checked(text) if msgspec.json.decode(text) == content else None
-    except (TypeError, ValueError, RecursionError, OverflowError):
-        return None
-
-
-def _checked(text: bytes) -> bytes:
+    """Return content as a line that starts with a checksum of the rest."""
+    text = json.dumps(content, separators=(",", ":")).encode()
     return _HEAD % zlib.crc32(text[1:]) + text[1:] + b"\n"
 
 
@@ -315,16 +286,3 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = json.loads(b"{" + text)
     return found
-
-
-def _leave_out(result: ShardResult) -> None:
-    """Take out states that are not JSON, or would not come back as they were: a continued run could not use them."""
-    for name, state in list(result.states.items()):
-        try:
-            same = json.loads(json.dumps(state)) == state
-            why = "its state does not survive JSON unchanged (keys must be texts)"
-        except (TypeError, ValueError, RecursionError) as error:
-            same, why = False, f"its state is not JSON: {error_text(error)}"
-        if not same:
-            del result.states[name]
-            result.broken.setdefault(name, why)

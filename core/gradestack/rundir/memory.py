@@ -1,39 +1,20 @@
-"""Memory a run would need for metrics that hold every sample, told before it is gone."""
+"""Memory the table of grades would need, checked before it is gone."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.plan import Plan
 from gradestack.grading.result import ShardResult
 
 _SHARE = 0.8
 """Of the memory that is free, what metrics may take: the rest is for pages, workers and their shards."""
+_UNPACKED = 3
+"""Times the bytes of columns that they take when they are joined."""
 _PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
-
-
-def size_of(state: Any) -> int:
-    """Return the bytes a value of lists, mappings, numbers and texts takes, what is shared counted once."""
-    seen: set[int] = set()
-    total, waiting = 0, [state]
-    while waiting:
-        value = waiting.pop()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        total += sys.getsizeof(value)
-        if isinstance(value, Mapping):
-            waiting += value.keys()
-            waiting += value.values()
-        elif isinstance(value, list | tuple | set):
-            waiting += value
-    return total
 
 
 def _number(path: Path) -> int | None:
@@ -91,50 +72,39 @@ def give_back_memory() -> None:
 
 
 class MemoryGuard:
-    """Looks at the states of metrics that hold every sample, and extrapolates."""
+    """Looks at the columns of finished shards, which the table of grades holds to the end, and extrapolates."""
 
-    def __init__(self, plan: Plan, shards: Sequence[Shard]) -> None:
-        self._holding = {
-            metric.name: metric.stage.name for metric in plan.metrics if metric.stage.component.memory == "per_sample"
-        }
-        self._copies = 2 if plan.exporters else 1  # exporters need the states of every input beside
-        self._all = sum(shard.size() for shard in shards) if self._holding and len(shards) > 1 else 0
-        self._done = self._samples = self._due = 0
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._all = sum(shard.size() for shard in shards) if len(shards) > 1 else 0
+        self._done = self._samples = self._due = self._bytes = 0
 
     def look(self, result: ShardResult, shard: Shard) -> None:
         """Refuse to go on when the rest of the input would not fit into memory; looks at 1, 2, 4, ... shards.
 
         Raises:
-            ConfigError: With the metric, the samples, the memory, and what to do.
+            ConfigError: With the samples, the memory, and what to do.
         """
         if not self._all or not result.samples:
             return
         self._done += shard.size()
         self._samples += result.samples
+        self._bytes += _UNPACKED * len(result.table)
         if self._done < self._due:
             return
         self._due = 2 * self._done
-        room, rest = free_memory(), self._samples * max(0, self._all - self._done) / self._done
-        if room is None:
-            return
-        for name, kind in self._holding.items():
-            need = self._copies * rest * size_of(result.states.get(name)) / result.samples
-            if need > _SHARE * room:
-                raise _refusal(name, kind, self._samples + rest, need, room)
+        room, rest = free_memory(), max(0, self._all - self._done) / self._done
+        if room is not None and rest * self._bytes > _SHARE * room:
+            samples, need = (1 + rest) * self._samples, rest * self._bytes
+            msg = (
+                f"the grades of about {samples:,.0f} samples need {_shown(need)} more memory for their figures, and "
+                f"{_shown(room)} are free"
+            )
+            raise ConfigError(
+                msg,
+                "do without the metrics that look at items, reasons or metadata (gradestack plugins describe METRIC)",
+                "or split the input into several runs, or take the first tasks only: --set max_samples=N",
+            )
 
 
 def _shown(size: float) -> str:
     return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.2f} MiB"
-
-
-def _refusal(name: str, kind: str, samples: float, need: float, room: int) -> ConfigError:
-    msg = (
-        f"metric {name} ({kind}) holds every sample: for about {samples:,.0f} samples it needs {_shown(need)} more, "
-        f"and {_shown(room)} are free"
-    )
-    key = name.partition("/")[2]
-    return ConfigError(
-        msg,
-        f"do without it: --set 'metrics.{key}={{kind: mean, of: {name.partition('/')[0]}}}' puts another in its place",
-        "or split the input into several runs, or take the first tasks only: --set max_samples=N",
-    )

@@ -66,7 +66,7 @@ class DirectoryRecorder:
             self._rows = RowsFile(self._staging.path / ROWS, self._journal.rows if self._journal is not None else 0)
         if self._journal is not None:
             self._journal.begin(self._rows)
-        self._memory = MemoryGuard(self._suite, shards[done:])
+        self._memory = MemoryGuard(shards[done:])
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
         """Add a result's rows to results.jsonl and have it recorded; return where its rows start.

@@ -7,11 +7,15 @@ from typing import Any
 
 from gradestack.api import Profile
 from gradestack.errors import ConfigError
+from gradestack.grading.metrics import figures_of, grades_of, wanted
+from gradestack.grading.plan import Metric
 from gradestack.model import JSON, Grade, Key
 from gradestack.registry import Registry, discover
 from gradestack.suites.document import Document
 from gradestack.suites.references import Resolver
+from gradestack.table import Table
 
+_OF = "grader"
 _COLUMNS = ("task", "run", "model", "grade")
 
 GradedRow = tuple[str | int, str | int | None, str | None, Grade | float] | Mapping[str, Any]
@@ -31,8 +35,8 @@ def figures(
         metrics: Aggregators by key: ``{"mean": {}}``, ``{"k": {"kind": "pass_hat_k", "trials": "task"}}``; without a
             kind the key is one.
         rows: Task, run, model and :class:`~gradestack.Grade` (or a score) of every sample, as tuples or as mappings
-            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not the task; run and
-            model may be None.
+            with the keys ``task``, ``run``, ``model``, ``grade``, and ``cluster`` where that is not the task, and
+            ``facets``; run and model may be None.
         profile: Inherited by the aggregators.
         registry: Plugins to use; default: all installed ones.
 
@@ -54,12 +58,13 @@ def figures(
     stages = {key: resolver.stage("aggregator", key, each, ("metrics", key)) for key, each in data.items()}
     if resolver.problems:
         resolver.finish()
-    folds = {key: stage.component for key, stage in stages.items() if stage is not None}
-    states = {key: fold.start() for key, fold in folds.items()}
-    for ordinal, row in enumerate(rows):
-        at, grade = _graded(row, ordinal)
-        states = {key: fold.add(states[key], at, grade) for key, fold in folds.items()}
-    return {key: fold.finish(states[key]) for key, fold in folds.items()}
+    graded = [_graded(row, ordinal) for ordinal, row in enumerate(rows)]
+    chosen = [Metric(of=_OF, stage=stage) for stage in stages.values() if stage is not None]
+    table = Table.of(wanted([_OF], chosen), [key for key, _ in graded], {_OF: [grade for _, grade in graded]})
+    return {
+        each.stage.key: figures_of(each.stage.component, grades_of(each.stage.component, table, _OF, each.name))
+        for each in chosen
+    }
 
 
 def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
@@ -77,5 +82,6 @@ def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
         run=fields.get("run"),
         model=fields.get("model"),
         ordinal=ordinal,
+        facets=fields.get("facets") or {},
     )
     return key, grade

@@ -86,8 +86,6 @@ class _Gates:
                 self.resolver.say(below, "a condition is a simple or a logical gate, or one on a figure")
             elif part is not None and part.per is not None:
                 self.resolver.say((*below, "per"), "stands beside `conditions`, for the gate as a whole")
-            elif isinstance(part, FigureGate) and spec.per is not None:
-                self.resolver.say((*below, "figure"), f"is of the whole run, there is none per {spec.per}")
             elif part is not None:
                 parts.append(part)
         return LogicalGate(operator=spec.operator, conditions=tuple(parts), on_no_data=spec.on_no_data, per=spec.per)
@@ -111,7 +109,9 @@ class _Gates:
             self.resolver.say(at, f"{grader} has no metric {key!r}{hint}")
             return None
         self._check_confidence(spec, place)
-        options = {name: getattr(spec, name) for name in ("op", "value", "on_no_data", "confidence", "on_undecided")}
+        options = {
+            name: getattr(spec, name) for name in ("op", "value", "on_no_data", "confidence", "on_undecided", "per")
+        }
         return FigureGate(path=path, component=metrics[key], **options)
 
     def _baseline(self, gate: BaselineGate, place: Place) -> BaselineGate | None:

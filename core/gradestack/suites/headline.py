@@ -7,17 +7,13 @@ from typing import Any
 
 import attrs
 
-from gradestack.api import Aggregator
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import AnyGate, GateSpec
-from gradestack.gates.success import SUCCESSES, SuccessCount
-from gradestack.gates.sureness import counted_gates
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
-from gradestack.suites.components import made_stage
 from gradestack.suites.recordings import stack_for
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, Suite, SuiteSpec
+from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, SuiteSpec
 from gradestack.suites.strict import Problems, structure
 
 NONE = "none"
@@ -70,17 +66,6 @@ def resolve_headline(
         failed=own.failed or words.failed or "not passed",
         letta=own.letta or letta,
     )
-
-
-def counting(suite: Suite) -> Suite:
-    """Return a suite that also counts its successes, and what tasks add to the figures its gates compare."""
-    own: list[tuple[str, str, Aggregator[Any]]] = []
-    if suite.success is not None:
-        own.append((suite.success.grader, SUCCESSES, SuccessCount(success=suite.success)))
-    if suite.profile != "upstream":
-        own += counted_gates(suite.gates)
-    stages = [Metric(of=of, stage=made_stage("aggregator", key, made, suite.profile)) for of, key, made in own]
-    return attrs.evolve(suite, metrics=(*suite.metrics, *stages))
 
 
 def _is_tool(written: str | Mapping[str, Any]) -> bool:

@@ -270,6 +270,7 @@ def _suite(
         runs_must_pass=spec.runs_must_pass or ("any" if spec.profile == "upstream" else "all"),
         max_samples=spec.max_samples or 0,
         sample_tags=frozenset(spec.sample_tags),
+        facets=tuple(dict.fromkeys(gate.per for gate in parts.gates if gate.per not in (None, "model"))),
         main=parts.main,
         success=parts.success,
         seconds_per_grade=_seconds(spec),

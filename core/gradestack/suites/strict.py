@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 import cattrs
@@ -198,9 +198,7 @@ def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
     Raises:
         Problems: Everything that is wrong, each with its place.
     """
-    free = getattr(kind, "__parameters__", ())  # of ``class Mine(Aggregator)``, which names no type of its state
-    target: Any = kind[(Any,) * len(free)] if free else kind  # type: ignore[index]
     try:
-        return cast("T", make_converter(base).structure(data, target))
+        return make_converter(base).structure(data, kind)
     except Exception as error:
         raise Problems(list(problems_of(error))) from error

@@ -15,7 +15,6 @@ from gradestack.testing.checks import (
     check_hash_seeds,
     check_reader,
     check_reporter,
-    fold,
     installed_components,
 )
 from gradestack.testing.panels import check_panel
@@ -29,7 +28,6 @@ __all__ = [
     "check_panel",
     "check_reader",
     "check_reporter",
-    "fold",
     "installed_components",
     "masked",
     "nasty_samples",

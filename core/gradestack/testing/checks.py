@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import json
+import math
 import os
 import pickle
 import random
@@ -12,10 +13,12 @@ import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from gradestack.api import Aggregator, Component, Grader, Input, Inputs, Reader
 from gradestack.errors import DataError
+from gradestack.estimates.grades import Grades
+from gradestack.grading.metrics import figures_of, grades_of, wanted
+from gradestack.grading.plan import Metric, Stage
 from gradestack.jsonio.values import dumps
 from gradestack.model import BadRecord, Grade, Key, Outcome, Sample, Status, check_grade
 from gradestack.registry import discover, flaw
@@ -25,6 +28,7 @@ from gradestack.rows.read import grade_from_json
 from gradestack.rows.write import grade_to_json
 from gradestack.suites.schema import class_schema
 from gradestack.suites.strict import Problems, structure
+from gradestack.table import Columns, Table
 from gradestack.testing.samples import masked, nasty_samples, random_grades
 
 
@@ -112,75 +116,58 @@ def check_hash_seeds(target: str, options: str = "") -> None:
     assert len(said) == 1, f"{target}: grades depend on PYTHONHASHSEED"
 
 
-def fold(aggregator: Aggregator[Any], graded: Iterable[tuple[Key, Grade]]) -> Any:
-    """Return the state after all of ``graded``."""
-    state = aggregator.start()
-    for key, grade in graded:
-        state = aggregator.add(state, key, grade)
-    return state
-
-
 def check_aggregator(
-    aggregator: Aggregator[Any], graded: Sequence[tuple[Key, Grade]] | None = None, *, seed: int = 0
+    aggregator: Aggregator, graded: Sequence[tuple[Key, Grade]] | None = None, *, seed: int = 0
 ) -> None:
-    """Check the laws of merging with ``==`` after finish: identity, associativity, any split, JSON round trips.
-
-    Blocks of grades have to come to what grades one by one come to, and reasons to nothing if it does not read them.
+    """Check that figures are declared, and the same for equal grades and for any order and cut of samples.
 
     Args:
         aggregator: The aggregator, with its options.
         graded: Keys and grades typical of it; default :func:`random_grades`.
-        seed: Seed of the random splits.
+        seed: Seed of the random orders and cuts.
     """
     graded = list(graded) if graded is not None else random_grades(seed)
-    whole = fold(aggregator, graded)
-    expected = _done(aggregator, whole)
-    assert _round_trip(whole) == whole, "the state is not made of JSON values"
-    assert _done(aggregator, whole) == expected, "finish changed the state"
-    on_left = _done(aggregator, aggregator.merge(aggregator.start(), _round_trip(whole)))
-    on_right = _done(aggregator, aggregator.merge(_round_trip(whole), aggregator.start()))
-    assert on_left == expected, "start() on the left"
-    assert on_right == expected, "start() on the right"
-    json.loads(_done(aggregator, aggregator.start()))
-    _check_blocks(aggregator, graded, expected, seed)
+    parts = frozenset({"items", "reasons", "fault", "metadata"})
+    for name in ("needs", "keeps"):
+        unknown = sorted({each.partition(":")[0] for each in getattr(aggregator, name)} - parts)
+        assert not unknown, f"{name} names no part of a grade: {', '.join(unknown)}"
+    pickle.dumps(aggregator)
+    expected = _figures(aggregator, [graded])
+    assert json.loads(_figures(aggregator, [[]])) is not None
+    for _, grade in graded:
+        first, second = aggregator.numbers(grade), aggregator.numbers(copy.deepcopy(grade))
+        assert first == second, f"equal grades give other numbers: {first} and {second}"
+        for name, number in (first or {}).items():
+            assert isinstance(name, str), f"the name of a number is {name!r}, not text"
+            assert name, "the name of a number is empty"
+            sound = isinstance(number, int | float) and math.isfinite(number)
+            assert sound, f"the number {name!r} is {number!r}, not finite"
     rng = random.Random(seed)  # noqa: S311 - test data
-    for _ in range(12):
+    for _ in range(6):
         cuts = sorted(rng.randrange(len(graded) + 1) for _ in range(rng.randrange(1, 5)))
         pieces = [graded[a:b] for a, b in zip([0, *cuts], [*cuts, len(graded)], strict=True)]
-        states = [_round_trip(fold(aggregator, piece)) for piece in pieces]
-        left = states[0]
-        for state in states[1:]:
-            before = copy.deepcopy(state)
-            left = aggregator.merge(_round_trip(left), state)
-            assert state == before, "merge changed its right side"
-        assert _done(aggregator, left) == expected, f"a split at {cuts} gives other metrics"
-        right = states[-1]
-        for state in reversed(states[:-1]):
-            right = aggregator.merge(_round_trip(state), _round_trip(right))
-        assert _done(aggregator, right) == expected, f"merging is not associative (split at {cuts})"
-    if aggregator.memory == "constant":
-        sizes = [len(json.dumps(fold(aggregator, random_grades(seed, n)))) for n in (400, 4000)]
-        assert sizes[1] < 2 * sizes[0] + 200, f"memory is declared constant, but the state grew: {sizes}"
+        assert _figures(aggregator, pieces) == expected, f"a cut at {cuts} gives other figures"
 
 
-def _check_blocks(aggregator: Aggregator[Any], graded: Sequence[tuple[Key, Grade]], expected: str, seed: int) -> None:
-    rng = random.Random(seed)  # noqa: S311 - test data
-    for size in (1, 2, 7, len(graded) + 1):
-        state, rest = aggregator.start(), list(graded)
-        while rest:
-            cut = rng.randrange(1, size + 1)
-            state = aggregator.add_many(state, [key for key, _ in rest[:cut]], [grade for _, grade in rest[:cut]])
-            rest = rest[cut:]
-        assert _round_trip(state) == state, "the state after blocks is not made of JSON values"
-        assert _done(aggregator, state) == expected, f"blocks of up to {size} grades give other metrics"
+def _grades(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]]) -> Grades:
+    stage = Stage(
+        kind="aggregator", key="metric", name="metric", component=aggregator, options={}, version="1", distribution=""
+    )
+    metric = Metric(of="grader", stage=stage)
+    keys = ["grader", *getattr(aggregator, "raters", ())]
+    need = wanted(keys, [metric])
+    table = Table(keys)
+    for piece in pieces:
+        columns = Columns(need)
+        columns.add(
+            [key for key, _ in piece], {each: [grade for _, grade in piece] for each in keys}, [True] * len(piece)
+        )
+        table.extend(columns.to_bytes())
+    return grades_of(aggregator, table, "grader", metric.name)
 
 
-def _round_trip(state: Any) -> Any:
-    return json.loads(json.dumps(state))
-
-
-def _done(aggregator: Aggregator[Any], state: Any) -> str:
-    return dumps(dict(aggregator.finish(state)))
+def _figures(aggregator: Aggregator, pieces: Sequence[Sequence[tuple[Key, Grade]]]) -> str:
+    return dumps(figures_of(aggregator, _grades(aggregator, pieces)))
 
 
 def _read(reader: Reader, path: Path) -> list[Sample | BadRecord]:

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, Final, TypedDict
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import (
-    JSON,
-    Aggregator,
-    CellsState,
-    CountedCells,
-    Grade,
-    Key,
-    Memory,
-    Outcome,
-    Profile,
-    TaskCells,
-    valid_confidence,
-)
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, Outcome, Profile, ratio, valid_confidence
 from gradestack_plugins.deepfabric.upstream import RUN_STOPS
 
 RATES: Final = {
@@ -32,17 +20,22 @@ RATES: Final = {
 }
 """Figure -> the count it is the share of."""
 FIGURES: Final = (*RATES, "response_quality", "overall_score")
+LABELS: Final = {
+    "tool_selection_accuracy": "Tool selection",
+    "parameter_accuracy": "Parameters",
+    "execution_success_rate": "Would run as made",
+    "response_quality": "Response quality",
+    "overall_score": "Overall",
+}
 NO_SCORE: Final = "score_not_finite"
 """Fault code of a sample that was graded, but whose weights give no usable score."""
 BANDS: Final = ((0.90, "excellent"), (0.75, "good"), (0.50, "fair"), (0.0, "poor"))
 """Score bands of the document; the lower bound belongs to the band."""
-_CELLS: Final = TaskCells("applicable", "processed", *RATES.values(), "response_quality", "overall_score", "missing")
 _PARTS: Final = {**RATES, "response_quality": "response_quality", "overall_score": "overall_score"}
-_RATIOS: Final = {
-    **{name: (part, "applicable") for name, part in _PARTS.items()},
-    **{f"{name}_attempted": (part, "processed") for name, part in _PARTS.items()},
+_OVERALL: Final = {
+    "overall_score": ("overall_score", "applicable"),
+    "overall_score_attempted": ("overall_score", "processed"),
 }
-_GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
 _ALL_MISSING: Final = "every sample is missing: there is no reply to judge"
 _LOW: Final = 0.75
 _LONGEST: Final = 300
@@ -67,25 +60,8 @@ _ADVICE: Final = {
 }
 
 
-class State(TypedDict):
-    """JSON state of :class:`DeepFabricMetrics`."""
-
-    graded: int
-    failed: int
-    missing: int
-    skipped: int
-    undefined: int
-    errors: int
-    stopped: int
-    first_error: list[int | str]
-    """Ordinal, id and words of the first processing error; empty without one."""
-    outside: int
-    """Sample scores beyond [0, 1], which weights can give."""
-    cells: CellsState
-
-
 @attrs.frozen(kw_only=True)
-class DeepFabricMetrics(Aggregator[State]):
+class DeepFabricMetrics(Aggregator):
     """DeepFabric's metrics over all samples, and over those that could be processed.
 
     With N the samples that were not skipped (failed and missing ones included, which can only lose):
@@ -109,167 +85,109 @@ class DeepFabricMetrics(Aggregator[State]):
     """Of the intervals, between 0 and 1."""
 
     version: ClassVar[str] = "4"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (
+        *(Figure(name, LABELS[name], about=f"{part} / samples", divisor="applicable") for name, part in _PARTS.items()),
+        *(
+            Figure(
+                f"{name}_attempted",
+                f"{LABELS[name]}, of processed samples",
+                about=f"{part} / processed samples",
+                divisor="processed",
+            )
+            for name, part in _PARTS.items()
+        ),
+    )
+    needs: ClassVar = frozenset({"fault"})
+    keeps: ClassVar = frozenset({"fault"})
 
     @override
-    def start(self) -> State:
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.outcome is Outcome.SKIPPED:
+            return None
+        if grade.outcome is Outcome.MISSING:
+            return {"applicable": 1, "missing": 1}
+        counts, fault = grade.counts, grade.fault
+        error = bool(counts.get("errors") and fault is not None)
         return {
-            "graded": 0,
-            "failed": 0,
-            "missing": 0,
-            "skipped": 0,
-            "undefined": 0,
-            "errors": 0,
-            "stopped": 0,
-            "first_error": [],
-            "outside": 0,
-            "cells": _CELLS.start(),
+            "applicable": 1,
+            "processed": counts.get("processed", int(grade.outcome is Outcome.GRADED and fault is None)),
+            **{name: counts.get(name, 0) for name in RATES.values()},
+            "response_quality": grade.parts.get("response_quality") or 0.0,
+            "overall_score": grade.score or 0.0,
+            "undefined": int(not grade.score and fault is not None and fault.code == NO_SCORE),
+            "errors": int(error),
+            "stopped": int(error and fault is not None and fault.code == RUN_STOPS),
         }
 
     @override
-    def add(self, state: State, key: Key, grade: Grade) -> State:
-        outcome = grade.outcome
-        if outcome is _GRADED:
-            state["graded"] += 1
-        elif outcome is Outcome.FAILED:
-            state["failed"] += 1
-        elif outcome is Outcome.MISSING:
-            state["missing"] += 1
-            _CELLS.add(state["cells"], key, [1, 0, 0, 0, 0, 0, 0, 1])
-            return state
-        else:
-            state["skipped"] += 1
-            return state
-        counts, fault = grade.counts, grade.fault
-        if counts.get("errors") and fault is not None:
-            state["errors"] += 1
-            state["stopped"] += fault.code == RUN_STOPS
-            state["first_error"] = _first(state["first_error"], [key.ordinal, key.id, fault.message])
-        processed = counts.get("processed")
-        processed = int(outcome is _GRADED and fault is None) if processed is None else processed
-        if not grade.score and fault is not None and fault.code == NO_SCORE:
-            state["undefined"] += 1
-        state["outside"] += 0 if 0 <= (grade.score or 0) <= 1 else 1
-        _CELLS.add(state["cells"], key, _cell(grade, processed))
-        return state
+    def estimate(self, applicable: float, processed: float, undefined: float, **sums: float) -> Mapping[str, Any]:
+        return {
+            f"{name}{ending}": None if undefined and name == "overall_score" else ratio(sums.get(part, 0.0), divisor)
+            for ending, divisor in (("", applicable), ("_attempted", processed))
+            for name, part in _PARTS.items()
+        }
 
     @override
-    def add_many(self, state: State, keys: Sequence[Key], grades: Sequence[Grade]) -> State:
-        usual = [each for each in grades if _usual(each)]
-        if len(usual) < len(grades):
-            others = [pair for pair in zip(keys, grades, strict=True) if not _usual(pair[1])]
-            keys = [key for key, grade in zip(keys, grades, strict=True) if _usual(grade)]
-            for key, grade in others:
-                self.add(state, key, grade)
-        state["graded"] += len(usual)
-        state["outside"] += sum([not 0 <= (each.score or 0) <= 1 for each in usual])
-        _CELLS.add_many(state["cells"], keys, [_cell(each, each.counts.get("processed", 1)) for each in usual])
-        return state
-
-    @override
-    def merge(self, left: State, right: State) -> State:
-        left["graded"] += right["graded"]
-        left["failed"] += right["failed"]
-        left["missing"] += right["missing"]
-        left["skipped"] += right["skipped"]
-        left["undefined"] += right["undefined"]
-        left["errors"] += right["errors"]
-        left["stopped"] += right["stopped"]
-        left["first_error"] = _first(left["first_error"], right["first_error"])
-        left["outside"] += right["outside"]
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: State) -> Mapping[str, JSON]:
-        cells = _CELLS.together(state["cells"])
-        total = state["graded"] + state["failed"] + state["missing"]
-        sums = cells.totals()
-        processed = int(sums["processed"])
-        metrics = self._figures(sums, total if state["graded"] + state["failed"] or self.profile == "upstream" else 0)
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        sums: Mapping[str, int | Fraction] = defaultdict(int, grades.totals)
+        total, processed, missing = (int(sums[name]) for name in ("applicable", "processed", "missing"))
+        replies = total > missing
+        metrics = self._figures(sums, total if replies or self.profile == "upstream" else 0)
         why = _ALL_MISSING if total else "there is no sample to divide by"
         undefined = {name: why for name, value in metrics.items() if value is None}
-        if state["undefined"]:
-            metrics["overall_score"] = None
+        attempted = self._figures(sums, processed)
+        if sums["undefined"]:
+            metrics["overall_score"] = attempted["overall_score"] = None
             undefined["overall_score"] = "the weights give scores that are not finite"
+        metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
+        metrics |= {f"{name}_interval": {"reason": reason} for name, reason in undefined.items()}
+        metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
         metrics |= {
             "samples_evaluated": total,
             "samples_processed": processed,
             "processing_errors": total - processed,
-            "samples_missing": state["missing"],
-            "samples_skipped": state["skipped"],
+            "samples_missing": missing,
+            "samples_skipped": len(grades) - total,
         }
-        attempted = self._figures(sums, processed)
-        if state["undefined"]:
-            attempted["overall_score"] = None
-        metrics |= {f"{name}_attempted": value for name, value in attempted.items()}
-        metrics |= {f"{name}_correct": int(sums[name]) for name in RATES.values()}
-        metrics |= self._intervals(state, cells, metrics, undefined)
-        metrics["interpretation"] = interpretation(metrics, errors=state["errors"])
+        if not sums["undefined"] and any(not 0 <= (grade.score or 0) <= 1 for grade, _ in grades.counted):
+            metrics |= self._unbounded(grades)
+        metrics["interpretation"] = interpretation(metrics, errors=int(sums["errors"]))
         metrics["undefined"] = undefined
-        if said := _warnings(state, total):
-            metrics["warnings"] = said
+        if sums["errors"]:
+            metrics["warnings"] = _warnings(grades, int(sums["errors"]), total, stopped=int(sums["stopped"]))
+        models = grades.sums("applicable", "missing").rounded[1]
+        if len(models) > 1 and self.profile == "documented":
+            gone = [model for model, cells in models.items() if all(cell[0] == cell[1] for cell in cells)]
+            metrics["models"] = {**metrics.get("models", {}), **dict.fromkeys(gone, _nothing(self.figures))}
         return metrics
 
-    def _intervals(
-        self, state: State, cells: CountedCells, metrics: Mapping[str, JSON], undefined: Mapping[str, str]
-    ) -> dict[str, JSON]:
-        beyond = ("overall_score", "overall_score_attempted") if state["outside"] else ()
-        known = {name: parts for name, parts in _RATIOS.items() if metrics[name] is not None}
-        found = cells.ratios(known, confidence=self.confidence, unbounded=beyond)
-        why = {
-            f"{name}_interval": {"reason": undefined.get(name, "undefined")} for name in _RATIOS if name not in known
-        }
-        models = cells.model_ratios(known, confidence=self.confidence, unbounded=beyond)
-        if models and self.profile == "documented":
-            _without_replies(cells, models["models"])
-        return {**found, **why, **models}
+    def _unbounded(self, grades: Grades) -> dict[str, Any]:
+        """Return the intervals of sample scores that are not bound to [0, 1], which weights can give."""
+        sums = grades.sums("applicable", "processed", "overall_score")
+        of: dict[str, Any] = {"of": _OVERALL, "confidence": self.confidence, "unbounded": _OVERALL}
+        return {**sums.ratios(**of), **sums.model_ratios(**of)}
 
-    def _figures(self, sums: Mapping[str, Fraction], divisor: int) -> dict[str, Any]:
+    def _figures(self, sums: Mapping[str, float | Fraction], divisor: int) -> dict[str, Any]:
         if not divisor:
             return dict.fromkeys(FIGURES, 0.0 if self.profile == "upstream" else None)
         return {name: float(sums[part] / divisor) for name, part in _PARTS.items()}
 
 
-def _usual(grade: Grade) -> bool:
-    return grade.outcome is _GRADED and grade.fault is None
+def _nothing(figures: Iterable[Figure]) -> dict[str, Any]:
+    """Return the figures of a model none of whose samples has a reply."""
+    found: dict[str, Any] = {}
+    for each in figures:
+        found |= {each.name: None, f"{each.name}_interval": {"reason": _ALL_MISSING}}
+    return found
 
 
-def _cell(grade: Grade, processed: int) -> list[float]:
-    """Return what a sample adds to its task: one applicable sample, and its part of every figure."""
-    count = grade.counts.get
-    right = count("tool_selection", 0), count("parameter_accuracy", 0), count("execution_success", 0)
-    return _numbers(processed, *right, grade.parts.get("response_quality") or 0.0, grade.score or 0.0)
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _numbers(*numbers: float) -> list[float]:
-    """Return a cell of a sample that is not missing; equal ones are one object, as thousands are kept."""
-    return [1, *numbers, 0]
-
-
-def _without_replies(cells: CountedCells, models: Any) -> None:
-    """Make the figures of models undefined all of whose samples are missing, in place."""
-    for model, counted in cells.rounded[1].items():
-        if all(cell[0] == cell[-1] for cell in counted):
-            models[model] |= {name: None for name in _RATIOS if name in models[model]}
-            models[model] |= {f"{name}_interval": {"reason": _ALL_MISSING} for name in _RATIOS if name in models[model]}
-
-
-def _first(left: list[int | str], right: list[int | str]) -> list[int | str]:
-    """Return the earlier of two errors."""
-    return min(left, right, key=lambda error: error[0]) if left and right else left or right
-
-
-def _warnings(state: State, total: int) -> list[JSON]:
+def _warnings(grades: Grades, errors: int, total: int, *, stopped: int) -> list[JSON]:
     """Return what must not be overlooked: summary.json and the console say it too."""
-    if not state["first_error"]:
-        return []
-    _, where, why = state["first_error"]
-    first = f"{where}: {str(why)[:_LONGEST]}"
-    said: list[JSON] = [f"{state['errors']} of {total} records are processing errors, first: {first}"]
-    if state["stopped"]:
-        said.append(f"on {state['stopped']} of these records the original ends and writes no result at all")
+    key, fault = next((key, grade.fault) for key, grade in grades if grade.counts.get("errors") and grade.fault)
+    first = f"{key.id}: {fault.message[:_LONGEST]}"
+    said: list[JSON] = [f"{errors} of {total} records are processing errors, first: {first}"]
+    if stopped:
+        said.append(f"on {stopped} of these records the original ends and writes no result at all")
     return said
 
 

@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Key, Outcome, Profile, Sample, Source, Status
-from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
+from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Outcome, Profile, Sample, Source, Status, figures
 from gradestack_plugins.deepfabric.exporter import document, native_config, native_metrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.joining import NO_ROW, Join
@@ -65,8 +64,8 @@ class Evaluation:
 
     def to_json(self) -> str:
         """Return the result file as the original writes it."""
-        figures = native_metrics(attrs.asdict(self.metrics), self.grader)
-        return document(figures, self.config, self.predictions)
+        metrics = native_metrics(attrs.asdict(self.metrics), self.grader)
+        return document(metrics, self.config, self.predictions)
 
 
 def evaluate(
@@ -127,21 +126,18 @@ def evaluate(
             on_stop=on_stop,
         )
     reader = DeepFabricReader(profile=grader.profile, join=join, validation=validation)
-    aggregator = DeepFabricMetrics(profile=grader.profile)
-    state = aggregator.start()
-    predictions, bad = [], []
-    for ordinal, record in enumerate(_records(reader, dataset, replies)):
+    predictions, bad, graded = [], [], []
+    for record in _records(reader, dataset, replies):
         if isinstance(record, BadRecord):
             bad.append(record)
             continue
         grade = _grade(grader, record)
-        key = Key(id=record.id, model=record.model, run=record.run, ordinal=ordinal, facets=record.facets)
-        state = aggregator.add(state, key, grade)
+        graded.append((record.id, record.run, record.model, grade))
         predictions.append(prediction(record, grade))
-    figures = aggregator.finish(state)
+    found = figures({"deepfabric": {}}, graded, profile=grader.profile)["deepfabric"]
     names = {field.name for field in attrs.fields(Metrics)}
     return Evaluation(
-        metrics=Metrics(**{name: value for name, value in figures.items() if name in names}),
+        metrics=Metrics(**{name: value for name, value in found.items() if name in names}),
         predictions=tuple(predictions),
         bad_records=tuple(bad),
         config=native_config(str(dataset) if isinstance(dataset, str | Path) else "", grader),

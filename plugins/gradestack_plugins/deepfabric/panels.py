@@ -6,14 +6,7 @@ from collections.abc import Iterable
 
 from gradestack import Report, blocks
 from gradestack.jsonio import as_list, as_map, as_text
-
-_FIGURES = {
-    "tool_selection_accuracy": "Tool selection",
-    "parameter_accuracy": "Parameters",
-    "execution_success_rate": "Would run as made",
-    "response_quality": "Response quality",
-    "overall_score": "Overall",
-}
+from gradestack_plugins.deepfabric.aggregators import LABELS
 
 
 def readiness(report: Report) -> Iterable[blocks.Block] | None:
@@ -21,7 +14,7 @@ def readiness(report: Report) -> Iterable[blocks.Block] | None:
     for held in report.aggregates.values():
         metrics = as_map(held.get("deepfabric"))
         if "overall_score" in metrics:
-            figures = [blocks.figure_of(label, metrics, key) for key, label in _FIGURES.items() if key in metrics]
+            figures = [blocks.figure_of(label, metrics, key) for key, label in LABELS.items() if key in metrics]
             told = as_map(metrics.get("interpretation"))
             band, advice = as_text(told.get("band")), map(as_map, as_list(told.get("advice")))
             texts = [(_title(as_text(each.get("metric"))), as_text(each.get("advice"))) for each in advice]
@@ -33,4 +26,4 @@ def readiness(report: Report) -> Iterable[blocks.Block] | None:
 
 
 def _title(metric: str) -> str:
-    return _FIGURES.get(metric) or metric.replace("_", " ").capitalize()
+    return LABELS.get(metric) or metric.replace("_", " ").capitalize()

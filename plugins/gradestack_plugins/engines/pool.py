@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
-import json
 import multiprocessing
 import os
 import pickle
@@ -215,43 +214,11 @@ def _answer(work: Any, shard: Shard) -> bytes:
     try:
         with _printed(), same_directory(), time_limit(seconds_of(work)):
             result = work(shard)
-        return _encoded(result)
+        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
     except MemoryError:  # not in a grader, which would have been guarded: what is left of this process is unknown
         os._exit(OUT_OF_MEMORY)
     except BaseException as error:  # noqa: BLE001 - raised again in the parent
         return pickle.dumps(caught(error, shard), pickle.HIGHEST_PROTOCOL)
-
-
-def _encoded(result: Any) -> bytes:
-    """Return a result as bytes; metrics whose state has no such form are left out of it, with the reason."""
-    try:
-        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-    except MemoryError:
-        raise
-    except Exception:
-        states = getattr(result, "states", {})
-        flaws = {name: flaw for name, state in states.items() if (flaw := _flaw(state)) is not None}
-        if not flaws:
-            raise
-        for name, flaw in flaws.items():
-            del states[name]
-            result.broken.setdefault(name, flaw)
-        return pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
-
-
-def _flaw(state: Any) -> str | None:
-    """Return why a state cannot leave its process; in the words that are used where it is to be kept on disk."""
-    try:
-        pickle.dumps(state, pickle.HIGHEST_PROTOCOL)
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever its classes do
-        try:
-            json.dumps(state)
-        except (TypeError, ValueError, RecursionError) as better:
-            return f"its state is not JSON: {error_text(better)}"
-        return f"its state cannot be pickled: {error_text(error)}"
-    return None
 
 
 def caught(error: BaseException, shard: Shard) -> Raised:

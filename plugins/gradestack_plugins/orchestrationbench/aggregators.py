@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Container, Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Memory, Profile, valid_confidence
+from gradestack import JSON, Aggregator, Figure, Grades, Profile, valid_confidence
 from gradestack_plugins.orchestrationbench.results.figures import (
     AVERAGE_PARTS,
     FC_PARTS,
@@ -18,57 +18,54 @@ from gradestack_plugins.orchestrationbench.results.figures import (
     file_figures,
     overall,
 )
+from gradestack_plugins.orchestrationbench.results.files import PLANS, File, files_of
 from gradestack_plugins.orchestrationbench.results.native import overall_statistics
-from gradestack_plugins.orchestrationbench.results.state import FileState, State, add_grade, merge_states
 from gradestack_plugins.orchestrationbench.results.sureness import Sureness
 
 _FILE = ("file", "scenario", "trials", "error")
+DECISIONS = Figure("call_rejection_accuracy", "Call or rejection", about="mean of the F1s of calls and of rejections")
+CALLS = Figure("fc", "Calls", about="(name F1 + key F1 + value F1) / 3")
+PLAN = Figure("plan", "Plans", about="mean similarity of plans, failed ones included")
+
+
+def _part(name: str, label: str, about: str, better: Literal["higher", "lower"] = "higher") -> Figure:
+    """Return a figure that is not there beside those of several models."""
+    return Figure(name, label, better=better, about=about, optional=True)
 
 
 @attrs.frozen(kw_only=True)
-class _PerFile(Aggregator[State]):
-    """Keeps trials by model and file (facet ``file``, else the task id); a file's few trials are kept one by one.
+class _PerFile(Aggregator):
+    """Computed from all trials, by model and file (facet ``file``, else the task id).
 
     Figures of several models are never pooled: they stand under ``models``, and beside it null with that reason. Every
     figure has its interval, which leaves out one scenario at a time; it is computed before anything is rounded.
     """
 
     version: ClassVar[str] = "3"
-    memory: ClassVar[Memory] = "per_sample"
-    main: ClassVar[tuple[str, ...]] = ()
-    """The figures it is about."""
+    keeps: ClassVar = frozenset({"fault", "metadata:judge_failed", *(f"metadata:plan_{name}" for name in PLANS)})
 
     profile: Profile = "documented"
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
+    @property
     @override
-    def start(self) -> State:
-        return {}
+    def facets(self) -> tuple[str, ...]:
+        return ("file", "trial")
 
     @override
-    def add(self, state: State, key: Key, grade: Grade) -> State:
-        return add_grade(state, key, grade)
-
-    @override
-    def merge(self, left: State, right: State) -> State:
-        return merge_states(left, right)
-
-    @override
-    def finish(self, state: State) -> Mapping[str, JSON]:
-        found = {
-            model: self._whole([file_figures(file, held, self.profile) for file, held in sorted(files.items())], files)
-            for model, files in state.items()
-        }
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        found = {model: self._whole(files) for model, files in files_of(grades).items()}
         if len(found) > 1:
-            why = dict.fromkeys(self.main, "several models, each has its own under `models`")
+            main = [each.name for each in self.figures if not each.optional and "{" not in each.name]
+            why = dict.fromkeys(main, "several models, each has its own under `models`")
             none = {f"{name}_interval": {"reason": reason} for name, reason in why.items()}
-            return {**dict.fromkeys(self.main), **none, "undefined": why, "models": found}
-        return next(iter(found.values()), self._whole([], {}))
+            return {**dict.fromkeys(main), **none, "undefined": why, "models": found}
+        return next(iter(found.values()), self._whole({}))
 
-    def _whole(self, files: list[Figures], held: Mapping[str, FileState]) -> dict[str, JSON]:
-        found = self._figures(files)
-        sure = Sureness(held, self.profile, self.confidence)
+    def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:
+        found = self._figures([file_figures(name, file, self.profile) for name, file in sorted(files.items())])
+        sure = Sureness(files, self.profile, self.confidence)
         return {**found, **sure.beside(found, found["undefined"])}
 
     @abc.abstractmethod
@@ -87,7 +84,21 @@ class OrchestrationDecisions(_PerFile):
     In upstream mismatches and failed generations are 0 here, as the original loses them between file and directory.
     """
 
-    main: ClassVar[tuple[str, ...]] = ("call_rejection_accuracy",)
+    figures: ClassVar = (
+        DECISIONS,
+        *(
+            Figure(f"{view}_decision_performance.{{figure}}", f"Decisions to {word}, precision, recall and the like")
+            for view, word in (("reject", "reject"), ("fc", "call"))
+        ),
+        Figure("error_patterns.{pattern}", "Share of a pattern among wrong decisions", better="neither"),
+        _part("rejection_type_accuracy", "Rejections of the right type", "right types / rejections that were right"),
+        _part(
+            "overall_function_call_failed_rate",
+            "Expected calls that failed",
+            "(expected calls - calls made) / expected calls",
+            better="lower",
+        ),
+    )
 
     @override
     def _figures(self, files: list[Figures]) -> dict[str, JSON]:
@@ -127,7 +138,14 @@ class OrchestrationCalls(_PerFile):
     have a graded pair, upstream over all.
     """
 
-    main: ClassVar[tuple[str, ...]] = ("fc",)
+    figures: ClassVar = (
+        CALLS,
+        _part("fc_upper_bound", "Calls, at best", "with the best a judge could make of undecided values"),
+        _part("function_name_accuracy", "Function names, F1", "mean over files"),
+        _part("arguments_key_score", "Names of arguments, F1", "mean over files"),
+        _part("arguments_value_score_not_count_rejection", "Values of arguments, F1", "mean over files"),
+        _part("arguments_value_score_upper_bound", "Values of arguments, F1 at best", "mean over files"),
+    )
 
     @override
     def _figures(self, files: list[Figures]) -> dict[str, JSON]:
@@ -158,7 +176,15 @@ class OrchestrationPlans(_PerFile):
     plans + failures) and sum / gold plans. ``plan`` is the mean with failures rounded to 4 digits.
     """
 
-    main: ClassVar[tuple[str, ...]] = ("plan",)
+    figures: ClassVar = (
+        PLAN,
+        _part("plan_upper_bound", "Plans, at best", "with the lower bounds of edit distances that are not exact"),
+        _part("workflow_evaluation_with_failure", "Similarity of plans", "mean over files"),
+        _part("workflow_evaluation_without_failure", "Similarity of plans that could be read", "mean over files"),
+        _part("workflow_evaluation_upper_bound", "Similarity of plans, at best", "mean over files"),
+        _part("average_structural_GED", "Structural similarity of plans", "1 - edit distance / greatest distance"),
+        _part("average_component_GED", "Similarity of the parts of plans", "1 - edit distance / greatest distance"),
+    )
 
     @override
     def _figures(self, files: list[Figures]) -> dict[str, JSON]:
@@ -188,7 +214,14 @@ class OrchestrationBenchFigures(_PerFile):
     other two are means over files (macro).
     """
 
-    main: ClassVar[tuple[str, ...]] = ("average", "call_rejection_accuracy", "fc", "plan")
+    figures: ClassVar = (
+        Figure("average", "Average", about="mean of call_rejection_accuracy, fc and plan"),
+        DECISIONS,
+        CALLS,
+        PLAN,
+        _part("fc_upper_bound", "Calls, at best", "with the best a judge could make of undecided values"),
+        _part("plan_upper_bound", "Plans, at best", "with the lower bounds of edit distances that are not exact"),
+    )
 
     @override
     def _figures(self, files: list[Figures]) -> dict[str, JSON]:

@@ -70,6 +70,8 @@ class Difference:
     """One difference on an axis around 0, whose ends all differences of a page share."""
 
     key: str
+    label: str
+    """What the figure is, in plain words."""
     a: str
     b: str
     text: str
@@ -79,7 +81,7 @@ class Difference:
     low: float | None
     high: float | None
     word: str
-    """``better``, ``worse``, ``within noise``, ``no difference`` or ``no interval``."""
+    """The verdict of the comparison: ``better``, ``worse``, ``no evidence``, …."""
     counts: str
     p: str
     visible: str
@@ -91,8 +93,9 @@ def differences(pair: Mapping[str, Any], widest: float) -> tuple[Difference, ...
 
 
 def compared(pair: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was compared of a pair: graders, then figures by their paths."""
-    return {**pair["metrics"], **pair.get("figures", {})}
+    """Return what was compared of a pair: the outcome's rate, figures by their paths, means of graders' scores."""
+    rate = {f"{pair['outcome']['label']} ({pair['outcome']['grader']})": pair["outcome"]} if "outcome" in pair else {}
+    return {**rate, **pair.get("figures", {}), **pair["metrics"]}
 
 
 def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
@@ -102,10 +105,12 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
         return None if value is None else round(50 + 50 * value / widest, 2)
 
     low, high = found if found is not None else (None, None)
-    counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {each['tasks']}"
-    counts += " task" if each["tasks"] == 1 else " tasks"
+    counts = f"{number(each['tasks'])} task{'' if each['tasks'] == 1 else 's'}"
+    if each.get("better") is not None:
+        counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
     return Difference(
         key,
+        str(each.get("label") or key),
         number(each["a"]),
         number(each["b"]),
         signed(held),
@@ -113,19 +118,11 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
         place(held),
         place(low),
         place(high),
-        _word(each, low, high),
+        str(each.get("verdict") or "no test"),
         counts,
         number(each["p_holm"]),
         number(each["mde80"]),
     )
-
-
-def _word(each: Mapping[str, Any], low: float | None, high: float | None) -> str:
-    if each["same"] == each["tasks"]:
-        return "no difference"
-    if low is None or high is None:
-        return "no interval"
-    return "better" if low > 0 else "worse" if high < 0 else "within noise"
 
 
 def _widest(pairs: Iterable[Mapping[str, Any]]) -> float:

@@ -269,7 +269,8 @@ def _problem(entry: Mapping[str, Any]) -> Problem:
 
 
 def _broken(summary: Mapping[str, Any]) -> tuple[Problem, ...]:
-    found = [Problem(brief(key, 120), brief(text, 600)) for key, text in sorted(as_map(summary.get("broken")).items())]
+    broken = {**as_map(summary.get("broken")), **as_map(summary.get("failed_metrics"))}
+    found = [Problem(brief(key, 120), brief(text, 600)) for key, text in sorted(broken.items())]
     if summary.get("all_failed"):
         found.insert(0, Problem("error", brief(as_text(summary["all_failed"]), 600)))
     stopped = summary.get("incomplete")

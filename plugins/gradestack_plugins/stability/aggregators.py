@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Grade, Key, Outcome, Profile, valid_confidence
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Outcome, Profile, valid_confidence
 from gradestack_plugins.stability.measures import Measures, documented, upstream
 from gradestack_plugins.stability.records import INVALID
-from gradestack_plugins.stability.state import (
-    StabilityState,
-    Task,
-    group_of,
-    labels_in_order,
-    merge_task,
-    model_of,
-    new_task,
-)
-from gradestack_plugins.stability.sureness import Share, mean_intervals
+from gradestack_plugins.stability.sureness import IN_BITS, Share, mean_intervals
 
 PASS, FAIL = "pass", "fail"
 
@@ -50,9 +42,51 @@ PER_GOLD = (
 )
 """Metrics repeated for each gold label, in output order."""
 
+_ENTROPY = "-sum of p log2 p over the values of a task"
+_DECLARED: tuple[tuple[str, str, Literal["higher", "lower"], str], ...] = (
+    ("stability_at_k", "The same answer in every run", "higher", "tasks whose k runs are alike / tasks"),
+    (
+        "mean_consistency_at_k",
+        "Consistency",
+        "higher",
+        "mean over tasks of m / k, m runs having the most frequent value",
+    ),
+    ("stable_and_correct_rate", "The same right answer in every run", "higher", "tasks whose k runs are right / tasks"),
+    ("stable_but_wrong_rate", "The same wrong answer in every run", "lower", "tasks of k alike, wrong runs / tasks"),
+    ("mode_correct_rate", "Most frequent answer right", "higher", "tasks whose most frequent value is right / tasks"),
+    ("mean_accuracy_across_runs", "Accuracy across runs", "higher", "mean over tasks of right runs / k"),
+    ("mean_entropy", "Entropy of the answers", "lower", f"mean over tasks of {_ENTROPY}"),
+    (
+        "mean_normalized_entropy",
+        "Normalised entropy of the answers",
+        "lower",
+        "entropy / log2 of the size of the label set",
+    ),
+    ("mean_flip_rate", "Answer changed from run to run", "lower", "mean over tasks of changes / (runs - 1)"),
+)
+_FIGURES = tuple(
+    Figure(name, label, better=better, unit="bits" if metric in IN_BITS else "share", about=about, optional=True)
+    for metric, label, better, about in _DECLARED
+    for name in (metric, *([f"{metric}_gold_{{label}}"] if metric in PER_GOLD else []))
+)
 
-Named = tuple[str, Task]
-"""A task's id, and the task."""
+
+@attrs.define
+class Task:
+    """What was recorded of one task of a model."""
+
+    id: str
+    runs: list[Hashable] = attrs.field(factory=list)
+    """Values in recorded order; a label that is no text stands as (its JSON text,)."""
+    gold: str | None = None
+    k: int = 0
+    """Runs asked for, 0 when unknown."""
+    rows: int | None = None
+    """Dataset rows with this id; None when there is no dataset."""
+    lost: Counter[str] = attrs.field(factory=Counter)
+    """Runs without a value, by outcome."""
+    derived: Mapping[str, Any] | None = None
+    """Derived fields of a record that are trusted; None when there is no record of that kind."""
 
 
 @attrs.frozen
@@ -64,7 +98,7 @@ class _Processed:
 
 
 @attrs.frozen(kw_only=True)
-class Stability(Aggregator[StabilityState]):
+class Stability(Aggregator):
     """How alike the k runs of a task are, over any grader's outcomes.
 
     A run's value is the label of its grade, or ``pass`` / ``fail`` where the grader gives none (its own verdict, else
@@ -99,7 +133,8 @@ class Stability(Aggregator[StabilityState]):
     """
 
     version = "2"
-    memory = "per_sample"
+    figures: ClassVar = _FIGURES
+    keeps: ClassVar = frozenset(f"metadata:{name}" for name in ("label_set", "n_runs", "derived", "label_json"))
 
     profile: Profile = "documented"
     labels: tuple[str, ...] | None = None
@@ -125,75 +160,56 @@ class Stability(Aggregator[StabilityState]):
         if not math.isfinite(self.threshold):
             raise ValueError("threshold must be a finite number")
 
+    @property
     @override
-    def start(self) -> StabilityState:
-        return {"labels": [], "passes": 0, "groups": {}}
+    def facets(self) -> tuple[str, ...]:
+        return self.by
 
     @override
-    def add(self, state: StabilityState, key: Key, grade: Grade) -> StabilityState:
-        group = state["groups"].setdefault(group_of(key, self.by), {})
-        task = group.get(key.id)
-        if task is None:
-            task = group[key.id] = new_task()
-        if grade.metadata:
-            self._declared(state, task, grade.metadata)
-        rows = grade.counts.get("dataset_rows")
-        task["rows"] = rows if task["rows"] is None else task["rows"]
-        value, gold, passed = self._value(grade)
-        if task["gold"] is None:
-            task["gold"] = gold
-        if value is None:
-            outcome = str(grade.outcome)
-            task["lost"][outcome] = task["lost"].get(outcome, 0) + 1
-        else:
-            task["runs"].append([key.ordinal, value])
-            state["passes"] += passed
-        return state
-
-    @override
-    def merge(self, left: StabilityState, right: StabilityState) -> StabilityState:
-        left["labels"] += [label for label in right["labels"] if label not in left["labels"]]
-        left["passes"] += right["passes"]
-        for name, tasks in right["groups"].items():
-            group = left["groups"].setdefault(name, {})
-            for identifier, task in tasks.items():
-                merge_task(group.setdefault(identifier, new_task()), task)
-        return left
-
-    @override
-    def finish(self, state: StabilityState) -> Mapping[str, JSON]:
-        models: dict[str, list[Named]] = {}
-        for group, held in state["groups"].items():
-            models.setdefault(model_of(group), []).extend(held.items())
-        named = [pair for group in state["groups"].values() for pair in group.items()]
-        tasks = [task for _, task in named]
-        labels, classes = self._label_set(state, tasks)
-        found, counts = self._figures(named, labels, classes)
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        groups: dict[tuple[Hashable, ...], Task] = {}
+        models: dict[str, list[Task]] = {}
+        declared: dict[str, None] = {}
+        passes = False
+        for key, grade in grades:
+            place = (key.model, *(json.dumps(key.facets.get(name), sort_keys=True) for name in self.by), key.id)
+            if (task := groups.get(place)) is None:
+                task = groups[place] = Task(key.id)
+                models.setdefault(key.model or "", []).append(task)
+            declared |= dict.fromkeys(_declared(grade.metadata))
+            passes = self._record(task, grade) or passes
+        tasks = list(groups.values())
+        labels, classes = self._label_set(tuple(declared), tasks, passes=passes)
+        found, counts = self._figures(tasks, labels, classes)
         result = {**found, **counts, **self._runs(tasks), "labels": list(labels), "gold_labels": list(classes)}
         if len(models) > 1:
             result["models"] = {model: self._figures(held, labels, classes)[0] for model, held in models.items()}
         return result
 
+    def _record(self, task: Task, grade: Grade) -> bool:
+        """Add a run to its task; return whether its value is a pass or fail."""
+        if isinstance(asked := grade.metadata.get("n_runs"), int):
+            task.k = max(task.k, asked)
+        if task.derived is None and isinstance(derived := grade.metadata.get("derived"), Mapping):
+            task.derived = derived
+        task.rows = grade.counts.get("dataset_rows") if task.rows is None else task.rows
+        value, gold, passed = self._value(grade)
+        task.gold = gold if task.gold is None else task.gold
+        if value is None:
+            task.lost[grade.outcome] += 1
+        else:
+            task.runs.append(value)
+        return passed
+
     def _figures(
-        self, named: Sequence[Named], labels: tuple[str, ...], classes: tuple[str, ...]
+        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
         """Return the figures of tasks, and what is counted beside them."""
         if self.profile == "upstream":
-            return self._upstream(named, labels, classes)
-        return self._documented(named, labels, classes)
+            return self._upstream(tasks, labels, classes)
+        return self._documented(tasks, labels, classes)
 
-    @staticmethod
-    def _declared(state: StabilityState, task: Task, metadata: Mapping[str, JSON]) -> None:
-        label_set = metadata.get("label_set")
-        declared = label_set.get("labels") if isinstance(label_set, Mapping) else None
-        if isinstance(declared, list | tuple) and list(declared) != state["labels"]:
-            state["labels"] += [each for each in declared if isinstance(each, str) and each not in state["labels"]]
-        if isinstance(asked := metadata.get("n_runs"), int):
-            task["k"] = max(task["k"], asked)
-        if task["derived"] is None and isinstance(derived := metadata.get("derived"), Mapping):
-            task["derived"] = dict(derived)
-
-    def _value(self, grade: Grade) -> tuple[str | list[str] | None, str | None, bool]:
+    def _value(self, grade: Grade) -> tuple[str | tuple[str] | None, str | None, bool]:
         """Return (value, gold, whether it is a pass or fail); value None when the run has none."""
         if grade.outcome is Outcome.MISSING:
             return None, grade.gold, False
@@ -201,43 +217,44 @@ class Stability(Aggregator[StabilityState]):
             if grade.label is not None:
                 return grade.label, grade.gold, False
             if isinstance(text := grade.metadata.get("label_json"), str):
-                return [text], grade.gold, False
+                return (text,), grade.gold, False
         if self.value == "label" or grade.score is None:
             return None, grade.gold, False
         passed = grade.passed if grade.passed is not None else grade.score >= self.threshold
         return PASS if passed else FAIL, PASS, True
 
-    def _label_set(self, state: StabilityState, tasks: Sequence[Task]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _label_set(
+        self, declared: tuple[str, ...], tasks: Sequence[Task], *, passes: bool
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the label set, and those of it that are reported as gold labels of their own."""
         if self.labels is not None:
             return self.labels, self.labels
-        if state["passes"] and all(run[1] in (PASS, FAIL) for task in tasks for run in task["runs"]):
+        seen = {value for task in tasks for value in task.runs}
+        if passes and seen <= {PASS, FAIL}:
             return (PASS, FAIL), ()
-        if state["labels"]:
-            return tuple(state["labels"]), tuple(state["labels"])
-        seen = {task["gold"] for task in tasks} | {
-            run[1] for task in tasks for run in task["runs"] if run[1] != INVALID
-        }
+        if declared:
+            return declared, declared
+        seen = (seen - {INVALID}) | {task.gold for task in tasks}
         known = tuple(sorted(label for label in seen if isinstance(label, str)))
         return known, known
 
     @staticmethod
     def _total(tasks: Sequence[Task]) -> int:
-        return sum(1 if task["rows"] is None else task["rows"] for task in tasks)
+        return sum(1 if task.rows is None else task.rows for task in tasks)
 
     def _documented(
-        self, tasks: Sequence[Named], labels: tuple[str, ...], classes: tuple[str, ...]
+        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        outside = [task for _, task in tasks if task["rows"] == 0]
-        inside = [(name, task) for name, task in tasks if task["rows"] != 0]
-        with_runs = [(name, task) for name, task in inside if task["runs"]]
-        with_gold = [(name, task) for name, task in with_runs if task["gold"] is not None]
+        outside = [task for task in tasks if task.rows == 0]
+        inside = [task for task in tasks if task.rows != 0]
+        with_runs = [task for task in inside if task.runs]
+        with_gold = [task for task in with_runs if task.gold is not None]
         processed = [
-            _Processed(self._measure(task, labels), str(task["gold"]), name, len(task["runs"]))
-            for name, task in with_gold
-            if task["gold"] in labels
+            _Processed(self._measure(task, labels), str(task.gold), task.id, len(task.runs))
+            for task in with_gold
+            if task.gold in labels
         ]
-        total = self._total([task for _, task in inside])
+        total = self._total(inside)
         divisor = total if self.divisor == "items" else None
         undefined: dict[str, str] = {}
         metrics: dict[str, JSON] = {
@@ -287,37 +304,35 @@ class Stability(Aggregator[StabilityState]):
 
     def _asked(self, task: Task) -> int:
         """Return k of ``documented``: the runs asked for, at least those recorded or lost."""
-        return max(task["k"], self.runs or 0, len(task["runs"]) + sum(task["lost"].values()))
+        return max(task.k, self.runs or 0, len(task.runs) + sum(task.lost.values()))
 
     def _measure(self, task: Task, labels: tuple[str, ...]) -> Measures:
         # None, not INVALID: a class may have that name
-        values: list[Hashable] = [value if value in labels else None for value in labels_in_order(task)]
+        values: list[Hashable] = [value if value in labels else None for value in task.runs]
         size = len(labels) + any(value not in labels for value in values)
-        return documented(values, task["gold"], self._asked(task), size)
+        return documented(values, task.gold, self._asked(task), size)
 
     def _upstream(
-        self, tasks: Sequence[Named], labels: tuple[str, ...], classes: tuple[str, ...]
+        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        records = [(name, task) for name, task in tasks if task["runs"] or task["derived"] is not None]
-        with_gold = [(name, task) for name, task in records if task["gold"] is not None]
+        records = [task for task in tasks if task.runs or task.derived is not None]
+        with_gold = [task for task in records if task.gold is not None]
         processed = [
             _Processed(
-                upstream(
-                    labels_in_order(task), task["gold"], task["k"] or self.runs or 0, len(labels), task["derived"] or {}
-                ),
-                str(task["gold"]),
-                name,
-                len(task["runs"]),
+                upstream(task.runs, task.gold, task.k or self.runs or 0, len(labels), task.derived or {}),
+                str(task.gold),
+                task.id,
+                len(task.runs),
             )
-            for name, task in with_gold
-            if task["gold"] in labels
+            for task in with_gold
+            if task.gold in labels
         ]
-        total = self._total([task for _, task in tasks])
+        total = self._total(tasks)
         counts: dict[str, JSON] = {
             "n_items_without_runs": len(tasks) - len(records),
             "n_items_without_gold": len(records) - len(with_gold),
             "n_items_unknown_gold": len(with_gold) - len(processed),
-            "n_items_outside_dataset": sum(task["rows"] == 0 for _, task in tasks),
+            "n_items_outside_dataset": sum(task.rows == 0 for task in tasks),
         }
         if not total:
             return {}, counts
@@ -330,7 +345,7 @@ class Stability(Aggregator[StabilityState]):
         for name in RATES:
             metrics[name] = math.fsum(_values(processed, name)) / divisor if divisor else 0.0
         if self.divisor == "processed":
-            absent = [Share(name, 0, 0.0) for name, task in with_gold if task["gold"] not in labels]
+            absent = [Share(task.id, 0, 0.0) for task in with_gold if task.gold not in labels]
         else:
             absent = _absent(tasks, processed)
         metrics |= self._intervals(processed, RATES, "", absent, {})
@@ -344,12 +359,12 @@ class Stability(Aggregator[StabilityState]):
 
     def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
         """Return what is there and what is lacking, over tasks with at least one recorded run."""
-        asked = Counter(self._asked(task) for task in tasks if task["runs"])
+        asked = Counter(self._asked(task) for task in tasks if task.runs)
         expected = sum(k * number for k, number in asked.items())
-        recorded = sum(len(task["runs"]) for task in tasks)
+        recorded = sum(len(task.runs) for task in tasks)
         lost: Counter[str] = Counter()
         for task in tasks:
-            lost.update(task["lost"] if task["runs"] else {})
+            lost.update(task.lost if task.runs else {})
         return {
             "tasks_by_k": {str(k): asked[k] for k in sorted(asked)},
             "n_runs_expected": expected,
@@ -360,14 +375,21 @@ class Stability(Aggregator[StabilityState]):
         }
 
 
+def _declared(metadata: Mapping[str, JSON]) -> list[str]:
+    """Return the labels a grade declares."""
+    label_set = metadata.get("label_set")
+    declared = label_set.get("labels") if isinstance(label_set, Mapping) else None
+    return [each for each in declared if isinstance(each, str)] if isinstance(declared, list | tuple) else []
+
+
 def _values(processed: Sequence[_Processed], metric: str) -> list[float]:
     found: Iterator[float | None] = (getattr(each.measures, RATES[metric]) for each in processed)
     return [float(value) for value in found if value is not None]
 
 
-def _absent(tasks: Sequence[Named], processed: Sequence[_Processed]) -> list[Share]:
+def _absent(tasks: Sequence[Task], processed: Sequence[_Processed]) -> list[Share]:
     """Return what tasks add to a divisor of dataset rows beyond the one of every task that was processed."""
-    found = [Share(name, 0, 0.0, float(1 if task["rows"] is None else task["rows"])) for name, task in tasks]
+    found = [Share(task.id, 0, 0.0, float(1 if task.rows is None else task.rows)) for task in tasks]
     return [*found, *(Share(each.task, 0, 0.0, -1.0) for each in processed)]
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Mapping
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import ClassVar, Literal
 
 import attrs
 from typing_extensions import override
@@ -16,51 +14,40 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
-    CellsState,
     ConfigError,
-    CountsState,
+    Figure,
     Grade,
-    Item,
+    Grades,
     Key,
     Outcome,
-    TaskCells,
-    TaskCounts,
-    TaskNumbers,
-    counts_interval,
+    ratio,
     ratio_interval,
-    replace,
     valid_confidence,
 )
 from gradestack_plugins.statistics.labels import read_labels
 from gradestack_plugins.statistics.raters import Level, ac1, alpha, kappa, percent_agreement
 
 PEOPLE, GOLD, GRADER = "labels", "gold", "grader"
-_CELLS = TaskCounts()
-_NOISE = TaskCells("samples", "unchanged")
 _PASS, _FAIL = "pass", "fail"
+Pair = tuple[str, str]
+"""Two raters, or their labels of one sample."""
 
 
-class AgreementState(TypedDict):
-    """JSON state: pairs of labels by task, and what all raters said of a sample."""
+Tasks = Mapping[str, Mapping[Pair, int]]
+"""Task -> labels of its samples -> number of samples."""
 
-    raters: dict[str, int]
-    """Rater -> samples with a label."""
-    pairs: CountsState
-    units: dict[str, int]
-    """Labels of a sample, as JSON -> number of samples."""
-    scores: dict[str, int]
-    """The same of scores."""
-    noise: CellsState
-    """Samples that were judged once more, and how many of their verdicts are the same."""
-
-
-@lru_cache(maxsize=4096)
-def _named(first: str, second: str, left: str, right: str) -> str:
-    return json.dumps([first, second, left, right])
+_PAIR: tuple[tuple[str, str, Literal["higher", "lower"], Literal["share", "score"], str], ...] = (
+    ("percent_agreement", "Agreement", "higher", "share", "equal labels / samples both have labelled"),
+    ("kappa", "Cohen's kappa", "higher", "score", "(p_o - p_e) / (1 - p_e)"),
+    ("ac1", "Gwet's AC1", "higher", "score", "(p_o - p_e) / (1 - p_e)"),
+    ("alpha", "Krippendorff's alpha", "higher", "score", "1 - D_o / D_e"),
+    ("false_pass_rate", "False passes", "lower", "share", "passes of the second / fails of the first"),
+    ("false_fail_rate", "False fails", "lower", "share", "fails of the second / passes of the first"),
+)
 
 
 @attrs.frozen(kw_only=True)
-class Agreement(Aggregator[AgreementState]):
+class Agreement(Aggregator):
     """How often raters give a sample the same label, and how much of that is more than chance.
 
     Raters are the grader and those of ``raters`` (each one's label is ``pass`` or ``fail``, by its own verdict, else a
@@ -83,7 +70,25 @@ class Agreement(Aggregator[AgreementState]):
     """
 
     version = "2"
-    memory = "per_sample"
+    figures: ClassVar = (
+        *(
+            Figure(above + name, label, better=better, unit=unit, about=about, optional=True)
+            for above in ("", "pairs.{pair}.")
+            for name, label, better, unit, about in _PAIR
+        ),
+        *(
+            Figure(
+                f"alpha_{level}", f"Krippendorff's alpha, {level}", unit="score", about="1 - D_o / D_e over all raters"
+            )
+            for level in ("nominal", "ordinal", "interval")
+        ),
+        Figure(
+            "noise_floor",
+            "Verdicts that stay the same",
+            about="samples whose verdict is the same every time / samples judged again",
+            optional=True,
+        ),
+    )
 
     raters: tuple[str, ...] = ()
     """Keys of further graders."""
@@ -105,98 +110,60 @@ class Agreement(Aggregator[AgreementState]):
                 raise ValueError(str(error)) from error
 
     @override
-    def start(self) -> AgreementState:
-        return {"raters": {}, "pairs": _CELLS.start(), "units": {}, "scores": {}, "noise": _NOISE.start()}
-
-    @override
-    def add(self, state: AgreementState, key: Key, grade: Grade) -> AgreementState:
-        labels, scores = self._ratings(key, grade)
-        first = next(iter(grade.items), None)
-        repeated = [labels.pop(name) for name in self.again if name in labels]
-        if repeated and first is not None and first.id in labels:
-            _NOISE.add(state["noise"], key, [1, int(all(label == labels[first.id] for label in repeated))])
-        for rater in labels:
-            state["raters"][rater] = state["raters"].get(rater, 0) + 1
-        cell: dict[str, Any] = {
-            _named(first, second, left, right): 1 for (first, left), (second, right) in combinations(labels.items(), 2)
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        raters: Counter[str] = Counter()
+        pairs: dict[Pair, dict[str, Counter[Pair]]] = {}
+        units: Counter[tuple[str, ...]] = Counter()
+        scored: Counter[tuple[float, ...]] = Counter()
+        noise: dict[str, list[bool]] = {}
+        for key, rated in self._rated(grades):
+            task = key.id if key.cluster is None else key.cluster
+            labels, scores = self._ratings(key, rated)
+            repeated = [labels.pop(name) for name in self.again if name in labels]
+            if repeated and grades.key in labels:
+                noise.setdefault(task, []).append(all(label == labels[grades.key] for label in repeated))
+            raters.update(list(labels))
+            for (first, left), (second, right) in combinations(labels.items(), 2):
+                pairs.setdefault((first, second), {}).setdefault(task, Counter())[left, right] += 1
+            units[tuple(sorted(labels.values()))] += 1
+            scored[tuple(sorted(scores))] += 1
+        tables = {pair: sum(tasks.values(), Counter[Pair]()) for pair, tasks in pairs.items()}
+        found = {", ".join(pair): self._pair(tables[pair], pairs[pair]) for pair in sorted(pairs)}
+        levels: tuple[Level, Level] = ("ordinal", "interval")
+        return {
+            "raters": dict(sorted(raters.items())),
+            **(next(iter(found.values())) if len(found) == 1 else {"pairs": found}),
+            "alpha_nominal": alpha(units, "nominal"),
+            **{f"alpha_{level}": alpha(scored, level) for level in levels},
+            **(self._noise(noise) if self.again else {}),
+            **self._unlike(raters, tables),
         }
-        if cell:
-            _CELLS.add(state["pairs"], key, cell)
-        for kind, values in (("units", list(labels.values())), ("scores", scores)):
-            if len(values) > 1:
-                name = json.dumps(sorted(values))
-                counts = state[kind]  # type: ignore[literal-required] # one of two fields of a kind
-                counts[name] = counts.get(name, 0) + 1
-        return state
 
-    @override
-    def together(self, of: str, columns: Mapping[str, Sequence[Grade]]) -> Sequence[Grade]:
-        """Return the grades of ``of`` with those of all raters as items, their labels ``pass`` or ``fail``.
-
-        Args:
-            of: The grader this reads.
-            columns: Grader key -> its grades of the same samples.
-        """
+    def _rated(self, grades: Grades) -> Iterator[tuple[Key, list[tuple[str, Grade]]]]:
+        """Yield the key of each sample and its grades by rater."""
         if not self.raters:
-            return columns[of]
-        keys = (of, *(key for key in self.raters if key != of))
-        rows = zip(*(columns[key] for key in keys), strict=True)
-        return [replace(row[0], items=tuple(map(_item, keys, row))) for row in rows]
+            yield from ((key, [(GRADER, grade)]) for key, grade in grades)
+            return
+        names = (grades.key, *(name for name in self.raters if name != grades.key))
+        for row in zip(*(grades.of(name) for name in names), strict=True):
+            yield row[0][0], [(name, grade) for name, (_, grade) in zip(names, row, strict=True)]
 
-    def _ratings(self, key: Key, grade: Grade) -> tuple[dict[str, str], list[float]]:
+    def _ratings(self, key: Key, rated: list[tuple[str, Grade]]) -> tuple[dict[str, str], list[float]]:
         """Return labels by rater, and the scores that were given."""
-        if self.raters:
-            rated: list[tuple[str, Grade | Item]] = [(item.id, item) for item in grade.items]
-        else:
-            rated = [(GRADER, grade)]
         labels, scores = {}, []
-        for name, each in rated:
-            if each.outcome is Outcome.GRADED and (label := _label(each)) is not None:
+        for name, grade in rated:
+            label = None if self.raters else grade.label
+            label = _verdict(grade) if label is None else label
+            if grade.outcome is Outcome.GRADED and label is not None:
                 labels[name] = label
-                scores += [] if each.score is None or name in self.again else [float(each.score)]
-        if not self.raters and self.labels is None and GRADER in labels and grade.gold is not None:
-            labels = {GOLD: grade.gold, **labels}
+                scores += [] if grade.score is None or name in self.again else [float(grade.score)]
+                if not self.raters and self.labels is None and grade.gold is not None:
+                    labels = {GOLD: grade.gold, **labels}
         if self.labels is not None and (label := self.people.get(key.id)) is not None:
             labels = {PEOPLE: label, **labels}
         return labels, scores
 
-    @override
-    def merge(self, left: AgreementState, right: AgreementState) -> AgreementState:
-        for name in ("raters", "units", "scores"):
-            counts = left[name]
-            for each, number in right[name].items():
-                counts[each] = counts.get(each, 0) + number
-        _CELLS.merge(left["pairs"], right["pairs"])
-        _NOISE.merge(left["noise"], right["noise"])
-        return left
-
-    @override
-    def finish(self, state: AgreementState) -> Mapping[str, JSON]:
-        tasks, _ = _CELLS.tasks(state["pairs"])
-        tables: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
-        for numbers, times in tasks.items():
-            for name, number in numbers:
-                first, second, left, right = json.loads(name)
-                tables.setdefault((first, second), Counter())[left, right] += int(number) * times
-        pairs = {
-            f"{first}, {second}": self._pair((first, second), tables[first, second], tasks)
-            for first, second in sorted(tables)
-        }
-        labels = {tuple(json.loads(name)): number for name, number in state["units"].items()}
-        scores = {tuple(map(float, json.loads(name))): number for name, number in state["scores"].items()}
-        levels: tuple[Level, Level] = ("ordinal", "interval")
-        return {
-            "raters": dict(sorted(state["raters"].items())),
-            **(next(iter(pairs.values())) if len(pairs) == 1 else {"pairs": pairs}),
-            "alpha_nominal": alpha(labels, "nominal"),
-            **{f"alpha_{level}": alpha(scores, level) for level in levels},
-            **(self._noise(state["noise"]) if self.again else {}),
-            **self._unlike(state["raters"], tables),
-        }
-
-    def _unlike(
-        self, raters: Mapping[str, int], tables: Mapping[tuple[str, str], Mapping[Any, int]]
-    ) -> dict[str, JSON]:
+    def _unlike(self, raters: Mapping[str, int], tables: Mapping[Pair, Mapping[Pair, int]]) -> dict[str, JSON]:
         """Return a warning where the labels of people are those of no sample, or other words than the graders'."""
         if self.labels is None or not raters:
             return {}
@@ -221,54 +188,39 @@ class Agreement(Aggregator[AgreementState]):
             return {"warnings": [f"{name}: people say {shown} where graders say {other}: no label can be equal"]}
         return {}
 
-    def _noise(self, state: CellsState) -> dict[str, JSON]:
-        cells = _NOISE.rounded(state)[0]
-        n, same = (sum(int(cell[at]) * times for cell, times in cells.items()) for at in (0, 1))
+    def _noise(self, noise: Mapping[str, list[bool]]) -> dict[str, JSON]:
+        cells = Counter[tuple[float, ...]]((len(same), sum(same)) for same in noise.values())
+        n, same = (sum(map(count, noise.values())) for count in (len, sum))
         sure: JSON = {**ratio_interval(cells, confidence=self.confidence)} if n else {"reason": "nothing judged again"}
-        return {"noise_floor": same / n if n else None, "noise_floor_interval": sure}
+        return {"noise_floor": ratio(same, n), "noise_floor_interval": sure}
 
-    def _pair(
-        self, raters: tuple[str, str], table: Mapping[tuple[str, str], int], tasks: Mapping[TaskNumbers, int]
-    ) -> dict[str, JSON]:
-        def rate(above: list[tuple[str, str]], below: list[tuple[str, str]]) -> dict[str, JSON]:
-            names = [[_named(*raters, *cell) for cell in cells] for cells in (above, below)]
-            sums: Counter[TaskNumbers] = Counter()
-            for numbers, times in tasks.items():
-                known = dict(numbers)
-                kept = [sum(known.get(name, 0) for name in each) for each in names]
-                sums[("above", kept[0]), ("below", kept[1])] += times
-            return {**counts_interval(sums, "above", ("below",), confidence=self.confidence)}
+    def _pair(self, table: Mapping[Pair, int], tasks: Tasks) -> dict[str, JSON]:
+        def rate(above: Collection[Pair], below: Collection[Pair]) -> dict[str, JSON]:
+            sums: Counter[tuple[float, ...]] = Counter()
+            for cells in tasks.values():
+                sums[tuple([sum(cells.get(cell, 0) for cell in some) for some in (below, above)])] += 1
+            return {**ratio_interval(sums, confidence=self.confidence)}
 
-        cells = list(table)
-        same = [cell for cell in cells if cell[0] == cell[1]]
         found: dict[str, JSON] = {
             "n": sum(table.values()),
             "percent_agreement": percent_agreement(table),
-            "percent_agreement_interval": rate(same, cells),
+            "percent_agreement_interval": rate([cell for cell in table if cell[0] == cell[1]], table),
             "kappa": kappa(table),
             "ac1": ac1(table),
-            "alpha": alpha(dict(table.items()), "nominal"),
+            "alpha": alpha(dict(table), "nominal"),
         }
-        if {label for cell in cells for label in cell} <= {_PASS, _FAIL}:
+        labels = sorted({label for cell in table for label in cell})
+        if set(labels) <= {_PASS, _FAIL}:
             for name, (truth, said) in {"false_pass_rate": (_FAIL, _PASS), "false_fail_rate": (_PASS, _FAIL)}.items():
-                of = [cell for cell in cells if cell[0] == truth]
-                total, wrong = sum(table[cell] for cell in of), table.get((truth, said), 0)
-                found[name] = wrong / total if total else None
-                found[f"{name}_interval"] = rate([(truth, said)], of) if total else {"reason": f"no {truth}"}
-        labels = sorted({label for cell in cells for label in cell})
+                of = [cell for cell in table if cell[0] == truth]
+                found[name] = ratio(table.get((truth, said), 0), sum(table[cell] for cell in of))
+                found[f"{name}_interval"] = rate([(truth, said)], of) if of else {"reason": f"no {truth}"}
         found["table"] = {left: {right: table.get((left, right), 0) for right in labels} for left in labels}
         return found
 
 
-def _item(key: str, grade: Grade) -> Item:
-    return Item(id=key, outcome=grade.outcome, score=grade.score, label=_label(replace(grade, label=None)))
-
-
-def _label(graded: Grade | Item) -> str | None:
-    if graded.label is not None:
-        return graded.label
-    verdict = graded.passed if isinstance(graded, Grade) else None
-    if verdict is None and graded.score is None:
+def _verdict(grade: Grade) -> str | None:
+    if grade.passed is None and grade.score is None:
         return None
-    passed = (graded.score or 0) >= 1 if verdict is None else verdict
+    passed = (grade.score or 0) >= 1 if grade.passed is None else grade.passed
     return _PASS if passed else _FAIL

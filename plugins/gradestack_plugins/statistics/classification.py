@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypedDict
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
@@ -11,41 +13,54 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
-    CountsState,
+    Figure,
     Grade,
+    Grades,
     Interval,
     Item,
-    Key,
+    Numbers,
     Outcome,
     Profile,
-    TaskCounts,
     TaskNumbers,
     valid_confidence,
 )
-from gradestack.exact import count_into
-from gradestack_plugins.statistics.matrix_intervals import MatrixIntervals, pair_name, pair_of
+from gradestack_plugins.statistics.matrix_intervals import Cells, MatrixIntervals
 
 Matrix = dict[str, dict[str, int]]
 """Gold label -> predicted label -> number."""
+Names = Mapping[str, Sequence[Any]]
+"""Name of a number -> what it says: ``cell``, set, gold label, predicted label; ``count``, set, what; ``labels`` or
+``exclude``, and the labels. The set of the grades themselves is None."""
 
 _COUNTED = ("converted", "dropped", "missing")
-_CELLS = TaskCounts()
 
 
-class SetState(TypedDict):
-    """One prediction set: the cells of its matrix by task, and its counts by outcome."""
-
-    cells: CountsState
-    counts: dict[str, int]
+def _name(*said: JSON) -> str:
+    return json.dumps(said)
 
 
-class ClassificationState(TypedDict):
-    """JSON state of :class:`Classification`."""
+_GRADED = _name("count", None, str(Outcome.GRADED))
 
-    labels: list[str]
-    exclude: list[str]
-    main: SetState
-    sets: dict[str, SetState]
+
+def _names(numbers: Iterable[str]) -> Names:
+    return {name: json.loads(name) for name in numbers}
+
+
+def _numbers(graded: Grade | Item, of: str | None) -> dict[str, int]:
+    """Return what a label adds to a set: a cell of its matrix, or why it adds none."""
+    found = {_name("count", of, str(graded.outcome)): 1}
+    found |= {
+        _name("count", of, f"counted_{name}"): graded.counts[name] for name in _COUNTED if graded.counts.get(name)
+    }
+    if graded.outcome is Outcome.GRADED:
+        lacks = graded.gold is None
+        found[_name("count", of, "no_gold") if lacks else _name("cell", of, graded.gold, graded.label)] = 1
+    return found
+
+
+def _declared(names: Names, what: Literal["labels", "exclude"]) -> tuple[str, ...]:
+    """Return the labels that grades declare, in the order of the first ones."""
+    return tuple(dict.fromkeys(label for said in names.values() if said[0] == what for label in said[1]))
 
 
 @attrs.frozen
@@ -55,35 +70,24 @@ class _Counted:
     matrix: Matrix
     unlabelled: Mapping[str, int]
     """Gold label -> predictions without a label."""
-    tasks: Mapping[TaskNumbers, int]
+    tasks: Mapping[Cells, int]
 
     @classmethod
-    def of(cls, tasks: Mapping[TaskNumbers, int]) -> _Counted:
-        """Return the sum of tasks."""
+    def of(cls, tasks: Mapping[TaskNumbers, int], names: Names, of: str | None) -> _Counted:
+        """Return the sum of tasks, of one set."""
         matrix: Matrix = {}
         unlabelled: dict[str, int] = {}
+        wanted = {name: (said[2], said[3]) for name, said in names.items() if said[:2] == ["cell", of]}
+        counted: Counter[Cells] = Counter()
         for numbers, times in tasks.items():
-            for name, number in numbers:
-                gold, predicted = pair_of(name)
-                row, label = (unlabelled, gold) if predicted is None else (matrix.setdefault(gold, {}), predicted)
-                matrix.setdefault(gold, {})
-                row[label] = row.get(label, 0) + int(number) * times
-        return cls(matrix, unlabelled, tasks)
-
-
-def _new_set() -> SetState:
-    return {"cells": _CELLS.start(), "counts": {}}
-
-
-def _merge_set(left: SetState, right: SetState) -> None:
-    _CELLS.merge(left["cells"], right["cells"])
-    count_into(left["counts"], right["counts"])
-
-
-def _united(left: list[str], right: Sequence[Any]) -> list[str]:
-    """Return ``left`` with the texts of ``right`` it lacks."""
-    known = set(left)
-    return [*left, *(label for label in dict.fromkeys(right) if isinstance(label, str) and label not in known)]
+            if cells := tuple([(wanted[name], int(number)) for name, number in numbers if name in wanted]):
+                counted[cells] += times
+        for cells, times in counted.items():
+            for (gold, predicted), number in cells:
+                row = matrix.setdefault(gold, {})
+                row, label = (unlabelled, gold) if predicted is None else (row, predicted)
+                row[label] = row.get(label, 0) + number * times
+        return cls(matrix, unlabelled, counted)
 
 
 @attrs.frozen(kw_only=True)
@@ -126,7 +130,7 @@ def macro(values: Sequence[float | None]) -> float | None:
 
 
 @attrs.frozen(kw_only=True)
-class Classification(Aggregator[ClassificationState]):
+class Classification(Aggregator):
     """Classification metrics over grades with a gold label and a predicted label.
 
     With ``C[gold][predicted]`` the confusion matrix, rows gold and columns predicted, and N the sum of its cells:
@@ -156,7 +160,15 @@ class Classification(Aggregator[ClassificationState]):
     """
 
     version = "4"
-    memory = "per_key"
+    figures: ClassVar = (
+        Figure("accuracy", "Accuracy", about="predictions equal to the gold label / graded samples", divisor=_GRADED),
+        Figure("macro_f1", "Macro-F1", about="mean of F1 over the label set", divisor=_GRADED),
+        Figure("macro_f1_no_{class}", "Macro-F1 of the other classes", about="mean of F1 over them", divisor=_GRADED),
+        Figure("per_class.{class}.precision", "Precision", about="tp / (tp + fp)", divisor=_GRADED),
+        Figure("per_class.{class}.recall", "Recall", about="tp / (tp + fn)", divisor=_GRADED),
+        Figure("per_class.{class}.f1", "F1", about="2 P R / (P + R)", divisor=_GRADED),
+    )
+    needs: ClassVar = frozenset({"items", "metadata:label_set"})
 
     profile: Profile = "documented"
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -178,86 +190,60 @@ class Classification(Aggregator[ClassificationState]):
             raise ValueError(f"exclude names labels that are not in labels: {', '.join(unknown)}")
 
     @override
-    def start(self) -> ClassificationState:
-        return {"labels": [], "exclude": [], "main": _new_set(), "sets": {}}
-
-    @override
-    def add(self, state: ClassificationState, key: Key, grade: Grade) -> ClassificationState:
-        declared = grade.metadata.get("label_set")
-        mode = self.items
+    def numbers(self, grade: Grade) -> Numbers:
+        found: Counter[str] = Counter()
+        declared, mode = grade.metadata.get("label_set"), self.items
         if isinstance(declared, Mapping):
-            self._declare(state, declared)
+            for what in ("labels", "exclude"):
+                if isinstance(labels := declared.get(what), list | tuple):
+                    found[_name(what, [label for label in labels if isinstance(label, str)])] = 1
             mode = str(declared.get("items", "ignore")) if mode == "declared" else mode  # type: ignore[assignment]
-        if mode == "pool" and grade.items:
-            for item in grade.items:
-                self._count(state["main"], key, item)
-            return state
-        self._count(state["main"], key, grade)
-        if mode == "sets":
-            for item in grade.items:
-                self._count(state["sets"].setdefault(item.id, _new_set()), key, item)
-        return state
+        for graded in grade.items if mode == "pool" and grade.items else (grade,):
+            found.update(_numbers(graded, None))
+        for item in grade.items if mode == "sets" else ():
+            found.update(_numbers(item, item.id))
+        return found
 
     @override
-    def merge(self, left: ClassificationState, right: ClassificationState) -> ClassificationState:
-        self._declare(left, right)
-        _merge_set(left["main"], right["main"])
-        for name, counted in right["sets"].items():
-            _merge_set(left["sets"].setdefault(name, _new_set()), counted)
-        return left
+    def estimate(self, **sums: float) -> Mapping[str, Any]:
+        """Return the figures over the label set given; ``compare`` gives that of the run."""
+        if self.labels is None:
+            return {}
+        names = _names(sums)
+        matrix, _ = self._matrix(_Counted.of({tuple(sums.items()): 1}, names, None), self.labels)
+        scores = {label: class_scores(matrix, label) for label in self.labels}
+        values = _values(matrix, scores, self._excluded(names))
+        if values["accuracy"] is None:
+            return {}
+        return {**values, "per_class": {label: _rates(each) for label, each in scores.items()}}
 
     @override
-    def finish(self, state: ClassificationState) -> Mapping[str, JSON]:
-        every, models = _CELLS.tasks(state["main"]["cells"])
-        main, sets = (
-            _Counted.of(every),
-            {name: _Counted.of(_CELLS.tasks(held["cells"])[0]) for name, held in state["sets"].items()},
-        )
-        labels = self._label_set(state, (main, *sets.values()))
-        result = self._metrics(state, labels, main, state["main"]["counts"])
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        totals, (every, models) = grades.totals, grades.task_numbers()
+        names = _names(totals)
+        counts: dict[str | None, dict[str, int]] = {None: {}}
+        for name, said in names.items():
+            if said[0] == "count":
+                counts.setdefault(said[1], {})[said[2]] = int(totals[name])
+        counted = {of: _Counted.of(every, names, of) for of in counts}
+        labels, exclude = self._label_set(names, list(counted.values())), self._excluded(names)
+        main, *sets = [self._metrics(labels, exclude, each, counts[of]) for of, each in counted.items()]
         if sets:
-            result["sets"] = {
-                name: self._metrics(state, labels, counted, state["sets"][name]["counts"])
-                for name, counted in sets.items()
-            }
-        if len(models) > 1:
-            result["models"] = {
-                model: self._metrics(state, labels, _Counted.of(tasks), None) for model, tasks in models.items()
-            }
-        return result
+            main["sets"] = dict(zip(list(counts)[1:], sets, strict=True))
+        of_models = {model: _Counted.of(tasks, names, None) for model, tasks in models.items()}
+        of_models = {model: each for model, each in of_models.items() if each.tasks}
+        if len(of_models) > 1:
+            main["models"] = {model: self._metrics(labels, exclude, each, None) for model, each in of_models.items()}
+        return main
 
-    @staticmethod
-    def _declare(state: ClassificationState, declared: Mapping[str, Any]) -> None:
-        names: tuple[Literal["labels", "exclude"], ...] = ("labels", "exclude")
-        for name in names:
-            more = declared.get(name)
-            if isinstance(more, list | tuple) and list(more) != state[name]:
-                state[name] = _united(state[name], more)
+    def _excluded(self, names: Names) -> tuple[str, ...]:
+        return _declared(names, "exclude") if self.exclude is None else self.exclude
 
-    def _count(self, state: SetState, key: Key, graded: Grade | Item) -> None:
-        counts = state["counts"]
-        outcome = str(graded.outcome)
-        counts[outcome] = counts.get(outcome, 0) + 1
-        for name in _COUNTED:
-            if number := graded.counts.get(name):
-                counts[f"counted_{name}"] = counts.get(f"counted_{name}", 0) + number
-        if graded.outcome is not Outcome.GRADED:
-            return
-        if graded.gold is None:
-            counts["no_gold"] = counts.get("no_gold", 0) + 1
-            return
-        _CELLS.add(state["cells"], key, {pair_name(graded.gold, graded.label): 1})
-
-    def _label_set(self, state: ClassificationState, sets: Sequence[_Counted]) -> tuple[str, ...]:
-        if self.labels is not None:
-            return self.labels
-        if state["labels"]:
-            return tuple(state["labels"])
-        gold: set[str] = set()
-        predicted: set[str] = set()
-        for counted in sets:
-            gold.update(counted.matrix)
-            predicted.update(*counted.matrix.values())
+    def _label_set(self, names: Names, sets: Sequence[_Counted]) -> tuple[str, ...]:
+        if known := self.labels or _declared(names, "labels"):
+            return known
+        gold = {label for counted in sets for label in counted.matrix}
+        predicted = {label for counted in sets for row in counted.matrix.values() for label in row}
         return tuple(sorted(gold | (predicted - {self.invalid})))
 
     def _matrix(self, counted: _Counted, labels: tuple[str, ...]) -> tuple[Matrix, int]:
@@ -278,34 +264,24 @@ class Classification(Aggregator[ClassificationState]):
         return matrix, sum(outside.values())
 
     def _metrics(
-        self,
-        state: ClassificationState,
-        labels: tuple[str, ...],
-        counted: _Counted,
-        counts: Mapping[str, int] | None,
+        self, labels: tuple[str, ...], exclude: tuple[str, ...], counted: _Counted, counts: Mapping[str, int] | None
     ) -> dict[str, JSON]:
         """Return the figures of a matrix, and with ``counts`` what became of the samples."""
-        exclude = tuple(state["exclude"]) if self.exclude is None else self.exclude
         matrix, outside = self._matrix(counted, labels)
         sure = MatrixIntervals(counted.tasks, labels, self.confidence)
-        n = sum(sum(row.values()) for row in matrix.values())
-        correct = sum(matrix[label][label] for label in labels)
-        undefined: dict[str, str] = {}
         scores = {label: class_scores(matrix, label) for label in labels}
+        values, undefined = _values(matrix, scores, exclude), dict[str, str]()
         result: dict[str, JSON] = {
-            "n": n,
-            "n_correct": correct,
-            **self._value("accuracy", correct / n if n else None, "nothing was graded", undefined, sure.accuracy()),
+            "n": sum(sum(row.values()) for row in matrix.values()),
+            "n_correct": sum(matrix[label][label] for label in labels),
+            **self._value("accuracy", values.pop("accuracy"), "nothing was graded", undefined, sure.accuracy()),
         }
-        kept = {"macro_f1": (labels, "no labels")}
-        if exclude:
-            others = tuple(label for label in labels if label not in exclude)
-            kept["macro_f1_no_" + "_".join(exclude)] = (others, "every label is excluded")
-        for name, (some, why) in kept.items():
-            value = macro([scores[label].f1 for label in some])
-            result |= self._value(name, value, why, undefined, sure.macro_f1(some))
-            nowhere = [label for label in some if scores[label].f1 is None]
-            if nowhere and value is not None and self.profile == "documented":
+        for name, value in values.items():
+            kept = [label for label in labels if name == "macro_f1" or label not in exclude]
+            why = "no labels" if name == "macro_f1" else "every label is excluded"
+            result |= self._value(name, value, why, undefined, sure.macro_f1(kept))
+            nowhere = [label for label in kept if scores[label].f1 is None]
+            if nowhere and self.profile == "documented":
                 many = "counts" if len(nowhere) == 1 else "count"
                 result[f"{name}_note"] = f"{', '.join(nowhere)} {many} as 0: neither in the gold labels nor predicted"
         result["per_class"] = {
@@ -314,7 +290,7 @@ class Classification(Aggregator[ClassificationState]):
         result["confusion_matrix"] = matrix
         result["labels"] = list(labels)
         if counts is not None:
-            result |= self._states(counted, counts, matrix, outside)
+            result |= _states(counted, counts, matrix, outside)
         if self.profile == "documented":
             result["undefined"] = undefined
         return result
@@ -332,24 +308,6 @@ class Classification(Aggregator[ClassificationState]):
             found |= {key.removeprefix(f"{place}."): each for key, each in known.items()}
         return {**found, "support": score.support, "predicted": score.predicted}
 
-    @staticmethod
-    def _states(counted: _Counted, counts: Mapping[str, int], matrix: Matrix, outside: int) -> dict[str, JSON]:
-        converted = counts.get("counted_converted", 0)
-        unknown = sum(
-            sum(row.values()) + counted.unlabelled.get(gold, 0)
-            for gold, row in counted.matrix.items()
-            if gold not in matrix
-        )
-        return {
-            "n_invalid": outside + converted + counts.get("counted_dropped", 0),
-            "n_converted": converted,
-            "n_missing": counts.get(Outcome.MISSING, 0) + counts.get("counted_missing", 0),
-            "n_skipped": counts.get(Outcome.SKIPPED, 0),
-            "n_failed": counts.get(Outcome.FAILED, 0),
-            "n_no_gold": counts.get("no_gold", 0),
-            "n_unknown_gold": unknown,
-        }
-
     def _value(
         self, place: str, value: float | None, reason: str, undefined: dict[str, str], sure: Interval
     ) -> dict[str, JSON]:
@@ -361,3 +319,39 @@ class Classification(Aggregator[ClassificationState]):
             return {place: 0.0, beside: {"reason": reason}}
         undefined[place] = reason
         return {place: None, beside: {"reason": reason}}
+
+
+def _values(matrix: Matrix, scores: Mapping[str, ClassScores], exclude: Collection[str]) -> dict[str, float | None]:
+    """Return accuracy and macro-F1, also that of the classes that are not excluded."""
+    n = sum(sum(row.values()) for row in matrix.values())
+    values = {
+        "accuracy": sum(matrix[label][label] for label in scores) / n if n else None,
+        "macro_f1": macro([each.f1 for each in scores.values()]),
+    }
+    if exclude:
+        kept = [each.f1 for label, each in scores.items() if label not in exclude]
+        values["macro_f1_no_" + "_".join(exclude)] = macro(kept)
+    return values
+
+
+def _rates(scores: ClassScores) -> dict[str, float | None]:
+    return {"precision": scores.precision, "recall": scores.recall, "f1": scores.f1}
+
+
+def _states(counted: _Counted, counts: Mapping[str, int], matrix: Matrix, outside: int) -> dict[str, JSON]:
+    """Return how many samples have no place in a matrix, and why."""
+    converted = counts.get("counted_converted", 0)
+    unknown = sum(
+        sum(row.values()) + counted.unlabelled.get(gold, 0)
+        for gold, row in counted.matrix.items()
+        if gold not in matrix
+    )
+    return {
+        "n_invalid": outside + converted + counts.get("counted_dropped", 0),
+        "n_converted": converted,
+        "n_missing": counts.get(Outcome.MISSING, 0) + counts.get("counted_missing", 0),
+        "n_skipped": counts.get(Outcome.SKIPPED, 0),
+        "n_failed": counts.get(Outcome.FAILED, 0),
+        "n_no_gold": counts.get("no_gold", 0),
+        "n_unknown_gold": unknown,
+    }

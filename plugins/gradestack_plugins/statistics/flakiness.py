@@ -5,26 +5,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from typing import ClassVar
 
 import attrs
 from typing_extensions import override
 
-from gradestack import (
-    JSON,
-    Aggregator,
-    CellsState,
-    Grade,
-    Key,
-    TaskCells,
-    ratio_interval,
-    valid_confidence,
-)
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio, valid_confidence
 
-_CELLS = TaskCells("runs", "passes", "models", "always", "never")
+Tasks = Mapping[tuple[int, int], int]
+"""Runs and passes -> how many tasks have them."""
 
 
 @attrs.frozen(kw_only=True)
-class Flakiness(Aggregator[CellsState]):
+class Flakiness(Aggregator):
     """How much a task's runs differ, over pass or fail (the grader's verdict, else a score from ``threshold`` on).
 
     With c passes in the k runs of a task, over tasks with two runs and more:
@@ -39,7 +32,48 @@ class Flakiness(Aggregator[CellsState]):
     or never passes stand under ``saturated``: they tell models apart no more.
     """
 
-    memory = "per_key"
+    figures: ClassVar = (
+        Figure(
+            "flaky_share",
+            "Flaky tasks",
+            better="lower",
+            about="tasks of which some runs pass and some do not / tasks with several runs",
+            divisor="runs",
+            undefined="one run",
+            optional=True,
+        ),
+        Figure(
+            "within_variance",
+            "Variance within tasks",
+            better="lower",
+            unit="score",
+            about="mean over tasks of c (k - c) / (k (k - 1))",
+            divisor="runs",
+            optional=True,
+        ),
+        Figure(
+            "icc",
+            "Intra-class correlation",
+            better="neither",
+            unit="score",
+            about="(MSB - MSW) / (MSB + (n0 - 1) MSW)",
+            divisor="runs",
+            optional=True,
+        ),
+        Figure(
+            "design_effect",
+            "Design effect",
+            better="neither",
+            unit="score",
+            about="1 + (runs per task - 1) icc",
+            divisor="runs",
+            optional=True,
+        ),
+        Figure(
+            "worth", "Independent samples", unit="count", about="runs / design effect", divisor="runs", optional=True
+        ),
+    )
+    pooled: ClassVar = False
 
     threshold: float = 1.0
     """Score from which a run passes, where its grader has no verdict of its own."""
@@ -47,57 +81,51 @@ class Flakiness(Aggregator[CellsState]):
     """Of the interval, between 0 and 1."""
 
     @override
-    def start(self) -> CellsState:
-        return _CELLS.start()
-
-    @override
-    def add(self, state: CellsState, key: Key, grade: Grade) -> CellsState:
+    def numbers(self, grade: Grade) -> Numbers | None:
         if grade.score is None:
-            return state
+            return None
         passed = grade.score >= self.threshold if grade.passed is None else grade.passed
-        return _CELLS.add(state, key, [1, int(passed), 0, 0, 0])
+        return {"runs": 1, "passes": int(passed)}
 
     @override
-    def merge(self, left: CellsState, right: CellsState) -> CellsState:
-        return _CELLS.merge(left, right)
+    def of_task(self, sums: Mapping[str, float]) -> Numbers | None:
+        k, c = _cell(sums)
+        return {"runs": k, "several": 1, "flaky": int(0 < c < k)} if k > 1 else None
 
     @override
-    def finish(self, state: CellsState) -> Mapping[str, JSON]:
-        every, models = _CELLS.mapped(state, _judged)
-        judged: dict[str, Counter[tuple[int, int]]] = {model: Counter() for model in models}
-        for model, cells in models.items():
-            for cell, times in cells.items():
-                judged[model][int(cell[0]), int(cell[1])] += times
-        alike: dict[str, JSON] = {"always": 0, "never": 0, "of": sum(every.values())}
-        for cell, times in every.items():
-            for at, name in ((3, "always"), (4, "never")):
-                if int(cell[at]) == int(cell[2]):
-                    alike[name] += times
-        found = {**self._figures(next(iter(judged.values())) if len(judged) == 1 else Counter()), "saturated": alike}
-        if len(judged) > 1:
-            return {"saturated": alike, "models": {model: self._figures(tasks) for model, tasks in judged.items()}}
-        return found
+    def estimate(self, several: float, flaky: float) -> Mapping[str, float | None]:
+        return {"flaky_share": ratio(flaky, several)}
 
-    def _figures(self, tasks: Counter[tuple[int, int]]) -> dict[str, JSON]:
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        models: dict[str, Counter[tuple[int, int]]] = {model: Counter() for model in grades.models}
+        alike: dict[str, int] = {"always": 0, "never": 0, "of": 0}
+        for parts, times in grades.tasks_by_model().items():
+            cells = {model: _cell(dict(numbers)) for model, numbers in parts}
+            for model, cell in cells.items():
+                models[model][cell] += times
+            alike["of"] += times
+            alike["always"] += times * all(k == c for k, c in cells.values())
+            alike["never"] += times * all(c == 0 for _, c in cells.values())
+        models = {model: tasks for model, tasks in models.items() if tasks}
+        if len(models) > 1:
+            return {"saturated": {**alike}, "models": {model: self._figures(tasks) for model, tasks in models.items()}}
+        return {"saturated": {**alike}, **self._figures(next(iter(models.values()), {}))}
+
+    @staticmethod
+    def _figures(tasks: Tasks) -> dict[str, JSON]:
         several = {cell: times for cell, times in tasks.items() if cell[0] > 1}
         number = sum(several.values())
-        flaky = sum(times for (k, c), times in several.items() if 0 < c < k)
-        cells: Counter[tuple[float, ...]] = Counter()
-        for (k, c), times in several.items():
-            cells[1, int(0 < c < k)] += times
         runs = sum(k * times for (k, _), times in several.items())
         icc = _icc(several) if number > 1 else None
         effect = None if icc is None else 1 + (runs / number - 1) * icc
         variance = math.fsum(times * c * (k - c) / (k * (k - 1)) for (k, c), times in several.items())
-        sure: JSON = {**ratio_interval(cells, n=runs, confidence=self.confidence)} if number else {"reason": "one run"}
         return {
             "tasks": sum(tasks.values()),
             "tasks_with_several_runs": number,
             "always": sum(times for (k, c), times in several.items() if c == k),
             "never": sum(times for (_, c), times in several.items() if not c),
-            "flaky": flaky,
-            "flaky_share": flaky / number if number else None,
-            "flaky_share_interval": sure,
+            "flaky": sum(times for (k, c), times in several.items() if 0 < c < k),
             "within_variance": variance / number if number else None,
             "runs": runs,
             "icc": icc,
@@ -106,13 +134,11 @@ class Flakiness(Aggregator[CellsState]):
         }
 
 
-def _judged(_model: str, cell: tuple[float, ...]) -> tuple[float, ...]:
-    """Return the cell of a model's task with whether all its runs pass, and whether none does."""
-    runs, passes = int(cell[0]), int(cell[1])
-    return (runs, passes, 1, int(passes == runs), int(not passes))
+def _cell(numbers: Mapping[str, float]) -> tuple[int, int]:
+    return int(numbers["runs"]), int(numbers.get("passes", 0))
 
 
-def _icc(tasks: Mapping[tuple[int, int], int]) -> float | None:
+def _icc(tasks: Tasks) -> float | None:
     """Return the intra-class correlation of pass or fail by the one-way analysis of variance; None without spread."""
     number = sum(tasks.values())
     total = sum(k * times for (k, _), times in tasks.items())

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 
 import attrs
 
-from gradestack import Interval, TaskNumbers, estimate, interval, ratio_interval
+from gradestack import Interval, estimate, interval, ratio_interval
 
-
-@lru_cache(maxsize=4096)
-def pair_name(gold: str, predicted: str | None) -> str:
-    """Return the name of a cell; without a predicted label that is None."""
-    return json.dumps([gold, predicted])
-
-
-@lru_cache(maxsize=4096)
-def pair_of(name: str) -> tuple[str, str | None]:
-    """Return the gold and the predicted label of a cell."""
-    gold, predicted = json.loads(name)
-    return gold, predicted
+Cells = tuple[tuple[tuple[str, str | None], int], ...]
+"""Gold and predicted label, None for a prediction without one, and how many samples of a task have them."""
 
 
 @attrs.frozen
@@ -35,17 +23,15 @@ class Part:
     """Class -> hits, gold, predicted; those of the label set that occur."""
 
 
-def parts_of(tasks: Mapping[TaskNumbers, int], labels: Collection[str]) -> list[tuple[Part, int]]:
+def parts_of(tasks: Mapping[Cells, int], labels: Collection[str]) -> list[tuple[Part, int]]:
     """Return what tasks add to the matrix over a label set, and how many add that; those that add nothing are out."""
     found = []
-    for numbers, times in tasks.items():
+    for cells, times in tasks.items():
         classes: dict[str, list[int]] = {}
         size = correct = 0
-        for name, number in numbers:
-            gold, predicted = pair_of(name)
+        for (gold, predicted), count in cells:
             if gold not in labels:
                 continue
-            count = int(number)
             size += count
             classes.setdefault(gold, [0, 0, 0])[1] += count
             if predicted is not None and predicted in labels:
@@ -62,12 +48,12 @@ class MatrixIntervals:
     """Intervals of accuracy, precision, recall, F1 and macro-F1.
 
     Args:
-        tasks: Cells by name -> how many tasks have them.
+        tasks: Cells of a task -> how many tasks have them.
         labels: The label set.
         confidence: Of the intervals.
     """
 
-    def __init__(self, tasks: Mapping[TaskNumbers, int], labels: Collection[str], confidence: float) -> None:
+    def __init__(self, tasks: Mapping[Cells, int], labels: Collection[str], confidence: float) -> None:
         self.parts, self.confidence = parts_of(tasks, frozenset(labels)), confidence
         self.clusters = sum(times for _, times in self.parts)
         self.n = sum(part.size * times for part, times in self.parts)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import ClassVar
 
 import attrs
 from typing_extensions import override
@@ -13,12 +12,12 @@ from typing_extensions import override
 from gradestack import (
     JSON,
     Aggregator,
-    CellsState,
     ExactCell,
+    Figure,
     Grade,
-    Key,
+    Grades,
+    Numbers,
     Profile,
-    TaskCells,
     interval,
     jackknife,
     rounded_cells,
@@ -26,20 +25,9 @@ from gradestack import (
     valid_confidence,
 )
 
-_CELLS = TaskCells("samples", "scores")
-
-
-class MeanState(TypedDict):
-    """JSON state: number and sum of the scores per model and task, and all samples seen."""
-
-    total: int
-    outside: int
-    """Scores beyond [0, 1]."""
-    cells: CellsState
-
 
 @attrs.frozen(kw_only=True)
-class Mean(Aggregator[MeanState]):
+class Mean(Aggregator):
     r"""Mean score, its standard error and interval, clustered by task.
 
     With scores x_i over n graded samples in C clusters (a cluster is one task, whose runs depend on each other):
@@ -56,7 +44,7 @@ class Mean(Aggregator[MeanState]):
     Source: cluster-robust standard error of a mean with the C / (C - 1) correction.
     """
 
-    memory = "per_key"
+    figures: ClassVar = (Figure("mean", "Mean score", unit="score", about="sum of scores / graded samples"),)
 
     profile: Profile = "documented"
     """``upstream`` has ``ci95 = mean -+ t(C - 1) * stderr`` in place of the interval."""
@@ -68,35 +56,16 @@ class Mean(Aggregator[MeanState]):
     """Least score there can be, where scores are no shares; no interval goes below. Default: as the grader says."""
 
     @override
-    def start(self) -> MeanState:
-        return {"total": 0, "outside": 0, "cells": _CELLS.start()}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        return None if grade.score is None else {"scores": float(grade.score)}
 
     @override
-    def add(self, state: MeanState, key: Key, grade: Grade) -> MeanState:
-        return Mean.add_many(self, state, (key,), (grade,))
-
-    @override
-    def add_many(self, state: MeanState, keys: Sequence[Key], grades: Sequence[Grade]) -> MeanState:
-        state["total"] += len(grades)
-        scores = [each.score for each in grades if each.score is not None]
-        if len(scores) < len(grades):
-            keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
-        state["outside"] += sum([not 0.0 <= score <= 1.0 for score in scores])
-        _CELLS.add_many(state["cells"], keys, list(map(_cell, scores)))
-        return state
-
-    @override
-    def merge(self, left: MeanState, right: MeanState) -> MeanState:
-        left["total"] += right["total"]
-        left["outside"] += right["outside"]
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: MeanState) -> dict[str, JSON]:
-        every, models = _CELLS.counted(state["cells"])
-        share = self.share and not state["outside"]
-        found = {"total": state["total"], **self._figures(every, share=share)}
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        sums = grades.sums("", "scores")
+        every, models = sums.exact
+        outside = any(grade.score is not None and not 0.0 <= grade.score <= 1.0 for grade, _ in grades.counted)
+        share = self.share and not outside
+        found: dict[str, JSON] = {"total": len(grades), **self._figures(every, share=share)}
         if len(models) > 1:
             found["models"] = {model: self._figures(cells, share=share) for model, cells in models.items()}
         return found
@@ -114,12 +83,6 @@ class Mean(Aggregator[MeanState]):
         least = -math.inf if self.least is None else self.least
         found["mean_interval"] = {**interval(estimate, n, confidence=self.confidence, share=share, least=least)}
         return found
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _cell(score: float) -> list[float]:
-    """Return the cell of a sample; equal ones are one object, as thousands are kept."""
-    return [1, float(score)]
 
 
 def _mean(samples: float, scores: float) -> dict[str, float | None]:

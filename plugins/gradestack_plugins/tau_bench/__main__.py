@@ -10,8 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from gradestack import BadRecord, DataError, Grade, Input, Inputs, Key, Outcome, Profile, terminal_line
-from gradestack_plugins.tau_bench.aggregators import PartialStatistics
+from gradestack import BadRecord, DataError, Grade, Input, Inputs, Outcome, Profile, figures, replace, terminal_line
 from gradestack_plugins.tau_bench.exporter import TauBenchExporter
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.layout import partial_name, statistics_block
@@ -21,7 +20,7 @@ from gradestack_plugins.tau_bench.reader import TauBench
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score a result file, print the statistics, write the records with their partial scores.
 
-    Works record by record, whatever the size of the file. The output appears under its name only when it is complete.
+    Works record by record, and keeps their grades. The output appears under its name only when it is complete.
 
     Args:
         arguments: Command line; the process's own when None.
@@ -34,14 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out.write(f"{terminal_line(f'Processing: {options.results}')}\n")
     try:
         target = _target(options.results, options.output)
-        figures, unscored = _score(Path(options.results), target, options.profile)
+        statistics, unscored = _score(Path(options.results), target, options.profile)
     except (DataError, OSError) as error:
         out.write(f"{terminal_line(f'Error: {error}')}\n")
         return 1
     if unscored:
         sys.stderr.write(f"Warning: {unscored} records could not be scored; their partial_score is null or absent\n")
     if not options.no_stats:
-        out.write(statistics_block(figures))
+        out.write(statistics_block(statistics))
     out.write(f"\n{terminal_line(f'Enhanced results saved to: {target}')}\n")
     return 0
 
@@ -78,10 +77,9 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
     Raises:
         DataError: The input cannot be read to its end, or holds no record.
     """
-    reader, grader = TauBench(), TauPartial(profile=profile)
-    statistics, export = PartialStatistics(), TauBenchExporter()
+    reader, grader, export = TauBench(), TauPartial(profile=profile), TauBenchExporter()
     inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
-    state = statistics.start()
+    graded: list[tuple[str, int | str | None, None, Grade]] = []
     records = unscored = unusable = 0
     with _replacing(target) as file:
         for shard in reader.plan(inputs, None):
@@ -95,7 +93,7 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
                     grade = grader.grade(record)
                     grades = {"tau_partial": grade}
                     unscored += grade.outcome is not Outcome.GRADED
-                    state = statistics.add(state, Key(id=record.id, run=record.run, ordinal=records), grade)
+                    graded.append((record.id, record.run, None, replace(grade, reasons=(), rationale=None)))
                 for _, chunk in export.row(record, grades, shard):
                     file.write(("[\n" if records == 0 else export.separator) + chunk)
                 records += 1
@@ -103,7 +101,7 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
             others = ", only values of other kinds" if unusable else ""
             raise DataError(f"{source}: the list holds no records{others}")
         file.write("\n]")
-    return statistics.finish(state), unscored + unusable
+    return dict(figures({"partial_statistics": {}}, graded)["partial_statistics"]), unscored + unusable
 
 
 @contextmanager

@@ -2,86 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any, ClassVar, TypedDict
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
-from gradestack.exact import count_into, exact_parts
+from gradestack import Aggregator, Figure, Grade, Grades, Numbers, Outcome, ratio, valid_confidence
 from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
 from gradestack_plugins.tau_bench.binary import (
     AVERAGES,
+    NO_GRADE,
     SUCCESS_ABOVE,
-    UNDEFINED,
-    base_counts,
-    beyond,
-    count_outcome,
-    explained,
-    rate,
-    share,
+    is_share,
+    outcome_numbers,
+    unbounded_averages,
+    undefined,
 )
 from gradestack_plugins.tau_bench.records import finite_number, reward_of
 
-FAIL_BELOW = 0.1
-HIGH_PARTIAL = 0.7
-LOW_PARTIAL = 0.8
-LISTED = 3
-BIN_EDGES = (0.2, 0.4, 0.6, 0.8, 1.0)
+FAIL_BELOW: Final = 0.1
+HIGH_PARTIAL: Final = 0.7
+LOW_PARTIAL: Final = 0.8
+LISTED: Final = 3
+BIN_EDGES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Lower bounds are included. Scores below 0 (of other graders) go into the first bin, scores above 1 into the last."""
 
-_NO_REWARD = "no graded sample has a recorded reward"
-_CREDITS = TaskCells(
-    "applicable",
-    "graded",
-    "score",
-    "rewards",
-    "successes",
-    "reward",
-    "expected",
-    "called",
-    "similarities",
-    "similarity",
-)
-_CALLS = {
-    "tool_selection_accuracy": ("called", "expected"),
-    "argument_precision": ("similarity", "similarities"),
-}
-_NOTHING: list[float] = [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-"""The cell of a sample that is applicable and nothing else."""
-_QUANTILE = {"reason": "quantile"}
-_GRADED, _SKIPPED = Outcome.GRADED, Outcome.SKIPPED  # looked up once: members are properties of the class
-
-
-class CaseList(TypedDict):
-    """How many interesting cases there are, and the first of them as [id, run, partial score]."""
-
-    total: int
-    first: list[list[Any]]
-
-
-class PartialState(TypedDict):
-    """State of :class:`PartialStatistics`."""
-
-    counts: dict[str, int]
-    min: float | None
-    max: float | None
-    bins: list[int]
-    bands: list[int]
-    fail_high: CaseList
-    success_low: CaseList
-    made_calls: int
-    outside: int
-    """Scores and rewards beyond [0, 1]."""
-    cells: CellsState
+_NO_REWARD: Final = "no graded sample has a recorded reward"
+_NO_CALL: Final = "no call is expected in any graded sample"
+_NOT_CALLED: Final = "no expected tool was called"
 
 
 @attrs.frozen(kw_only=True)
-class PartialStatistics(Aggregator[PartialState]):
+class PartialStatistics(Aggregator):
     """The figures of the partial scoring report, over the graded samples.
 
     - ``average``, ``min``, ``max``, a histogram of six bins (lower bounds included, 1.0 its own bin).
@@ -96,7 +53,40 @@ class PartialStatistics(Aggregator[PartialState]):
     """
 
     version: ClassVar[str] = "3"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (
+        *AVERAGES,
+        Figure("min", "Least score", unit="score", divisor="graded", undefined=NO_GRADE),
+        Figure("max", "Greatest score", unit="score", divisor="graded", undefined=NO_GRADE),
+        Figure(
+            "binary.success_rate",
+            "Recorded successes",
+            about="rewards above 0.9 / recorded rewards",
+            divisor="rewards",
+            undefined=_NO_REWARD,
+        ),
+        Figure(
+            "binary.average",
+            "Mean recorded reward",
+            about="sum of rewards / recorded rewards",
+            divisor="rewards",
+            undefined=_NO_REWARD,
+        ),
+        Figure(
+            "tool_selection_accuracy",
+            "Expected calls whose tool was called",
+            about="called / expected calls",
+            divisor="expected",
+            undefined=_NO_CALL,
+        ),
+        Figure(
+            "argument_precision",
+            "Similarity of the arguments",
+            about="mean similarity over expected calls whose tool was called",
+            divisor="similarities",
+            undefined=_NOT_CALLED,
+        ),
+    )
+    needs: ClassVar = frozenset({"items"})
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
@@ -104,160 +94,135 @@ class PartialStatistics(Aggregator[PartialState]):
     """Whether scores are bound to [0, 1]; default: as the grader says."""
 
     @override
-    def start(self) -> PartialState:
+    def numbers(self, grade: Grade) -> Numbers | None:
+        found = outcome_numbers(grade)
+        if found is None or grade.score is None:
+            return found
+        count = grade.counts.get
+        found["expected"], found["called"] = count("expected_calls", 0), count("called", 0)
+        found["made"] = count("made_calls", 0)
+        if (reward := _reward(grade)) is not None:
+            found["rewards"], found["reward"], found["successes"] = 1, reward, int(reward > SUCCESS_ABOVE)
+        known = [
+            similarity
+            for item in grade.items
+            if (similarity := finite_number(item.parts.get("argument_similarity"))) is not None
+        ]
+        found["similarities"], found["similarity"] = len(known), math.fsum(known)
+        return found
+
+    @override
+    def estimate(
+        self,
+        applicable: float,
+        graded: float,
+        score: float,
+        expected: float,
+        called: float,
+        similarities: float,
+        similarity: float,
+    ) -> Mapping[str, float | None]:
         return {
-            "counts": {},
-            "min": None,
-            "max": None,
-            "bins": [0] * (len(BIN_EDGES) + 1),
-            "bands": [0] * len(BANDS),
-            "fail_high": {"total": 0, "first": []},
-            "success_low": {"total": 0, "first": []},
-            "made_calls": 0,
-            "outside": 0,
-            "cells": _CREDITS.start(),
+            "average": ratio(score, graded),
+            "average_over_total": ratio(score, applicable),
+            "tool_selection_accuracy": ratio(called, expected),
+            "argument_precision": ratio(similarity, similarities),
         }
 
     @override
-    def add(self, state: PartialState, key: Key, grade: Grade) -> PartialState:
-        return PartialStatistics.add_many(self, state, (key,), (grade,))
-
-    @override
-    def add_many(self, state: PartialState, keys: Sequence[Key], grades: Sequence[Grade]) -> PartialState:
-        scored = [grade for grade in grades if grade.outcome is _GRADED and grade.score is not None]
-        if len(scored) == len(grades):
-            count_outcome(state["counts"], _GRADED, len(grades))
-        else:
-            for grade in grades:
-                count_outcome(state["counts"], grade.outcome)
-        for score, times in Counter([float(grade.score) for grade in scored if grade.score is not None]).items():
-            _widen(state, score, score)
-            state["bins"][bisect_right(BIN_EDGES, score)] += times
-            state["bands"][band_index(score)] += times
-            state["outside"] += beyond(score) * times
-        state["made_calls"] += sum([grade.counts.get("made_calls", 0) for grade in scored])
-        if len(told := [each for each in grades if each.outcome is not _SKIPPED]) < len(grades):
-            keys = [key for key, grade in zip(keys, grades, strict=True) if grade.outcome is not _SKIPPED]
-        for key, grade in [pair for pair in zip(keys, told, strict=True) if pair[1].parts]:
-            self._add_reward(state, key, grade)
-        _CREDITS.add_many(state["cells"], keys, [_cell_of(each) for each in told])
-        return state
-
-    def _add_reward(self, state: PartialState, key: Key, grade: Grade) -> None:
-        reward = reward_of(grade.parts.get("reward"))
-        if reward is None or grade.outcome is not _GRADED or grade.score is None:
-            return
-        score, success = float(grade.score), reward > SUCCESS_ABOVE
-        state["outside"] += beyond(reward)
-        if reward < FAIL_BELOW and score > HIGH_PARTIAL:
-            _list_case(state["fail_high"], key, score)
-        elif success and score < LOW_PARTIAL:
-            _list_case(state["success_low"], key, score)
-
-    @override
-    def merge(self, left: PartialState, right: PartialState) -> PartialState:
-        count_into(left["counts"], right["counts"])
-        if right["min"] is not None and right["max"] is not None:
-            _widen(left, right["min"], right["max"])
-        left["bins"] = [a + b for a, b in zip(left["bins"], right["bins"], strict=True)]
-        left["bands"] = [a + b for a, b in zip(left["bands"], right["bands"], strict=True)]
-        left["made_calls"] += right["made_calls"]
-        left["outside"] += right["outside"]
-        _CREDITS.merge(left["cells"], right["cells"])
-        left["fail_high"] = _joined(left["fail_high"], right["fail_high"])
-        left["success_low"] = _joined(left["success_low"], right["success_low"])
-        return left
-
-    @override
-    def finish(self, state: PartialState) -> dict[str, Any]:
-        graded, applicable, total = base_counts(state["counts"])
-        cells = _CREDITS.together(state["cells"])
-        totals = cells.totals()
-        rewards = {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
-        options: dict[str, Any] = {
-            "confidence": self.confidence,
-            "unbounded": AVERAGES if state["outside"] or not self.share else (),
+    def compute(self, grades: Grades) -> Mapping[str, Any]:
+        totals, scores = grades.totals, Counter[float]()
+        for grade, times in grades.counted:
+            if grade.score is not None:
+                scores[float(grade.score)] += times
+        share = self.share and all(is_share(each.score) and is_share(_reward(each)) for each, _ in grades.counted)
+        found: dict[str, Any] = {
+            "n": scores.total(),
+            "total": len(grades),
+            "failed": sum(times for grade, times in grades.counted if grade.outcome is Outcome.FAILED),
+            "min": min(scores, default=None),
+            "min_interval": {"reason": "quantile"},
+            "max": max(scores, default=None),
+            "max_interval": {"reason": "quantile"},
+            "histogram": _histogram(scores),
+            "binary": self._binary(grades, share=share),
+            "binary_fail_high_partial": _cases(grades, _fails_high),
+            "binary_success_low_partial": _cases(grades, _succeeds_low),
+            "expected_calls": int(totals.get("expected", 0)),
+            "called": int(totals.get("called", 0)),
+            "made_calls": int(totals.get("made", 0)),
+            "interpretation": {"bands": described(_bands(scores))},
         }
-        binary = {
+        if not share:
+            found |= unbounded_averages(grades, self.confidence)
+        if not scores:
+            found |= undefined(("average", "average_over_total", "min", "max"), NO_GRADE)
+        if not totals.get("expected"):
+            found |= undefined(("tool_selection_accuracy",), _NO_CALL)
+        if not totals.get("similarities"):
+            found |= undefined(("argument_precision",), _NOT_CALLED)
+        return found
+
+    def _binary(self, grades: Grades, *, share: bool) -> dict[str, Any]:
+        """Return the figures of the recorded rewards."""
+        sums = grades.sums("rewards", "successes", "reward")
+        totals, of = sums.totals(), {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
+        found: dict[str, Any] = {
             "threshold": SUCCESS_ABOVE,
             "n": int(totals["rewards"]),
             "successes": int(totals["successes"]),
-            "success_rate": share(totals["successes"], totals["rewards"]),
-            "average": share(totals["reward"], totals["rewards"]),
-            **cells.ratios(rewards, **options),
         }
-        figures = {
-            "n": graded,
-            "total": total,
-            "failed": state["counts"].get(Outcome.FAILED.value, 0),
-            "average": share(totals["score"], graded),
-            "average_over_total": share(totals["score"], applicable),
-            "min": state["min"],
-            "min_interval": _QUANTILE,
-            "max": state["max"],
-            "max_interval": _QUANTILE,
-            "histogram": _histogram(state["bins"], graded),
-            "binary": explained(binary, {"success_rate": _NO_REWARD, "average": _NO_REWARD}),
-            "binary_fail_high_partial": _cases(state["fail_high"]),
-            "binary_success_low_partial": _cases(state["success_low"]),
-            "expected_calls": int(totals["expected"]),
-            "called": int(totals["called"]),
-            "made_calls": state["made_calls"],
-            "tool_selection_accuracy": share(totals["called"], totals["expected"]),
-            "argument_precision": share(totals["similarity"], totals["similarities"]),
-            "interpretation": {"bands": described(state["bands"])},
-            **cells.ratios(AVERAGES | _CALLS, **options),
-            **cells.model_ratios(AVERAGES | _CALLS, **options),
-        }
-        return explained(figures, UNDEFINED)
+        if not totals["rewards"]:
+            return {**found, **undefined(of, _NO_REWARD)}
+        rates = {name: float(totals[above] / totals[below]) for name, (above, below) in of.items()}
+        unbounded = () if share else ("average",)
+        return {**found, **rates, **sums.ratios(of, confidence=self.confidence, unbounded=unbounded)}
 
 
-def _cell_of(grade: Grade) -> list[float]:
-    """Return what a sample adds to its task; failed and missing ones are applicable and nothing else."""
-    if grade.outcome is not _GRADED or grade.score is None:
-        return _NOTHING
-    counts, reward = grade.counts, grade.parts.get("reward") if grade.parts else None
-    similarities = [item.parts.get("argument_similarity") for item in grade.items]
-    return _cell(grade.score, reward, counts.get("expected_calls", 0), counts.get("called", 0), *similarities)
+def _reward(grade: Grade) -> float | None:
+    """Return the recorded reward of a graded sample."""
+    return None if grade.score is None else reward_of(grade.parts.get("reward"))
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _cell(score: float, recorded: Any, expected: int, called: int, *similarities: Any) -> list[float]:
-    """Return the cell of a graded sample; equal ones are one object, as thousands are kept."""
-    reward = reward_of(recorded)
-    rewards, successes = (0, 0) if reward is None else (1, int(reward > SUCCESS_ABOVE))
-    similar = [each for each in map(finite_number, similarities) if each is not None]
-    similarity, *rest = exact_parts(similar) if len(similar) > 1 else similar or [0.0]
-    graded = [1, 1, float(score), rewards, successes, reward or 0.0, expected, called, len(similar), similarity]
-    for part in rest:
-        graded += [*[0.0] * 9, part]
-    return graded
+def _fails_high(reward: float, score: float) -> bool:
+    return reward < FAIL_BELOW and score > HIGH_PARTIAL
 
 
-def _histogram(bins: list[int], graded: int) -> list[dict[str, Any]]:
+def _succeeds_low(reward: float, score: float) -> bool:
+    return reward > SUCCESS_ABOVE and score < LOW_PARTIAL
+
+
+def _cases(grades: Grades, is_case: Callable[[float, float], bool]) -> dict[str, Any]:
+    """Return how many samples are of a kind by reward and score, and the first of them."""
+
+    def score_of(grade: Grade) -> float | None:
+        reward = _reward(grade)
+        return None if reward is None or grade.score is None or not is_case(reward, grade.score) else float(grade.score)
+
+    total = sum(times for grade, times in grades.counted if score_of(grade) is not None)
+    cases = (
+        {"id": key.id, "run": key.run, "score": score}
+        for key, grade in grades
+        if (score := score_of(grade)) is not None
+    )
+    return {"total": total, "first": [*islice(cases, min(LISTED, total))]}
+
+
+def _histogram(scores: Counter[float]) -> list[dict[str, Any]]:
     """Return the six bins; the last is the single value 1 (and whatever lies above)."""
-    lowers, uppers = (0.0, *BIN_EDGES), (*BIN_EDGES, 1.0)
+    counts: Counter[int] = Counter()
+    for score, times in scores.items():
+        counts[bisect_right(BIN_EDGES, score)] += times
+    bounds = zip((0.0, *BIN_EDGES), (*BIN_EDGES, 1.0), strict=True)
     return [
-        {"lower": lower, "upper": upper, "count": count, "share": rate(count, graded)}
-        for lower, upper, count in zip(lowers, uppers, bins, strict=True)
+        {"lower": lower, "upper": upper, "count": counts[place], "share": ratio(counts[place], scores.total())}
+        for place, (lower, upper) in enumerate(bounds)
     ]
 
 
-def _widen(state: PartialState, low: float, high: float) -> None:
-    state["min"] = low if state["min"] is None else min(state["min"], low)
-    state["max"] = high if state["max"] is None else max(state["max"], high)
-
-
-def _list_case(cases: CaseList, key: Key, score: float) -> None:
-    cases["total"] += 1
-    if len(cases["first"]) < LISTED:
-        cases["first"].append([key.id, key.run, score])
-
-
-def _joined(left: CaseList, right: CaseList) -> CaseList:
-    return {"total": left["total"] + right["total"], "first": (left["first"] + right["first"])[:LISTED]}
-
-
-def _cases(cases: CaseList) -> dict[str, Any]:
-    first = [{"id": identifier, "run": run, "score": score} for identifier, run, score in cases["first"]]
-    return {"total": cases["total"], "first": first}
+def _bands(scores: Counter[float]) -> list[int]:
+    """Return the number of samples in each score band."""
+    counts: Counter[int] = Counter()
+    for score, times in scores.items():
+        counts[band_index(score)] += times
+    return [counts[place] for place in range(len(BANDS))]

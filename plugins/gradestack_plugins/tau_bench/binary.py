@@ -3,89 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from fractions import Fraction
-from typing import Any, ClassVar, TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, CellsState, Grade, Key, Memory, Outcome, TaskCells, valid_confidence
-from gradestack.exact import count_into
+from gradestack import Aggregator, Figure, Grade, Grades, Numbers, Outcome, ratio, valid_confidence
 
-SUCCESS_ABOVE = 0.9
+SUCCESS_ABOVE: Final = 0.9
 """A reward above this is a success in the statistics block (the benchmark itself uses a tolerance around 1)."""
-_NO_GRADE = "no sample was graded"
-UNDEFINED = {
-    "average": _NO_GRADE,
-    "success_rate": _NO_GRADE,
-    "min": _NO_GRADE,
-    "max": _NO_GRADE,
-    "average_over_total": _NO_GRADE,
-    "success_rate_over_total": _NO_GRADE,
-    "tool_selection_accuracy": "no call is expected in any graded sample",
-    "argument_precision": "no expected tool was called",
-}
+NO_GRADE: Final = "no sample was graded"
+AVERAGES: Final = (
+    Figure("average", "Mean score", about="sum of scores / graded samples", divisor="graded", undefined=NO_GRADE),
+    Figure(
+        "average_over_total",
+        "Mean score over all samples",
+        about="sum of scores / graded, failed and missing samples",
+        divisor="applicable",
+        undefined=NO_GRADE,
+    ),
+)
+_AVERAGES: Final = {"average": ("score", "graded"), "average_over_total": ("score", "applicable")}
 
 
-def explained(figures: dict[str, Any], why: Mapping[str, str]) -> dict[str, Any]:
-    """Return figures with a ``NAME_reason`` beside every undefined one, and the same in place of its interval."""
-    undefined = {name: why[name] for name in why if name in figures and figures[name] is None}
-    intervals = {
-        f"{name}_interval": {"reason": text} for name, text in undefined.items() if f"{name}_interval" in figures
-    }
-    return figures | intervals | {f"{name}_reason": text for name, text in undefined.items()}
+def outcome_numbers(grade: Grade) -> dict[str, float] | None:
+    """Return what averages are made of; failed and missing samples are applicable and nothing else."""
+    if grade.outcome is Outcome.SKIPPED:
+        return None
+    if grade.score is None:
+        return {"applicable": 1}
+    return {"applicable": 1, "graded": 1, "score": float(grade.score)}
 
 
-_OUTCOMES = TaskCells("applicable", "graded", "successes", "score")
-_RATES = {"success_rate": ("successes", "graded"), "success_rate_over_total": ("successes", "applicable")}
-AVERAGES = {"average": ("score", "graded"), "average_over_total": ("score", "applicable")}
+def unbounded_averages(grades: Grades, confidence: float) -> dict[str, Any]:
+    """Return the intervals of averages of scores that are not bound to [0, 1]."""
+    sums = grades.sums("applicable", "graded", "score")
+    of: dict[str, Any] = {"of": _AVERAGES, "confidence": confidence, "unbounded": _AVERAGES}
+    return {**sums.ratios(**of), **sums.model_ratios(**of)}
 
 
-def beyond(score: float) -> int:
-    """Return 1 for a score that is no share."""
-    return 0 if 0.0 <= score <= 1.0 else 1
+def undefined(names: Iterable[str], why: str) -> dict[str, Any]:
+    """Return figures that are undefined, each with a ``NAME_reason``, and the same in place of its interval."""
+    found: dict[str, Any] = {}
+    for name in names:
+        found |= {name: None, f"{name}_interval": {"reason": why}, f"{name}_reason": why}
+    return found
 
 
-class BinaryState(TypedDict):
-    """State of :class:`Binary`."""
-
-    counts: dict[str, int]
-    outside: int
-    """Scores beyond [0, 1]."""
-    cells: CellsState
-
-
-def rate(numerator: int, denominator: int) -> float | None:
-    """Return a fraction, None when nothing was counted."""
-    return numerator / denominator if denominator else None
-
-
-def share(above: Fraction, below: Fraction | int) -> float | None:
-    """Return a fraction, rounded once; None when nothing was counted."""
-    return float(above / below) if below else None
-
-
-_GRADED, _SKIPPED = Outcome.GRADED, Outcome.SKIPPED  # looked up once: members are properties of the class
-
-
-def count_outcome(counts: dict[str, int], outcome: Outcome, times: int = 1) -> None:
-    """Count samples of one outcome, in place."""
-    name = "graded" if outcome is _GRADED else outcome.value
-    counts[name] = counts.get(name, 0) + times
-
-
-def base_counts(counts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return (graded, applicable, total): samples with a score, those and failed and missing ones, all samples.
-
-    Applicable is 0 without a graded one: what nothing is known of has no average.
-    """
-    graded, total = counts.get(_GRADED.value, 0), sum(counts.values())
-    return graded, total - counts.get(Outcome.SKIPPED.value, 0) if graded else 0, total
+def is_share(number: float | None) -> bool:
+    """Return whether a number lies between 0 and 1, or there is none."""
+    return number is None or 0.0 <= number <= 1.0
 
 
 @attrs.frozen(kw_only=True)
-class Binary(Aggregator[BinaryState]):
+class Binary(Aggregator):
     """Success rate and average of a grader's scores.
 
     A score is a success when it is **above** ``threshold``. ``success_rate`` and ``average`` divide by the graded
@@ -99,7 +71,23 @@ class Binary(Aggregator[BinaryState]):
     """
 
     version: ClassVar[str] = "3"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (
+        Figure(
+            "success_rate",
+            "Successes",
+            about="scores above the threshold / graded samples",
+            divisor="graded",
+            undefined=NO_GRADE,
+        ),
+        Figure(
+            "success_rate_over_total",
+            "Successes of all samples",
+            about="scores above the threshold / graded, failed and missing samples",
+            divisor="applicable",
+            undefined=NO_GRADE,
+        ),
+        *AVERAGES,
+    )
 
     threshold: float = SUCCESS_ABOVE
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
@@ -115,46 +103,28 @@ class Binary(Aggregator[BinaryState]):
             raise ValueError(f"threshold must be a finite number, got {self.threshold}")
 
     @override
-    def start(self) -> BinaryState:
-        return {"counts": {}, "outside": 0, "cells": _OUTCOMES.start()}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        found = outcome_numbers(grade)
+        return found if grade.score is None else {**(found or {}), "successes": int(grade.score > self.threshold)}
 
     @override
-    def add(self, state: BinaryState, key: Key, grade: Grade) -> BinaryState:
-        count_outcome(state["counts"], grade.outcome)
-        if grade.outcome is _GRADED and grade.score is not None:
-            success = int(grade.score > self.threshold)
-            state["outside"] += beyond(grade.score)
-            _OUTCOMES.add(state["cells"], key, [1, 1, success, float(grade.score)])
-        elif grade.outcome is not _SKIPPED:
-            _OUTCOMES.add(state["cells"], key, [1, 0, 0, 0])
-        return state
-
-    @override
-    def merge(self, left: BinaryState, right: BinaryState) -> BinaryState:
-        count_into(left["counts"], right["counts"])
-        left["outside"] += right["outside"]
-        _OUTCOMES.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: BinaryState) -> dict[str, Any]:
-        graded, applicable, total = base_counts(state["counts"])
-        cells = _OUTCOMES.together(state["cells"])
-        sums = cells.totals()
-        options: dict[str, Any] = {
-            "confidence": self.confidence,
-            "unbounded": AVERAGES if state["outside"] or not self.share else (),
+    def estimate(self, applicable: float, graded: float, score: float, successes: float) -> Mapping[str, float | None]:
+        return {
+            "success_rate": ratio(successes, graded),
+            "success_rate_over_total": ratio(successes, applicable),
+            "average": ratio(score, graded),
+            "average_over_total": ratio(score, applicable),
         }
-        figures = {
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, Any]:
+        graded = grades.totals.get("graded", 0)
+        share = self.share and all(is_share(grade.score) for grade, _ in grades.counted)
+        return {
             "threshold": self.threshold,
-            "successes": int(sums["successes"]),
-            "n": graded,
-            "total": total,
-            "success_rate": share(sums["successes"], graded),
-            "success_rate_over_total": share(sums["successes"], applicable),
-            "average": share(sums["score"], graded),
-            "average_over_total": share(sums["score"], applicable),
-            **cells.ratios(_RATES | AVERAGES, **options),
-            **cells.model_ratios(_RATES | AVERAGES, **options),
+            "successes": int(grades.totals.get("successes", 0)),
+            "n": int(graded),
+            "total": len(grades),
+            **({} if share else unbounded_averages(grades, self.confidence)),
+            **({} if graded else undefined([each.name for each in self.figures], NO_GRADE)),
         }
-        return explained(figures, UNDEFINED)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Any, Literal
+from math import comb
+from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, Grade, Key, Outcome
-from gradestack.exact import count_into
+from gradestack import Figure, Grade, Grades, Numbers, Outcome
 from gradestack_plugins.tau_bench import reliability_presets as presets
 from gradestack_plugins.tau_bench.reward import is_success
-from gradestack_plugins.tau_bench.trials import CELLS, MOST_K, Task, Trials, TrialsState, counted, run_text
+from gradestack_plugins.tau_bench.trials import NO_TRIAL, Task, Trials, mean_shares, no_figures, over_tasks
+
+_HAT = over_tasks("pass_hat_k", "pass^k: all of k trials succeed", "mean over tasks of C(successes, k) / C(trials, k)")
+_AT = over_tasks(
+    "pass_at_k", "pass@k: one of k trials succeeds", "mean over tasks of 1 - C(failures, k) / C(trials, k)"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +46,26 @@ class PassHatK(Trials):
         preset: What another benchmark computes.
     """
 
-    figure = "pass_hat_k"
+    figures: ClassVar = (
+        _HAT,
+        _AT,
+        over_tasks("average_at_k", "average@k: mean score", "mean score of a task, over the tasks with k records"),
+        Figure(
+            "pass_at_1",
+            "pass@1: a trial succeeds",
+            about="mean over runs of successes / tasks",
+            divisor="records",
+            optional=True,
+        ),
+        Figure(
+            "pass_at_1_std",
+            "Standard deviation of pass@1 over runs",
+            better="lower",
+            unit="score",
+            divisor="records",
+            optional=True,
+        ),
+    )
 
     trials: Literal["file", "task"] | None = None
     preset: str | None = attrs.field(default=None, converter=presets.with_version)
@@ -65,120 +88,70 @@ class PassHatK(Trials):
         return self.preset is not None and self.preset.startswith(f"{name}/")
 
     @override
-    def start(self) -> TrialsState:
-        state = super().start()
-        return state if self.preset is None else {**state, "successes": {}, "rewards": presets.REWARDS.start()}
-
-    @override
-    def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
-        super().add(state, key, grade)
-        if self.preset is not None and grade.outcome in {Outcome.GRADED, Outcome.FAILED}:
-            runs, run = state["successes"].setdefault(key.model or "", {}), run_text(key.run)
-            runs[run] = runs.get(run, 0) + self._succeeded(grade)
-            presets.REWARDS.add(state["rewards"], key, [1, float(grade.score or 0.0)])
-        return state
-
-    @override
-    def add_many(self, state: TrialsState, keys: Sequence[Key], grades: Sequence[Grade]) -> TrialsState:
-        if self.preset is None:
-            return super().add_many(state, keys, grades)
-        return Aggregator.add_many(self, state, keys, grades)
-
-    @override
-    def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
-        super().merge(left, right)
-        if self.preset is not None:
-            for model, runs in right["successes"].items():
-                count_into(left["successes"].setdefault(model, {}), runs)
-            presets.REWARDS.merge(left["rewards"], right["rewards"])
-        return left
+    def numbers(self, grade: Grade) -> Numbers | None:
+        found = super().numbers(grade)
+        return {**found, "reward": float(grade.score or 0.0)} if found and self._is("vitabench") else found
 
     @override
     def _succeeded(self, grade: Grade) -> bool:
-        if self.preset is None:
-            return super()._succeeded(grade)
         if self._is("tau2") or self._is("vitabench"):
             score = grade.score if grade.outcome is Outcome.GRADED else None
             return score is not None and (is_success(score, 1e-6) if self._is("tau2") else score == 1.0)
         return super()._succeeded(grade)
 
-    @override
-    def _of_model(self, state: TrialsState, model: str) -> TrialsState:
-        own = super()._of_model(state, model)
-        if self.preset is not None:
-            own["successes"] = {model: state["successes"].get(model, {})}
-            own["rewards"] = {name: cells for name, cells in state["rewards"].items() if name == model}
-        return own
-
-    @override
-    def _finished(self, state: TrialsState) -> dict[str, Any]:
-        found = super()._finished(state)
-        if self.preset is None:
-            return found
-        found["preset"] = self.preset
-        if self._is("vitabench"):
-            at = PassAtK(tolerance=0.0, max_k=self.max_k, confidence=self.confidence)._finished(state)  # noqa: SLF001
-            found |= {name: value for name, value in at.items() if name.startswith("pass_at_k")}
-            found |= self._averages(state)
-        if self._is("mcpmark"):
-            found.pop("pass_hat_k_interval", None)
-            found |= self._mcpmark(state)
-        return found
-
-    def _averages(self, state: TrialsState) -> dict[str, Any]:
-        """Return VitaBench's average@k with its intervals."""
-        tasks = presets.task_means(state["rewards"])
-        ks = range(1, min(max((n for n, _ in tasks), default=0), self.max_k or MOST_K) + 1)
-        if not ks:
-            return {"average_at_k": None, "average_at_k_reason": "no task has a trial"}
-        alike: Counter[tuple[float, ...]] = Counter()
-        for (n, mean), times in tasks.items():
-            alike[float(n), *[each for k in ks for each in ((1.0, float(mean)) if n >= k else (0.0, 0.0))]] += times
-        averages = {str(k): presets.average(tasks, k) for k in ks}
-        return {"average_at_k": averages, "average_at_k_interval": self._intervals(alike, ks)}
-
-    def _mcpmark(self, state: TrialsState) -> dict[str, Any]:
-        """Return the figures of one model with their intervals; several have each their own runs."""
-        if len(state["cells"]) > 1:
-            return presets.undefined("several models, each with runs of its own")
-        runs = next(iter(state["successes"].values()), {})
-        tasks = [
-            (*counted(cell)[:2], times)
-            for cells in CELLS.rounded(state["cells"])[1].values()
-            for cell, times in cells.items()
-        ]
-        found = presets.mcpmark(tasks, runs)
-        for name, share in presets.mcpmark_shares(len(runs)).items():
-            if found[name] is not None:
-                alike: Counter[tuple[float, ...]] = Counter()
-                for records, successes, times in tasks:
-                    alike[float(records), 1.0, share(records, successes)] += times
-                estimated = self._intervals(alike, range(1, 2))["1"]
-                whole = name == "pass_at_1"
-                found[f"{name}_interval"] = estimated if whole else {str(len(runs)): estimated}
-        return found
-
-    def _trials(self, task: Task) -> int:
+    def _n(self, task: Task) -> int:
         return task.records if self._by_task() else task.trials
 
     def _by_task(self) -> bool:
         return self.trials == "task" or self._is("tau2") or self._is("vitabench")
 
     @override
-    def _share(self, task: Task, k: int) -> Fraction | None:
-        n = self._trials(task)
-        return Fraction(math.comb(task.successes, k), math.comb(n, k)) if n else None
+    def _shares(self, task: Task) -> Mapping[str, Iterable[Fraction]]:
+        if self._is("mcpmark"):
+            return {}
+        n, c, records = self._n(task), task.successes, task.records
+        found: dict[str, Iterable[Fraction]] = {"pass_hat_k": [Fraction(comb(c, k), comb(n, k)) for k in self._ks(n)]}
+        if self._is("vitabench"):
+            found["pass_at_k"] = [_one_of(task, k) for k in self._ks(records)]
+            found["average_at_k"] = [Fraction(task.reward) / records for _ in self._ks(records)]
+        return found
 
     @override
-    def _highest(self, tasks: Iterable[Task]) -> int:
-        return min((n for n in map(self._trials, tasks) if n), default=0)
+    def estimate(self, **sums: float) -> Mapping[str, Any]:
+        hat = mean_shares(sums, "pass_hat_k", of_all=True)
+        return {**hat, **mean_shares(sums, "pass_at_k"), **mean_shares(sums, "average_at_k")}
 
     @override
-    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
+    def compute(self, grades: Grades) -> dict[str, Any]:
+        found = super().compute(grades)
+        if self._is("mcpmark"):
+            several = found.get("models", {})
+            for model in several:
+                several[model] |= self._mcpmark(grades.of_model(model))
+            found |= (
+                presets.undefined("several models, each with runs of its own") if several else self._mcpmark(grades)
+            )
+        return found
+
+    def _mcpmark(self, grades: Grades) -> dict[str, Any]:
+        """Return the figures of one model."""
+        runs: Counter[str] = Counter()
+        for key, grade in grades:
+            if grade.outcome in {Outcome.GRADED, Outcome.FAILED}:
+                runs[presets.run_text(key.run)] += self._succeeded(grade)
+        return presets.mcpmark(grades.sums("records", "successes").rounded[0], runs, self.confidence)
+
+    @override
+    def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
+        ns = [n for n in map(self._n, tasks) if n]
+        names = ("pass_hat_k", "pass_at_k", "average_at_k") if self._is("vitabench") else ("pass_hat_k",)
         return {
+            **({} if ns else no_figures(names, NO_TRIAL)),
+            **({} if self.preset is None else {"preset": self.preset}),
             "rule": "task" if self._by_task() else "file",
-            "trials": self._highest(tasks),
-            "tasks_without_trials": sum(times for task, times in tasks.items() if not self._trials(task)),
+            "trials": min(ns, default=0),
+            "tasks_without_trials": sum(times for task, times in tasks.items() if not self._n(task)),
+            **super()._overview(tasks),
         }
 
 
@@ -190,17 +163,24 @@ class PassAtK(Trials):
     Tasks with fewer than k records have no such figure; ``tasks_at_k`` says how many took part.
     """
 
-    figure = "pass_at_k"
+    figures: ClassVar = (_AT,)
 
     @override
-    def _share(self, task: Task, k: int) -> Fraction | None:
-        n = task.records
-        return 1 - Fraction(math.comb(n - task.successes, k), math.comb(n, k)) if n >= k else None
+    def _shares(self, task: Task) -> Mapping[str, Iterable[Fraction]]:
+        return {"pass_at_k": [_one_of(task, k) for k in self._ks(task.records)]}
 
     @override
-    def _highest(self, tasks: Iterable[Task]) -> int:
-        return max((task.records for task in tasks), default=0)
+    def estimate(self, **sums: float) -> Mapping[str, Any]:
+        return mean_shares(sums, "pass_at_k")
 
     @override
-    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
-        return {"tasks_at_k": {str(k): sum(n for task, n in tasks.items() if task.records >= k) for k in ks}}
+    def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
+        ks = self._ks(max((task.records for task in tasks), default=0))
+        at_k = {str(k): sum(times for task, times in tasks.items() if task.records >= k) for k in ks}
+        nothing = {} if ks else no_figures(["pass_at_k"], NO_TRIAL)
+        return {**nothing, "tasks_at_k": at_k, **super()._overview(tasks)}
+
+
+def _one_of(task: Task, k: int) -> Fraction:
+    """Return the chance that one of k records of a task, drawn at random, is a success."""
+    return 1 - Fraction(comb(task.records - task.successes, k), comb(task.records, k))

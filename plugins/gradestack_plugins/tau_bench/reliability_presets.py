@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 from typing import Any, Final
 
-from gradestack import CellsState, TaskCells, preset_version
+from gradestack import preset_version, ratio_interval
+from gradestack_plugins.tau_bench.trials import NO_TRIAL, no_figures
 
 PRESETS: Final = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/pass": "1b82b71"}
-REWARDS: Final = TaskCells("records", "reward")
-"""Of a task: records, and the sum of their scores."""
 _UNNAMED: Final = "null"
 """A run without a name, as JSON text."""
 
@@ -21,29 +20,13 @@ def with_version(preset: str | None) -> str | None:
     return preset_version(preset, PRESETS)
 
 
-def task_means(rewards: CellsState) -> Counter[tuple[int, Fraction]]:
-    """Return of each task of each model its records and their mean score, counted.
-
-    Args:
-        rewards: Cells of :data:`REWARDS`.
-    """
-    tasks: Counter[tuple[int, Fraction]] = Counter()
-    for cells in REWARDS.counted(rewards)[1].values():
-        for (records, reward), times in cells.items():
-            total = sum(map(Fraction, reward), Fraction(0)) if isinstance(reward, tuple) else Fraction(reward)
-            number = int(records) if not isinstance(records, tuple) else 0
-            tasks[number, total / number] += times
-    return tasks
+def run_text(name: int | str | None) -> str:
+    """Return a trial identifier as JSON text: 1 and "1" are two."""
+    return json.dumps(name)
 
 
-def average(tasks: Counter[tuple[int, Fraction]], k: int) -> float:
-    """Return VitaBench's average@k: the mean over tasks with at least k records of their mean score."""
-    able = {task: times for task, times in tasks.items() if task[0] >= k}
-    return float(sum((mean * times for (_, mean), times in able.items()), Fraction(0)) / sum(able.values()))
-
-
-def mcpmark(tasks: Iterable[tuple[int, int, int]], runs: Mapping[str, int]) -> dict[str, Any]:
-    """Return MCPMark's figures over k runs of all tasks, rounded as there.
+def mcpmark(tasks: Mapping[tuple[float, ...], int], runs: Mapping[str, int], confidence: float) -> dict[str, Any]:
+    """Return MCPMark's figures over k runs of all tasks, rounded as there; their intervals are those of exact ones.
 
         pass@1 = mean over runs of successes / tasks, with its population standard deviation
         pass@k = tasks with a success / tasks, pass^k = tasks that succeed in each of the k runs / tasks
@@ -51,37 +34,38 @@ def mcpmark(tasks: Iterable[tuple[int, int, int]], runs: Mapping[str, int]) -> d
     A task that a run lacks counts as failed there.
 
     Args:
-        tasks: Of each kind of task: records, successes, how many there are.
+        tasks: Of each kind of task: records and successes, and how many there are.
         runs: Run -> its successes.
+        confidence: Of the intervals.
     """
     if _UNNAMED in runs or not runs:
-        return undefined("the runs are not named" if runs else "no task has a trial")
-    every, k = list(tasks), len(runs)
-    total = sum(times for *_, times in every)
+        return undefined("the runs are not named" if runs else NO_TRIAL)
+    total, k = sum(tasks.values()), len(runs)
     rates = [round(runs[name] / total, 6) for name in sorted(runs)]
     mean = sum(rates) / k
-    some = sum(times for _, successes, times in every if successes)
-    each = sum(times for records, successes, times in every if successes == records >= k)
-    return {
+    found: dict[str, Any] = {
         "pass_at_1": round(mean, 4),
         "pass_at_1_std": round((sum((rate - mean) ** 2 for rate in rates) / k) ** 0.5, 4),
-        "pass_at_k": {str(k): round(some / total, 4)},
-        "pass_hat_k": {str(k): round(each / total, 4)},
     }
+    shares: dict[str, Counter[tuple[float, ...]]] = {name: Counter() for name in _FIGURES}
+    for (records, successes), times in tasks.items():
+        shares["pass_at_1"][1, successes / k] += times
+        shares["pass_at_k"][1, float(successes > 0)] += times
+        shares["pass_hat_k"][1, float(successes == records >= k)] += times
+    n = int(sum(records * times for (records, _), times in tasks.items()))
+    for name, parts in shares.items():
+        sure = {**ratio_interval(parts, n=n, confidence=confidence)}
+        if name == "pass_at_1":
+            found[f"{name}_interval"] = sure
+        else:
+            found[name] = {str(k): round(sum(share * times for (_, share), times in parts.items()) / total, 4)}
+            found[f"{name}_interval"] = {str(k): sure}
+    return found
 
 
-def mcpmark_shares(k: int) -> dict[str, Callable[[int, int], float]]:
-    """Return what a task brings to each of MCPMark's figures, by its records and successes."""
-    return {
-        "pass_at_1": lambda _, successes: successes / k,
-        "pass_at_k": lambda _, successes: float(successes > 0),
-        "pass_hat_k": lambda records, successes: float(successes == records >= k),
-    }
+_FIGURES: Final = ("pass_at_1", "pass_at_k", "pass_hat_k")
 
 
 def undefined(reason: str) -> dict[str, Any]:
     """Return MCPMark's figures where there are none, and why."""
-    found: dict[str, Any] = {}
-    for name in mcpmark_shares(1):
-        found |= {name: None, f"{name}_reason": reason}
-    return found
+    return no_figures(_FIGURES, reason)

@@ -1,57 +1,23 @@
-"""Trials: what ``pass_hat_k`` and ``pass_at_k`` share, grades grouped by model and task."""
+"""Trials: what ``pass_hat_k`` and ``pass_at_k`` share, successes of the tasks of each model."""
 
 from __future__ import annotations
 
 import abc
-import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar, NotRequired, TypedDict
+from itertools import count
+from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import (
-    Aggregator,
-    CellsState,
-    Grade,
-    Key,
-    Memory,
-    Outcome,
-    TaskCells,
-    interval,
-    jackknife,
-    valid_confidence,
-)
+from gradestack import Aggregator, Figure, Grade, Grades, Numbers, Outcome, valid_confidence
 from gradestack_plugins.tau_bench.reward import check_tolerance, is_success
 
-MOST_K = 100
-"""Highest k given when ``max_k`` is unset; more trials than that would take long and say little."""
-
-CELLS = TaskCells("records", "successes", "unnamed")
-"""Of a task: records, successes, records without a trial identifier."""
-
-
-_NO_TRIAL: list[float] = [0, 0, 0]
-_TRIAL: dict[tuple[bool, bool], list[float]] = {
-    (success, unnamed): [1, int(success), int(unnamed)] for success in (False, True) for unnamed in (False, True)
-}
-"""Whether it succeeded, whether it has no identifier -> the cell of one record; thousands are kept."""
-_GRADED, _SKIPPED, _MISSING = Outcome.GRADED, Outcome.SKIPPED, Outcome.MISSING  # members are properties of the class
-
-
-class TrialsState(TypedDict):
-    """JSON state: trials by model, and what became of each task."""
-
-    runs: dict[str, dict[str, int]]
-    """Model -> distinct trial identifiers, as JSON text (a set; the values mean nothing)."""
-    cells: CellsState
-    successes: NotRequired[dict[str, dict[str, int]]]
-    """With a preset: model -> trial -> its successes."""
-    rewards: NotRequired[CellsState]
-    """With a preset: scores by task."""
+MOST_K: Final = 100
+"""Highest k there is a figure for when ``max_k`` is unset; more trials than that would take long and say little."""
+NO_TRIAL: Final = "no task has a trial"
 
 
 @attrs.frozen
@@ -61,12 +27,19 @@ class Task:
     records: int
     successes: int
     trials: int
-    """Distinct trials of the whole input (of this model)."""
+    """Distinct trials of all records of the model."""
+    reward: float = 0.0
+    """Sum of its scores, where a preset asks for it."""
+
+
+def over_tasks(name: str, label: str, about: str) -> Figure:
+    """Return the declaration of a figure for each k: the mean share of the tasks that have one."""
+    return Figure(f"{name}.{{k}}", label, about=about, divisor=f"{name} tasks {{k}}", samples="records")
 
 
 @attrs.frozen(kw_only=True)
-class Trials(Aggregator[TrialsState]):
-    """Groups grades by model and task and counts trials and successes; base of the two figures.
+class Trials(Aggregator):
+    """Counts records and successes of the tasks of each model; base of the two figures.
 
     A record is a success when its grade has ``passed`` set true, or, where a grader gives no verdict, when its score is
     within ``tolerance`` of 1. Failed grades are trials that failed. Skipped ones are left out as if they were not in
@@ -82,9 +55,6 @@ class Trials(Aggregator[TrialsState]):
     """
 
     version: ClassVar[str] = "2"
-    figure: ClassVar[str]
-    """Name of the figure."""
-    memory: ClassVar[Memory] = "per_key"
 
     tolerance: float = 1e-6
     max_k: int | None = None
@@ -101,130 +71,92 @@ class Trials(Aggregator[TrialsState]):
             raise ValueError(f"max_k must be at least 1, got {self.max_k}")
 
     @override
-    def start(self) -> TrialsState:
-        return {"runs": {}, "cells": CELLS.start()}
-
-    @override
-    def add(self, state: TrialsState, key: Key, grade: Grade) -> TrialsState:
-        return Trials.add_many(self, state, (key,), (grade,))
-
-    @override
-    def add_many(self, state: TrialsState, keys: Sequence[Key], grades: Sequence[Grade]) -> TrialsState:
-        told = [pair for pair in zip(keys, grades, strict=True) if pair[1].outcome is not _SKIPPED]
-        cells = [
-            _NO_TRIAL if grade.outcome is _MISSING else _TRIAL[self._succeeded(grade), key.run is None]
-            for key, grade in told
-        ]
-        CELLS.add_many(state["cells"], [key for key, _ in told], cells)
-        for model, run in dict.fromkeys([(key.model, key.run) for key, grade in told if grade.outcome is not _MISSING]):
-            if run is not None:
-                state["runs"].setdefault(model or "", {})[run_text(run)] = 1
-        return state
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.outcome is Outcome.SKIPPED:
+            return None
+        return {} if grade.outcome is Outcome.MISSING else {"records": 1, "successes": int(self._succeeded(grade))}
 
     def _succeeded(self, grade: Grade) -> bool:
-        if grade.outcome is not _GRADED or grade.score is None:
+        if grade.outcome is not Outcome.GRADED or grade.score is None:
             return False
         return grade.passed if grade.passed is not None else is_success(grade.score, self.tolerance)
 
     @override
-    def merge(self, left: TrialsState, right: TrialsState) -> TrialsState:
-        for model, runs in right["runs"].items():
-            left["runs"].setdefault(model, {}).update(runs)
-        CELLS.merge(left["cells"], right["cells"])
-        return left
+    def whole(self, grades: Grades) -> Numbers:
+        return {"trials": grades.trials}
 
     @override
-    def finish(self, state: TrialsState) -> dict[str, Any]:
-        state = {**state, "cells": CELLS.settled(state["cells"])}
-        found = self._finished(state)
-        if len(state["cells"]) > 1:
-            found["models"] = {model: self._finished(self._of_model(state, model)) for model in state["cells"]}
+    def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+        records, successes, trials = (int(sums.get(name, 0)) for name in ("records", "successes", "trials"))
+        task = Task(records, successes, trials, sums.get("reward", 0.0))
+        found: dict[str, float | Fraction] = {"records": task.records}
+        for name, shares in self._shares(task).items():
+            for k, share in enumerate(shares, 1):
+                found |= {f"{name} {k}": share, f"{name} tasks {k}": 1}
+        return found if len(found) > 1 else None
+
+    @abc.abstractmethod
+    def _shares(self, task: Task) -> Mapping[str, Iterable[Fraction]]:
+        """Return a task's share of each figure for k = 1, 2, …, as far as it has one."""
+
+    def _ks(self, most: int) -> range:
+        return range(1, min(most, MOST_K if self.max_k is None else self.max_k) + 1)
+
+    @override
+    def compute(self, grades: Grades) -> dict[str, Any]:
+        models = grades.sums("records", "successes").rounded[1]
+        several = len(models) > 1
+        tasks: dict[str, Counter[Task]] = {}
+        for model, cells in models.items():
+            trials = int(self.whole(grades.of_model(model) if several else grades)["trials"])
+            tasks[model] = Counter(
+                {Task(int(records), int(successes), trials): times for (records, successes), times in cells.items()}
+            )
+        found = self._overview(sum(tasks.values(), Counter()))
+        if several:
+            found["models"] = {model: self._overview(each) for model, each in tasks.items()}
         return found
 
-    def _of_model(self, state: TrialsState, model: str) -> TrialsState:
-        return {"runs": {model: state["runs"].get(model, {})}, "cells": {model: state["cells"][model]}}
-
-    def _finished(self, state: TrialsState) -> dict[str, Any]:
-        """Return the figures over all models of a state, clustered by task."""
-        tasks: Counter[Task] = Counter()
-        trials = {}
-        for model, cells in CELLS.rounded(state["cells"])[1].items():
-            most = trials[model] = max([len(state["runs"].get(model, ())), *(counted(cell)[2] for cell in cells)])
-            for cell, times in cells.items():
-                records, successes, _ = counted(cell)
-                tasks[Task(records, successes, most)] += times
-        ks = range(1, min(self._highest(tasks), MOST_K if self.max_k is None else self.max_k) + 1)
-        found: dict[str, Any] = {self.figure: {str(k): self._mean(tasks, k) for k in ks}}
-        if ks:
-            alike, _ = CELLS.mapped(state["cells"], lambda model, cell: self._shares(cell, trials[model], ks))
-            found[f"{self.figure}_interval"] = self._intervals(alike, ks)
-        else:
-            found = {self.figure: None, f"{self.figure}_reason": "no task has a trial"}
-        return {**found, **self._more(tasks, ks), **_overview(tasks)}
-
-    def _mean(self, tasks: Counter[Task], k: int) -> float | None:
-        """Return the mean share over the tasks that have one, rounded once; None when it is beyond any float."""
-        total, number = Fraction(0), 0
+    def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
+        """Return what else is known of tasks."""
+        by_successes: Counter[int] = Counter()
         for task, times in tasks.items():
-            share = self._share(task, k)
-            if share is not None:
-                total, number = total + share * times, number + times
-        return _float(total / number)
-
-    def _shares(self, cell: tuple[float, ...], trials: int, ks: range) -> tuple[float, ...]:
-        """Return of one task its records, and for each k whether it has a share, and which."""
-        records, successes, _ = counted(cell)
-        found = [float(records)]
-        for k in ks:
-            share = self._share(Task(records, successes, trials), k)
-            value = None if share is None else _float(share)
-            found += (0.0, 0.0) if value is None else (1.0, value)
-        return tuple(found)
-
-    def _intervals(self, cells: Counter[tuple[float, ...]], ks: range) -> dict[str, Any]:
-        found = {}
-        for place, k in enumerate(ks):
-            alike: Counter[tuple[float, ...]] = Counter()
-            for cell, times in cells.items():
-                tasks, value = cell[1 + 2 * place : 3 + 2 * place]
-                if tasks:
-                    alike[cell[0], tasks, value] += times
-            n = sum(int(records) * times for (records, *_), times in alike.items())
-            estimate = jackknife(_mean_share, alike, 3)["mean"]
-            found[str(k)] = interval(estimate, n, confidence=self.confidence)
-        return found
-
-    @abc.abstractmethod
-    def _share(self, task: Task, k: int) -> Fraction | None:
-        """Return a task's share of the figure; None where it has none."""
-
-    @abc.abstractmethod
-    def _highest(self, tasks: Iterable[Task]) -> int:
-        """Return the highest k there is a figure for; 0 without any."""
-
-    @abc.abstractmethod
-    def _more(self, tasks: Counter[Task], ks: range) -> dict[str, Any]:
-        """Return what else is known of the tasks."""
+            by_successes[task.successes] += times
+        return {
+            "tasks": tasks.total(),
+            "records": sum(task.records * times for task, times in tasks.items()),
+            "successes": sum(task.successes * times for task, times in tasks.items()),
+            "tasks_by_successes": {str(successes): by_successes[successes] for successes in sorted(by_successes)},
+        }
 
 
-@lru_cache(maxsize=1024, typed=True)
-def run_text(name: int | str | None) -> str:
-    """Return a trial identifier as JSON text: 1 and "1" are two."""
-    return json.dumps(name)
+def mean_shares(sums: Mapping[str, Any], name: str, *, of_all: bool = False) -> dict[str, Any]:
+    """Return the mean share for k = 1, 2, …, over the tasks that have one.
+
+    Args:
+        sums: Sums over tasks.
+        name: The figure.
+        of_all: Whether k ends where a task has no share any more, rather than where none has.
+    """
+    found: dict[str, float | None] = {}
+    for k in count(1):
+        tasks = sums.get(f"{name} tasks {k}", 0)
+        if not tasks or (of_all and tasks < sums[f"{name} tasks 1"]):
+            break
+        found[str(k)] = _float(Fraction(sums.get(f"{name} {k}", 0)) / tasks)
+    return {name: found} if found else {}
 
 
-def counted(cell: tuple[float, ...]) -> tuple[int, int, int]:
-    """Return of a task its records, its successes, and its records without a trial identifier."""
-    records, successes, unnamed = map(int, cell)
-    return records, successes, unnamed
-
-
-def _mean_share(_records: float, tasks: float, shares: float) -> dict[str, float | None]:
-    return {"mean": shares / tasks if tasks else None}
+def no_figures(names: Iterable[str], reason: str) -> dict[str, Any]:
+    """Return figures that are undefined, and why."""
+    found: dict[str, Any] = {}
+    for name in names:
+        found |= {name: None, f"{name}_reason": reason}
+    return found
 
 
 def _float(value: Fraction) -> float | None:
-    """Return a fraction, rounded; None when it is beyond any float.
+    """Return a fraction, rounded once; None when it is beyond any float.
 
     Thousands of records of one trial, which pass^k counts as successes of few trials, make such figures.
     """
@@ -232,15 +164,3 @@ def _float(value: Fraction) -> float | None:
         return float(value)
     except OverflowError:
         return None
-
-
-def _overview(tasks: Counter[Task]) -> dict[str, Any]:
-    by_successes: Counter[int] = Counter()
-    for task, times in tasks.items():
-        by_successes[task.successes] += times
-    return {
-        "tasks": tasks.total(),
-        "records": sum(task.records * times for task, times in tasks.items()),
-        "successes": sum(task.successes * times for task, times in tasks.items()),
-        "tasks_by_successes": {str(successes): by_successes[successes] for successes in sorted(by_successes)},
-    }

@@ -4,82 +4,47 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from operator import itemgetter
-from typing import Any, ClassVar, TypedDict
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import attrs
 import msgspec
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Memory, Outcome, TaskCells, valid_confidence
-from gradestack.exact import count_each, count_into
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, ratio, valid_confidence
 from gradestack.jsonio import as_count, as_list, as_map, loads
-from gradestack_plugins.tool_calls.account import COUNTS
-from gradestack_plugins.tool_calls.fates import ARGUMENTS, CALLS, kept_fate, text_of
-from gradestack_plugins.tool_calls.grades import kept_sums
+from gradestack_plugins.tool_calls.fates import ARGUMENTS, CALLS
 
-_OF_THE_CALL_MADE = ("made", "extra")
-_MACRO = ("precision", "recall", "f1")
-_CELLS = TaskCells(
-    "samples",
-    "verdicts",
-    "passed",
-    "weighed",
-    "required",
-    "credit",
-    "required_credit",
-    "scored",
-    *_MACRO,
-    "with_arguments",
-    *(f"argument_{each}" for each in _MACRO),
-    *ARGUMENTS,
+_F1 = "2 x precision x recall / (precision + recall)"
+_MEAN, _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS = (
+    "mean over samples",
+    "mean over samples with arguments",
+    "no sample has arguments",
 )
-_COUNTED = ("weighed", "required", *(f"arguments_{fate}" for fate in ARGUMENTS))
-_PARTED = ("credit", "required_credit", *_MACRO)
-_COUNTS, _PARTS = itemgetter(*_COUNTED), itemgetter(*_PARTED)
-_ITEM = re.compile(r"/\d+(?=/|$)")
+_FIGURES = (  # name, label, formula, and why it is undefined
+    ("verdict_rate", "Verdict rate", "passed / samples with a verdict", "the grader has no verdict of its own"),
+    ("precision", "Precision over calls", "sum of credit / calls made", "no call was made"),
+    ("recall", "Recall over calls", "sum of credit / calls expected", "no call is expected"),
+    ("f1", "F1 over calls", _F1, "no call is expected, and none was made"),
+    ("macro_precision", "Mean precision over calls", _MEAN, "the grader gives no precision"),
+    ("macro_recall", "Mean recall over calls", _MEAN, "the grader gives no recall"),
+    ("macro_f1", "Mean F1 over calls", _MEAN, "the grader gives no F1"),
+    ("argument_precision", "Precision over arguments", "right / (right + wrong + unknown)", "no argument was given"),
+    ("argument_recall", "Recall over arguments", "right / (right + wrong + missing)", "no argument is expected"),
+    ("argument_f1", "F1 over arguments", _F1, "no argument is expected, and none was given"),
+    ("macro_argument_precision", "Mean precision over arguments", _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS),
+    ("macro_argument_recall", "Mean recall over arguments", _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS),
+    ("macro_argument_f1", "Mean F1 over arguments", _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS),
+)
+_TOOLS = (
+    Figure("tools.{tool}.precision", "Precision of a tool", about="exact / made"),
+    Figure("tools.{tool}.recall", "Recall of a tool", about="exact / expected"),
+    Figure("tools.{tool}.f1", "F1 of a tool", about=_F1),
+)
+_REASON, _CALL = "reason ", "call "
+_PLACE = re.compile(r"/\d+(?=/|$)")
 """The place in a list, which is not told apart in figures by path."""
-_ALIKE = 16_384
-"""Items of different text that are counted before they are counted by tool and path."""
-_MOST_KNOWN = 4096
-_GRADED = Outcome.GRADED.value
-_OF_ITEM = "\n"
-"""Stands in no JSON of one line: between an item's tools, and what it counts as and its arguments."""
-_LETTERS = 2048
-"""Of what is counted of items, up to which it is kept for the next time the same grade is given."""
-_UNDEFINED = {
-    "verdict_rate": "the grader has no verdict of its own",
-    "precision": "no call was made",
-    "recall": "no call is expected",
-    "f1": "no call is expected, and none was made",
-    "macro_precision": "the grader gives no precision",
-    "macro_recall": "the grader gives no recall",
-    "macro_f1": "the grader gives no F1",
-    "argument_precision": "no argument was given",
-    "argument_recall": "no argument is expected",
-    "argument_f1": "no argument is expected, and none was given",
-    "macro_argument_precision": "no sample has arguments",
-    "macro_argument_recall": "no sample has arguments",
-    "macro_argument_f1": "no sample has arguments",
-}
-
-
-class FiguresState(TypedDict):
-    """State of :class:`CallFigures`."""
-
-    states: dict[str, int]
-    counts: dict[str, int]
-    reasons: dict[str, int]
-    alike: dict[str, int]
-    """JSON text -> how often; most are like thousands of others.
-
-    Of a sample its counts; of an item both tools, a line end, and what it counts as with its arguments.
-    """
-    tools: dict[str, dict[str, int]]
-    """Tool -> one of :data:`CALLS`, or how an argument fared, a space and its path -> how often, of other items."""
-    cells: CellsState
 
 
 def _f1(precision: float | None, recall: float | None) -> float | None:
@@ -89,74 +54,13 @@ def _f1(precision: float | None, recall: float | None) -> float | None:
     return 2 * (precision or 0) * (recall or 0) / below if below else 0.0
 
 
-def _ratio(above: float, below: float) -> float | None:
-    return above / below if below else None
-
-
 def _rates(right: float, wrong: float, missing: float, unknown: float) -> tuple[float | None, ...]:
-    precision, recall = _ratio(right, right + wrong + unknown), _ratio(right, right + wrong + missing)
+    precision, recall = ratio(right, right + wrong + unknown), ratio(right, right + wrong + missing)
     return precision, recall, _f1(precision, recall)
 
 
-def _figures(*sums: float) -> dict[str, float | None]:
-    _, verdicts, passed, weighed, required, credit, recalled, scored, p, r, f1, with_arguments, *of_arguments = sums
-    argument_p, argument_r, argument_f1, *fates = of_arguments
-    precision, recall = _ratio(credit, weighed), _ratio(recalled, required)
-    of_all = _rates(*fates)
-    return {
-        "verdict_rate": passed / verdicts if verdicts else None,  # so often asked that calls cost time
-        "precision": precision,
-        "recall": recall,
-        "f1": _f1(precision, recall),
-        "macro_precision": p / scored if scored else None,
-        "macro_recall": r / scored if scored else None,
-        "macro_f1": f1 / scored if scored else None,
-        "argument_precision": of_all[0],
-        "argument_recall": of_all[1],
-        "argument_f1": of_all[2],
-        "macro_argument_precision": argument_p / with_arguments if with_arguments else None,
-        "macro_argument_recall": argument_r / with_arguments if with_arguments else None,
-        "macro_argument_f1": argument_f1 / with_arguments if with_arguments else None,
-    }
-
-
-def _cell_of(grade: Grade) -> list[float]:
-    """Return what a grade adds to its task."""
-    counts, parts = grade.counts, grade.parts
-    try:
-        numbers = (*_COUNTS(counts), *_PARTS(parts))
-    except KeyError:  # of a published rule, or of another grader
-        numbers = (*[counts.get(name, 0) for name in _COUNTED], *[parts.get(name) for name in _PARTED])
-    return _cell(grade.passed, *numbers)
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _cell(passed: bool | None, *numbers: Any) -> list[float]:
-    """Return a cell: most grades say what others have said. Not to be changed."""
-    weighed, required, *of_arguments = numbers[: len(_COUNTED)]
-    credit, recalled, precision, recall, f1 = numbers[len(_COUNTED) :]
-    if f1 is None and precision is not None and recall is not None:
-        f1 = _f1(precision, recall)
-    scored = precision is not None and recall is not None and f1 is not None
-    fates = list(map(as_count, of_arguments))
-    return [
-        1,
-        int(passed is not None),
-        int(passed is True),
-        as_count(weighed) if credit is not None else 0,
-        as_count(required) if credit is not None else 0,
-        _short(credit),
-        _short(recalled),
-        int(scored),
-        *((_short(precision), _short(recall), _short(f1)) if scored else (0, 0, 0)),
-        int(any(fates)),
-        *map(_short, _rates(*fates)),
-        *fates,
-    ]
-
-
 @attrs.frozen(kw_only=True)
-class CallFigures(Aggregator[FiguresState]):
+class CallFigures(Aggregator):
     """Precision, recall and F1 over calls and over arguments, the rate of verdicts, and figures by tool and argument.
 
     - ``verdict_rate`` = passed / samples with a verdict.
@@ -174,211 +78,166 @@ class CallFigures(Aggregator[FiguresState]):
     """
 
     version: ClassVar[str] = "5"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (*(Figure(name, label, about=about) for name, label, about, _ in _FIGURES), *_TOOLS)
+    needs: ClassVar = frozenset({"items", "reasons"})
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
     @override
-    def start(self) -> FiguresState:
-        return {"states": {}, "counts": {}, "reasons": {}, "alike": {}, "tools": {}, "cells": _CELLS.start()}
-
-    @override
-    def add(self, state: FiguresState, key: Key, grade: Grade) -> FiguresState:
-        return CallFigures.add_many(self, state, (key,), (grade,))
-
-    @override
-    def add_many(self, state: FiguresState, keys: Sequence[Key], grades: Sequence[Grade]) -> FiguresState:
-        states = state["states"]
-        scored = [grade for grade in grades if grade.score is not None]
-        if len(scored) < len(grades):
-            keys = [key for key, grade in zip(keys, grades, strict=True) if grade.score is not None]
-            count_each(states, [grade.outcome.value for grade in grades if grade.score is None])
-        if scored:
-            states[_GRADED] = states.get(_GRADED, 0) + len(scored)
-        known = _known.get
-        found = [known(id(grade)) or _said(grade) for grade in scored]
-        _CELLS.add_many(state["cells"], keys, [cell for cell, _, _ in found])
-        count_each(state["reasons"], [reason.code for grade in scored if grade.reasons for reason in grade.reasons])
-        count_each(state["alike"], [text for _, texts, _ in found for text in texts])
-        _keep_few(state)
-        return state
-
-    @override
-    def merge(self, left: FiguresState, right: FiguresState) -> FiguresState:
-        for part in ("states", "counts", "reasons", "alike"):
-            count_into(left[part], right[part])
-        for name, counts in right["tools"].items():
-            count_into(left["tools"].setdefault(name, {}), counts)
-        _keep_few(left)
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: FiguresState) -> dict[str, JSON]:
-        found: dict[str, JSON] = _CELLS.finish(state["cells"], _figures, confidence=self.confidence)
-        found["undefined"] = {name: why for name, why in _UNDEFINED.items() if found.get(name) is None}
-        found["states"] = dict(sorted(state["states"].items()))
-        counts = dict(state["counts"])
-        tools = {name: dict(of_tool) for name, of_tool in state["tools"].items()}
-        _add_up(counts, tools, state["alike"])
-        found["counts"] = dict(sorted(counts.items()))
-        found["reasons"] = dict(sorted(state["reasons"].items()))
-        found["tools"] = {name: _tool(counts) for name, counts in sorted(tools.items())}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        found = _sums(grade)
+        names = [f"{_REASON}{reason.code}" for reason in grade.reasons]
+        calls = [item for item in grade.items if "expected" in item.counts or "extra" in item.counts]
+        names += [f"{_CALL}{_call(item)}" for item in calls]  # items of other graders say nothing here
+        for name in names:
+            found[name] = found.get(name, 0) + 1
         return found
 
+    @override
+    def estimate(
+        self,
+        verdicts: float,
+        passed: float,
+        weighed: float,
+        required: float,
+        credit: float,
+        required_credit: float,
+        scored: float,
+        precision: float,
+        recall: float,
+        f1: float,
+        with_arguments: float,
+        argument_precision: float,
+        argument_recall: float,
+        argument_f1: float,
+        right: float,
+        wrong: float,
+        missing: float,
+        unknown: float,
+    ) -> Mapping[str, float | None]:
+        of_calls = ratio(credit, weighed), ratio(required_credit, required)
+        of_arguments = _rates(right, wrong, missing, unknown)
+        return {
+            "verdict_rate": ratio(passed, verdicts),
+            "precision": of_calls[0],
+            "recall": of_calls[1],
+            "f1": _f1(*of_calls),
+            "macro_precision": ratio(precision, scored),
+            "macro_recall": ratio(recall, scored),
+            "macro_f1": ratio(f1, scored),
+            "argument_precision": of_arguments[0],
+            "argument_recall": of_arguments[1],
+            "argument_f1": of_arguments[2],
+            "macro_argument_precision": ratio(argument_precision, with_arguments),
+            "macro_argument_recall": ratio(argument_recall, with_arguments),
+            "macro_argument_f1": ratio(argument_f1, with_arguments),
+        }
 
-def _short(value: float | None) -> float:
-    """Return a number as a whole one where it is; sums of those need no care."""
-    if value is None:
-        return 0
-    number = float(value)
-    whole = int(number)
-    return whole if whole == number else number
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        states, counts = Counter[str](), Counter[str]()
+        for grade, times in grades.counted:
+            states[grade.outcome.value] += times
+            if grade.score is not None:
+                counts.update({name: number * times for name, number in grade.counts.items()})
+        totals = grades.totals
+        whole = self.estimate(**{name: float(totals.get(name, 0)) for name in _SUMS})
+        reasons: dict[str, JSON] = {}
+        tools: dict[str, _Tool] = {}
+        for name, number in totals.items():
+            if name.startswith(_REASON):
+                reasons[name.removeprefix(_REASON)] = int(number)
+            elif name.startswith(_CALL):
+                _add_call(tools, *loads(name.removeprefix(_CALL)), times=int(number))
+        return {
+            "undefined": {name: why for name, _, _, why in _FIGURES if whole[name] is None},
+            "states": dict(sorted(states.items())),
+            "counts": dict(sorted(counts.items())),
+            "reasons": dict(sorted(reasons.items())),
+            "tools": {name: tool.figures() for name, tool in sorted(tools.items())},
+        }
 
 
-Said = tuple[list[float], list[str], Grade]
-"""What is counted of a grade: its cell, and texts of its counts and items."""
-_known: dict[int, Said] = {}
-"""By the identity of a grade, which is held as long as it stands here."""
-
-
-def _said(grade: Grade) -> Said:
-    """Return what is counted of a grade, kept for the next time it is given if it is right."""
-    cell, text = _counted(grade)
-    texts = [text]
-    _add_texts(texts, grade.items)
-    found = cell, texts, grade
-    plain = grade.passed and not (grade.reasons or grade.rationale) and grade.metadata.keys() <= {"preset"}
-    if plain and grade.items and sum(map(len, texts)) <= _LETTERS:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        _known[id(grade)] = found
+def _sums(grade: Grade) -> dict[str, float]:
+    """Return what a grade adds to the figures over calls and over arguments."""
+    counts, parts = grade.counts, grade.parts
+    found: dict[str, float] = {}
+    if grade.passed is not None:
+        found["verdicts"], found["passed"] = 1, int(grade.passed)
+    if (credit := parts.get("credit")) is not None:
+        found["credit"] = credit
+        found["weighed"], found["required"] = as_count(counts.get("weighed")), as_count(counts.get("required"))
+    if (recalled := parts.get("required_credit")) is not None:
+        found["required_credit"] = recalled
+    precision, recall, f1 = parts.get("precision"), parts.get("recall"), parts.get("f1")
+    if precision is not None and recall is not None:
+        found["scored"], found["precision"], found["recall"] = 1, precision, recall
+        found["f1"] = (_f1(precision, recall) if f1 is None else f1) or 0
+    fates = [as_count(counts.get(name)) for name in _COUNTED]
+    if any(fates):
+        found |= zip(ARGUMENTS, fates, strict=True)
+        found["with_arguments"] = 1
+        found |= zip(_OF_ARGUMENTS, [each or 0 for each in _rates(*fates)], strict=True)
     return found
 
 
-def _counted(grade: Grade) -> tuple[list[float], str]:
-    """Return a grade's cell, and its counts as JSON."""
-    sums = kept_sums.of_part(id(grade.counts))
-    if sums is None or sums.parts is not grade.parts or sums.passed is not grade.passed:
-        return _cell_of(grade), _text(grade.counts)
-    if sums.counted is None:
-        sums.counted = _cell_of(grade), _text(grade.counts)
-    return sums.counted
+_COUNTED = tuple(f"arguments_{fate}" for fate in ARGUMENTS)
+_OF_ARGUMENTS = ("argument_precision", "argument_recall", "argument_f1")
+_SUMS = (
+    *("verdicts", "passed", "weighed", "required", "credit", "required_credit"),
+    *("scored", "precision", "recall", "f1"),
+    *("with_arguments", *_OF_ARGUMENTS, *ARGUMENTS),
+)
 
 
-def _text(counts: Mapping[str, int]) -> str:
-    told = list(counts.values()) if tuple(counts) == COUNTS else counts
+def _call(item: Item) -> str:
+    """Return what is counted of a call, expected or made, as JSON: tools, what it counts as, and its arguments."""
+    counts, arguments = item.counts, item.metadata.get("arguments")
+    found = (item.gold, item.label, [counts.get(call, 0) for call in CALLS], arguments)
     try:
-        return msgspec.json.encode(told).decode()
+        return msgspec.json.encode(found).decode()
     except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
-        return json.dumps(told, default=str)
+        return json.dumps(found, default=str)
 
 
-@lru_cache(maxsize=4096)
-def _named(gold: str | None, label: str | None) -> str:
-    """Return the tools of an item as JSON: the one expected, and the one called."""
-    return msgspec.json.encode((gold, label)).decode()
+@attrs.define
+class _Tool:
+    """What is counted of a tool: its calls, and its arguments by path."""
+
+    calls: Counter[str] = attrs.field(factory=Counter)
+    arguments: dict[str, Counter[str]] = attrs.field(factory=dict)
+
+    def figures(self) -> dict[str, JSON]:
+        """Return its figures; calls are right or not, shares left out."""
+        calls = {call: self.calls[call] for call in CALLS}
+        precision, recall = ratio(calls["exact"], calls["made"]), ratio(calls["exact"], calls["expected"])
+        return {
+            **calls,
+            "precision": precision,
+            "recall": recall,
+            "f1": _f1(precision, recall),
+            "arguments": {
+                path: {fate: fares[fate] for fate in ARGUMENTS} for path, fares in sorted(self.arguments.items())
+            },
+        }
 
 
-def _add_texts(said: list[str], items: Sequence[Item]) -> None:
-    """Add what is counted of items, each as one text; items of other graders say nothing here."""
-    for item in items:
-        counts, arguments = item.counts, item.metadata.get("arguments")
-        fate = kept_fate(id(arguments))
-        if fate is not None and fate.counts is counts:
-            text = fate.text
-        elif "expected" in counts or "extra" in counts:
-            fate, text = None, ""
-        else:
-            continue
-        try:
-            if not text:
-                text = text_of(counts, arguments)
-                if fate is not None:
-                    fate.text = text
-            said.append(f"{_named(item.gold, item.label)}{_OF_ITEM}{text}")
-        except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number that is too large
-            told = ((item.gold, item.label), ([counts.get(name, 0) for name in CALLS], arguments))
-            said.append(_OF_ITEM.join([json.dumps(each, default=str) for each in told]))
-
-
-def _keep_few(state: FiguresState) -> None:
-    """Add up what is told apart where that is too much."""
-    if len(state["alike"]) > _ALIKE:
-        _add_up(state["counts"], state["tools"], state["alike"])
-        state["alike"].clear()
-
-
-def _add_up(counts: dict[str, int], tools: dict[str, dict[str, int]], alike: Mapping[str, int]) -> None:
-    """Add counts of samples, expected calls and those that were made for none, as texts with how often there are such.
-
-    Args:
-        counts: By name.
-        tools: By tool, and name or path.
-        alike: The texts.
-    """
-    held_of: dict[str, _Tools] = {}
-    fares: dict[str, _Fares] = {}
-    for text, times in alike.items():
-        named, of_item, fared = text.partition(_OF_ITEM)
-        if not of_item:
-            numbers = loads(text)
-            named_numbers = numbers.items() if type(numbers) is dict else zip(COUNTS, numbers, strict=True)
-            count_into(counts, {name: number * times for name, number in named_numbers})
-            continue
-        both = held_of.get(named)
-        if both is None:
-            both = held_of[named] = _tools_of(tools, *loads(named))
-        entries = fares.get(fared)
-        if entries is None:
-            entries = fares[fared] = _fares(*loads(fared))
-        for held, several in zip(both, entries, strict=True):
-            for name, number in several:
-                held[name] = held.get(name, 0) + number * times
-
-
-_Tools = tuple[dict[str, int], dict[str, int]]
-"""What is counted of the tool that is expected, and of the one that was called: another if a call has several names."""
-_Fares = tuple[list[tuple[str, int]], list[tuple[str, int]]]
-"""What is to be counted of both."""
-
-
-def _tools_of(tools: dict[str, dict[str, int]], gold: str | None, label: str | None) -> _Tools:
+def _add_call(
+    tools: dict[str, _Tool], gold: str | None, label: str | None, called: list[int], arguments: Any, *, times: int
+) -> None:
+    """Add calls to their tool; that one was made to the tool called, for an expected call may have several names."""
     name = label if gold is None else gold
     if name is None:
-        return {}, {}
-    held = tools.setdefault(name, {})
-    return held, held if label is None or label == name else tools.setdefault(label, {})
-
-
-def _fares(called: Sequence[int], arguments: Any) -> _Fares:
-    """Return what is to be counted of items, from what they count as and their arguments by how they fare."""
-    held, made = list[tuple[str, int]](), list[tuple[str, int]]()
+        return
+    tool = tools.setdefault(name, _Tool())
+    made = tool if label is None else tools.setdefault(label, _Tool())
     for call, number in zip(CALLS, called, strict=True):
-        if number:
-            (made if call in _OF_THE_CALL_MADE else held).append((call, int(number)))
+        (made if call in {"made", "extra"} else tool).calls[call] += number * times
     for fate, pointers in as_map(arguments).items():
         if fate in ARGUMENTS:
-            held += [(f"{fate} {_path(str(pointer))}", 1) for pointer in as_list(pointers)]
-    return held, made
-
-
-@lru_cache(maxsize=4096)
-def _path(pointer: str) -> str:
-    """Return the name under which an argument is counted."""
-    return _ITEM.sub("/*", pointer)
-
-
-def _tool(counts: Mapping[str, int]) -> dict[str, JSON]:
-    """Return what is said of one tool; its calls are right or not, shares left out."""
-    paths = sorted({counted.partition(" ")[2] for counted in counts.keys() - CALLS})
-    calls = {call: counts.get(call, 0) for call in CALLS}
-    precision, recall = _ratio(calls["exact"], calls["made"]), _ratio(calls["exact"], calls["expected"])
-    return {
-        **calls,
-        "precision": precision,
-        "recall": recall,
-        "f1": _f1(precision, recall),
-        "arguments": {path: {fate: counts.get(f"{fate} {path}", 0) for fate in ARGUMENTS} for path in paths},
-    }
+            for pointer in as_list(pointers):
+                path = _PLACE.sub("/*", str(pointer))
+                tool.arguments.setdefault(path, Counter())[fate] += times

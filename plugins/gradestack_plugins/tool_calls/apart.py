@@ -11,11 +11,11 @@ from gradestack_plugins.tool_calls.account import UNDECODABLE, Weighing
 from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, raw_of
 from gradestack_plugins.tool_calls.comparison import NOTHING
 from gradestack_plugins.tool_calls.fates import Fate, fate_of, places_of
-from gradestack_plugins.tool_calls.grades import Sums, grade_of, kept_sums
+from gradestack_plugins.tool_calls.grades import grade_of
 from gradestack_plugins.tool_calls.matching import Manner
-from gradestack_plugins.tool_calls.scoring import ZERO, figures_of, judged, longest_rise, total
+from gradestack_plugins.tool_calls.scoring import ZERO, Ratio, figures_of, judged, longest_rise, total
 
-_KIND, _NAME = attrgetter("kind"), attrgetter("name")
+_NAME = attrgetter("name")
 _TEXTS = frozenset({str})
 _MANY = 64
 """Calls made, from which on they are matched as any others are: what is looked up here is looked for in lists."""
@@ -95,8 +95,11 @@ def apart(
             if at not in matched and not _other(at, made[at], told, weighing, strange=strange, extra=extra):
                 return None
     late = len(matched) - longest_rise(matched) if len(matched) > 1 else 0
-    key = (weighing, len(names), late, len(strangers), *sorted(map(_KIND, fates)))
-    return grade_of(kept_sums.get(key) or _summed(key, weighing, fates), items, reasons, metadata, said)
+    counts, credit = _summed(fates, weighing, len(names), late, len(strangers))
+    figures = figures_of(credit, credit, counts["weighed"], counts["required"])
+    score, passed = judged(counts, figures, weighing)
+    numbers = [above / below for above, below in (score, *figures, credit, credit)]
+    return grade_of(numbers, counts, items, reasons, metadata, said, passed=passed)
 
 
 class _Told(NamedTuple):
@@ -156,9 +159,18 @@ def _other(at: int, call: ToolCall, told: _Told, weighing: Weighing, *, strange:
     return True
 
 
-def _summed(key: tuple[Any, ...], weighing: Weighing, fates: Sequence[Fate]) -> Sums:
-    """Return what calls come to that fare so, and keep it."""
-    _, number, late, hallucinated, *_ = key
+def _summed(
+    fates: Sequence[Fate], weighing: Weighing, number: int, late: int, hallucinated: int
+) -> tuple[dict[str, int], Ratio]:
+    """Return counts, and credit, of calls that fare so.
+
+    Args:
+        fates: How they fare.
+        weighing: What they cost.
+        number: How many were made.
+        late: How many were made too late.
+        hallucinated: How many are of no tool.
+    """
     required = exact = right = wrong = missing = surplus = 0
     shares = []
     for fate in fates:
@@ -171,7 +183,7 @@ def _summed(key: tuple[Any, ...], weighing: Weighing, fates: Sequence[Fate]) -> 
         right, wrong, missing, surplus = right + fine, wrong + other, missing + absent, surplus + unknown
     pairs, credit = len(shares), total(shares) if shares else ZERO
     weighed = pairs if weighing.extra == "allow" else number
-    counts = {
+    return {
         "expected": required,
         "made": number,
         "matched": pairs,
@@ -186,11 +198,7 @@ def _summed(key: tuple[Any, ...], weighing: Weighing, fates: Sequence[Fate]) -> 
         "arguments_wrong": wrong,
         "arguments_missing": missing,
         "arguments_unknown": surplus,
-    }
-    figures = figures_of(credit, credit, weighed, required)
-    score, passed = judged(counts, figures, weighing)
-    numbers = [above / below for above, below in (score, *figures, credit, credit)]
-    return kept_sums.keep(key, Sums(numbers, counts, passed=passed), counts)
+    }, credit
 
 
 def _compete(expected: Sequence[ExpectedCall], names: list[str], manner: Manner) -> bool:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import count
 from typing import Any
-
-import msgspec
 
 from gradestack import ABSENT
 from gradestack_plugins.tool_calls.calls import Arguments
@@ -48,37 +45,29 @@ class Fate:
     Attributes:
         arguments: Pointers by how they fare; where none fares so, it is left out.
         counts: Of calls and of arguments.
-        kind: What is equal for those that come to the same where several are added up.
         losses: What is not right.
         numbers: How many arguments are right, wrong, missing and unknown.
         score: How much of it is right.
         share: The same, as what is right and of how many.
-        text: What :func:`text_of` returns of it; empty before that is asked for.
     """
 
-    __slots__ = ("arguments", "counts", "kind", "losses", "numbers", "score", "share", "text")
+    __slots__ = ("arguments", "counts", "losses", "numbers", "score", "share")
 
     def __init__(
         self, counts: dict[str, int], share: Share, places: Sequence[list[str]], losses: Sequence[Loss] = ()
     ) -> None:
-        self.share, self.losses, self.text = share, losses, ""
+        self.share, self.losses = share, losses
         self.score = share[0] / share[1]
         self.arguments = {fate: pointed for fate, pointed in zip(ARGUMENTS, places, strict=True) if pointed}
         for fate, pointed in self.arguments.items():
             counts[f"arguments_{fate}"] = len(pointed)
         self.counts = _counts(*counts.items())
         self.numbers = tuple(map(len, places))
-        self.kind = _number_of((share, "expected" in counts, self.numbers))
 
 
 @lru_cache(maxsize=1024)  # the fewer objects thousands of fates hold, the more of them are in the processor's cache
 def _counts(*items: tuple[str, int]) -> dict[str, int]:
     return dict(items)
-
-
-def text_of(counts: Mapping[str, Any], arguments: Any) -> str:
-    """Return what is counted of a call as JSON: what it counts as, and its arguments by fate."""
-    return msgspec.json.encode(([counts.get(name, 0) for name in CALLS], arguments)).decode()
 
 
 class Places:
@@ -110,8 +99,9 @@ class Places:
         else:
             found, more = _WHOLE[fares](self.pointers), ()
         if self._kept and sum(map(len, more)) <= _LETTERS:
+            _make_room()
             self.fates[fares] = found
-            _know(found)
+            _known.append(found)
         return found
 
     def _pair(self, partial: bool, *fares: str) -> Fate:
@@ -138,17 +128,8 @@ class Places:
 Form = tuple[Any, ...]
 """Keys of arguments, and what tells the places within nested ones: a tuple for each."""
 _by_form: dict[Form, Places] = {}
-_known: dict[int, Fate] = {}
-"""Fates that are kept, by the identity of their arguments."""
-kept_fate = _known.get
-"""Returns the fate, if it is kept, whose arguments have this identity."""
-_kinds: dict[tuple[Any, ...], int] = {}
-_numbers = count()
-
-
-def _know(fate: Fate) -> None:
-    _make_room()
-    _known[id(fate.arguments)] = fate
+_known: list[Fate] = []
+"""Fates that are kept, under whatever form."""
 
 
 def _make_room() -> None:
@@ -156,16 +137,6 @@ def _make_room() -> None:
     if len(_known) >= _MOST or len(_by_form) >= _MOST:
         _by_form.clear()
         _known.clear()
-
-
-def _number_of(kind: tuple[Any, ...]) -> int:
-    """Return a number that no other kind has or had."""
-    found = _kinds.get(kind)
-    if found is None:
-        if len(_kinds) >= _MOST:
-            _kinds.clear()
-        found = _kinds[kind] = next(_numbers)
-    return found
 
 
 def places_of(arguments: Arguments) -> Places:

@@ -27,7 +27,7 @@ from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
 from gradestack_plugins.tool_calls.apart import apart
 from gradestack_plugins.tool_calls.calls import name_of
 from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
-from gradestack_plugins.tool_calls.grades import Sums, grade_of
+from gradestack_plugins.tool_calls.grades import grade_of
 from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
 from gradestack_plugins.tool_calls.peer_grades import peer_grade
@@ -326,14 +326,16 @@ def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
     """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
     if len(turns) == 1:
         (found,) = turns
-        own = Sums([above / below for above, below in found.ratios], found.counts, passed=found.passed)
-        return grade_of(own, found.items, found.reasons, metadata)
+        numbers = [above / below for above, below in found.ratios]
+        return grade_of(numbers, found.counts, found.items, found.reasons, metadata, passed=found.passed)
     sums = [sum(Fraction(*each) for each in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)]
     numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
     counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
     return grade_of(
-        Sums(numbers, counts, passed=all(each.passed for each in turns)),
+        numbers,
+        counts,
         [item for each in turns for item in each.items],
         [reason for each in turns for reason in each.reasons],
         metadata,
+        passed=all(each.passed for each in turns),
     )

@@ -6,59 +6,41 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradestack import Grade, Item, Reason
-from gradestack_plugins.tool_calls.kept import Kept
 
 MOST_REASONS = 50
 """Reasons kept of a sample; one more says how many were left out."""
 SHOWN = 3
 
 
-class Sums:
-    """What the calls of a run come to. Not to be changed: grades share them.
-
-    Attributes:
-        counts: Of calls and arguments.
-        counted: What is made of them in figures of many runs; None before.
-        parts: Precision, recall and F1; credit, and credit of calls that are not optional.
-        passed: The verdict.
-        score: The score.
-    """
-
-    __slots__ = ("counted", "counts", "parts", "passed", "score")
-
-    def __init__(self, numbers: Sequence[float], counts: Mapping[str, int], *, passed: bool) -> None:
-        self.score, precision, recall, f1, credit, required = numbers
-        self.parts = {"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required}
-        self.counts, self.passed = counts, passed
-        self.counted: tuple[list[float], str] | None = None
-
-
-kept_sums: Kept[Sums] = Kept()
-
-
 def grade_of(
-    sums: Sums,
+    numbers: Sequence[float],
+    counts: Mapping[str, int],
     items: Sequence[Item],
     reasons: Sequence[Reason],
     metadata: Mapping[str, Any],
     said: Sequence[str] | None = None,
+    *,
+    passed: bool,
 ) -> Grade:
     """Return a grade.
 
     Args:
-        sums: Of the run's calls.
+        numbers: Score, precision, recall, F1, credit, and credit of calls that are not optional.
+        counts: Of calls and arguments.
         items: Of calls.
         reasons: Theirs, of which the first are kept.
         metadata: Of the grade.
         said: What the rationale says of each reason; None where that is to be made of them.
+        passed: The verdict.
     """
     if said is None:
         said = list(map(_said, reasons[:SHOWN]))
+    score, precision, recall, f1, credit, required = numbers
     return Grade(
-        score=sums.score,
-        passed=sums.passed,
-        counts=sums.counts,
-        parts=sums.parts,
+        score=score,
+        passed=passed,
+        counts=counts,
+        parts={"precision": precision, "recall": recall, "f1": f1, "credit": credit, "required_credit": required},
         items=tuple(items),
         reasons=tuple(reasons) if len(reasons) <= MOST_REASONS else _limited(reasons),
         rationale=_rationale(said, len(reasons)) if reasons else "",

@@ -10,14 +10,15 @@ from gradestack import ExpectedCall, Grade, ToolCall
 from gradestack_plugins.tool_calls.account import COUNTS, right_call
 from gradestack_plugins.tool_calls.calls import arguments_of
 from gradestack_plugins.tool_calls.comparison import are_scalars, inside, same_kind
-from gradestack_plugins.tool_calls.kept import Kept
 
 _MOST_CALLS = 4
 _LETTERS = 256
 """Of names and pointers of a run's calls, up to which its grade is kept for the next run with the same ones."""
 _TEXTS, _NUMBERS = frozenset({str}), frozenset({int, float, bool, type(None)})
 """Types of which equal values are alike if they have the same one."""
-_grades: Kept[Grade] = Kept()
+_MOST = 4096
+_grades: dict[tuple[Any, ...], Grade] = {}
+"""Those of the last few thousand runs that differ."""
 
 
 def straight(
@@ -90,7 +91,11 @@ def _keep(key: tuple[Any, ...], expected: Sequence[ExpectedCall]) -> Grade:
         letters = sum([len("".join(each)) for each in key])
     except TypeError:
         return grade
-    return _grades.keep(key, grade) if number <= _MOST_CALLS and letters <= _LETTERS else grade
+    if number <= _MOST_CALLS and letters <= _LETTERS:
+        if len(_grades) >= _MOST:
+            _grades.clear()
+        _grades[key] = grade
+    return grade
 
 
 _RIGHT = ("expected", "made", "matched", "exact", "required", "weighed")

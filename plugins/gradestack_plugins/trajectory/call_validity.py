@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypedDict
+from collections import Counter
+from collections.abc import Mapping
+from typing import ClassVar
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells, valid_confidence
-from gradestack.exact import count_into
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio, valid_confidence
 
-_CELLS = TaskCells("runs", "valid", "checked")
-
-
-class ValidityState(TypedDict):
-    """State of :class:`CallValidity`."""
-
-    counts: dict[str, int]
-    tools: dict[str, dict[str, int]]
-    cells: CellsState
+_SHARE = "valid / (calls - unchecked)"
 
 
-def _checked(counts: dict[str, int]) -> int:
+def _checked(counts: Mapping[str, int]) -> int:
     return counts.get("calls", 0) - counts.get("unchecked", 0)
 
 
-def _shared(counts: dict[str, int]) -> dict[str, JSON]:
-    """Return counts with the share of valid calls, and how often each keyword is violated."""
-    checked = _checked(counts)
+def _shown(counts: Mapping[str, int]) -> dict[str, JSON]:
+    """Return counts, and how often each keyword is violated."""
     own: dict[str, JSON] = {name: number for name, number in counts.items() if ":" not in name}
     keywords = {name.partition(":")[2]: counts[name] for name in sorted(counts) if name.startswith("violation:")}
-    return {**own, "violations": keywords, "valid_share": counts.get("valid", 0) / checked if checked else None}
+    return {**own, "violations": keywords}
 
 
 @attrs.frozen(kw_only=True)
-class CallValidity(Aggregator[ValidityState]):
+class CallValidity(Aggregator):
     """Valid calls over all runs and by tool, and how often each keyword of a schema is violated.
 
     ``valid_share`` = valid / (calls - unchecked), over calls, not over runs; None where none was checked. Its interval
@@ -45,37 +37,44 @@ class CallValidity(Aggregator[ValidityState]):
     """
 
     version: ClassVar[str] = "1"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (
+        Figure("valid_share", "Calls that keep their schema", about=_SHARE, divisor="checked"),
+        Figure("tools.{tool}.valid_share", "Calls of a tool that keep its schema", about=_SHARE, divisor="checked"),
+    )
+    needs: ClassVar = frozenset({"items"})
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
-    def start(self) -> ValidityState:
-        return {"counts": {}, "tools": {}, "cells": _CELLS.start()}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        found = Counter({"valid": grade.counts.get("valid", 0), "checked": _checked(grade.counts)})
+        for item in grade.items:
+            counts = {**item.counts, "checked": _checked(item.counts)}
+            found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
+        return found
 
     @override
-    def add(self, state: ValidityState, key: Key, grade: Grade) -> ValidityState:
-        if grade.score is not None:
-            counts = dict(grade.counts)
-            count_into(state["counts"], counts)
-            for item in grade.items:
-                count_into(state["tools"].setdefault(item.id, {}), item.counts)
-            _CELLS.add(state["cells"], key, [1, counts.get("valid", 0), _checked(counts)])
-        return state
+    def estimate(self, valid: float, checked: float) -> Mapping[str, float | None]:
+        return {"valid_share": ratio(valid, checked)}
 
     @override
-    def merge(self, left: ValidityState, right: ValidityState) -> ValidityState:
-        count_into(left["counts"], right["counts"])
-        for name, counts in right["tools"].items():
-            count_into(left["tools"].setdefault(name, {}), counts)
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: ValidityState) -> dict[str, JSON]:
-        ratios = {"valid_share": ("valid", "checked")}
-        found = _shared(state["counts"]) | _CELLS.ratios(state["cells"], ratios, confidence=self.confidence)
-        if found["valid_share"] is None:
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        counts = Counter[str]()
+        for grade, times in grades.counted:
+            if grade.score is not None:
+                counts.update({name: number * times for name, number in grade.counts.items()})
+        found = _shown(counts)
+        if not _checked(counts):
             found["valid_share_reason"] = "no call was checked"
-        tools: dict[str, JSON] = {name: _shared(state["tools"][name]) for name in sorted(state["tools"])}
-        return {**found, "tools": tools}
+        tools: dict[str, dict[str, int]] = {}
+        for name, number in grades.totals.items():
+            count, of_tool, tool = name.partition("\n")
+            if of_tool:
+                tools.setdefault(tool, {})[count] = int(number)
+        by_tool: dict[str, JSON] = {}
+        for tool, of in sorted(tools.items()):
+            checked = of.pop("checked")
+            by_tool[tool] = {**_shown(of), "valid_share": ratio(of.get("valid", 0), checked)}
+        return {**found, "tools": by_tool}

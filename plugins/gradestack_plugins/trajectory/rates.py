@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, TypedDict
+from collections.abc import Mapping
+from typing import ClassVar
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Key, Memory, TaskCells, valid_confidence
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio, valid_confidence
 
-_CELLS = TaskCells("runs", "kept")
-
-
-class ChecksState(TypedDict):
-    """State of :class:`PolicyChecks`."""
-
-    checks: dict[str, list[int]]
-    """Check -> runs it was made on, and those that kept it."""
-    cells: CellsState
+_RUNS, _KEPT = "runs ", "kept "
 
 
 @attrs.frozen(kw_only=True)
-class PolicyChecks(Aggregator[ChecksState]):
+class PolicyChecks(Aggregator):
     """Runs that keep a whole policy, and each of its checks.
 
     ``kept_rate`` = runs whose grade has passed / graded runs with a verdict, with an interval that leaves out one task
@@ -32,63 +25,41 @@ class PolicyChecks(Aggregator[ChecksState]):
     """
 
     version: ClassVar[str] = "1"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (
+        Figure("kept_rate", "Runs that keep the policy", about="runs that passed / runs with a verdict"),
+        Figure("checks.{check}.rate", "Runs that keep a check", about="runs that keep it / runs with a verdict"),
+    )
+    needs: ClassVar = frozenset({"items"})
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
-    def start(self) -> ChecksState:
-        return {"checks": {}, "cells": _CELLS.start()}
-
-    @override
-    def add(self, state: ChecksState, key: Key, grade: Grade) -> ChecksState:
+    def numbers(self, grade: Grade) -> Numbers | None:
         if grade.score is None or grade.passed is None:
-            return state
-        _CELLS.add(state["cells"], key, [1, int(grade.passed)])
+            return None
+        found = {"runs": 1, "kept": int(grade.passed)}
         for item in grade.items:
-            held = state["checks"].setdefault(item.id, [0, 0])
-            held[0] += 1
-            held[1] += item.score == 1.0
-        return state
+            for name, number in ((_RUNS, 1), (_KEPT, int(item.score == 1.0))):
+                found[name + item.id] = found.get(name + item.id, 0) + number
+        return found
 
     @override
-    def merge(self, left: ChecksState, right: ChecksState) -> ChecksState:
-        for name, (runs, kept) in right["checks"].items():
-            held = left["checks"].setdefault(name, [0, 0])
-            held[0] += runs
-            held[1] += kept
-        _CELLS.merge(left["cells"], right["cells"])
-        return left
+    def estimate(self, runs: float, kept: float) -> Mapping[str, float | None]:
+        return {"kept_rate": ratio(kept, runs)}
 
     @override
-    def finish(self, state: ChecksState) -> dict[str, JSON]:
-        found = _CELLS.finish(state["cells"], _rate, confidence=self.confidence)
-        if found["kept_rate"] is None:
-            found["kept_rate_reason"] = "no run has a verdict"
-        checks = state["checks"]
-        rates: dict[str, JSON] = {
-            name: {"runs": checks[name][0], "kept": checks[name][1], "rate": checks[name][1] / checks[name][0]}
-            for name in sorted(checks)
-        }
-        return {**found, "checks": rates}
-
-
-def _rate(runs: float, kept: float) -> dict[str, float | None]:
-    return {"kept_rate": kept / runs if runs else None}
-
-
-_LOOPS = TaskCells("runs", "looping", "calls", "repeats")
-
-
-class LoopsState(TypedDict):
-    """State of :class:`Loops`."""
-
-    longest: int
-    cells: CellsState
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        totals = grades.totals
+        names = sorted(name.removeprefix(_RUNS) for name in totals if name.startswith(_RUNS))
+        checks: dict[str, JSON] = {}
+        for name in names:
+            runs, kept = int(totals[_RUNS + name]), int(totals.get(_KEPT + name, 0))
+            checks[name] = {"runs": runs, "kept": kept, "rate": kept / runs}
+        return {**({} if totals.get("runs") else {"kept_rate_reason": "no run has a verdict"}), "checks": checks}
 
 
 @attrs.frozen(kw_only=True)
-class Loops(Aggregator[LoopsState]):
+class Loops(Aggregator):
     """Runs with a loop, repeated calls, and the longest run of identical ones.
 
     ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all runs. Intervals leave
@@ -99,37 +70,29 @@ class Loops(Aggregator[LoopsState]):
     """
 
     version: ClassVar[str] = "1"
-    memory: ClassVar[Memory] = "per_key"
+    figures: ClassVar = (
+        Figure("loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"),
+        Figure("repeat_share", "Repeated calls", better="lower", about="repeats / calls"),
+    )
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
 
     @override
-    def start(self) -> LoopsState:
-        return {"longest": 0, "cells": _LOOPS.start()}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        counts = grade.counts
+        looping = int(counts.get("loops", 0) > 0)
+        return {"runs": 1, "looping": looping, "calls": counts.get("calls", 0), "repeats": counts.get("repeats", 0)}
 
     @override
-    def add(self, state: LoopsState, key: Key, grade: Grade) -> LoopsState:
-        if grade.score is not None:
-            counts = grade.counts
-            looping = int(counts.get("loops", 0) > 0)
-            _LOOPS.add(state["cells"], key, [1, looping, counts.get("calls", 0), counts.get("repeats", 0)])
-            state["longest"] = max(state["longest"], counts.get("longest", 0))
-        return state
+    def estimate(self, runs: float, looping: float, calls: float, repeats: float) -> Mapping[str, float | None]:
+        return {"loop_rate": ratio(looping, runs), "repeat_share": ratio(repeats, calls)}
 
     @override
-    def merge(self, left: LoopsState, right: LoopsState) -> LoopsState:
-        left["longest"] = max(left["longest"], right["longest"])
-        _LOOPS.merge(left["cells"], right["cells"])
-        return left
-
-    @override
-    def finish(self, state: LoopsState) -> dict[str, JSON]:
-        found = _LOOPS.finish(state["cells"], _loop_rates, confidence=self.confidence)
-        for name in ("loop_rate", "repeat_share"):
-            if found[name] is None:
-                found[f"{name}_reason"] = "no run made a call"
-        return {**found, "longest": state["longest"]}
-
-
-def _loop_rates(runs: float, looping: float, calls: float, repeats: float) -> dict[str, float | None]:
-    return {"loop_rate": looping / runs if runs else None, "repeat_share": repeats / calls if calls else None}
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        below = {"loop_rate": "runs", "repeat_share": "calls"}
+        lacking = [name for name, divisor in below.items() if not grades.totals.get(divisor)]
+        reasons: dict[str, JSON] = {f"{name}_reason": "no run made a call" for name in lacking}
+        longest = [grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None]
+        return {**reasons, "longest": max(longest, default=0)}

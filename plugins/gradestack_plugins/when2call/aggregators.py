@@ -3,67 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict
+from fractions import Fraction
+from typing import ClassVar
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, CellsState, Grade, Item, Key, Outcome, TaskCells, valid_confidence
-from gradestack.exact import count_into
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, Outcome, ratio, valid_confidence
 
-RATES = ("tool", "answer", "parameter")
-
-Counts = dict[str, int]
-
-
-_CELLS = TaskCells("of_answer", "answer", "of_tool", "tool", "of_parameter", "parameter")
-_RATIOS = {f"{rate}_hallucination_rate": (rate, f"of_{rate}") for rate in RATES}
+_WHY = {
+    "tool": "no graded row has gold cannot_answer and no tools",
+    "answer": "nothing was graded",
+    "parameter": "no graded row has gold request_for_info",
+}
+RATES = tuple(_WHY)
 
 
-class SetState(TypedDict):
-    """One prediction set."""
-
-    counts: Counts
-    cells: CellsState
-
-
-class HallucinationState(TypedDict):
-    """JSON state of :class:`Hallucination`."""
-
-    main: SetState
-    sets: dict[str, SetState]
-
-
-def _new_set() -> SetState:
-    return {"counts": {}, "cells": _CELLS.start()}
-
-
-def _tally(state: SetState, key: Key, graded: Grade | Item, no_tools: int | None) -> None:
-    """Add one graded label to numerators (``tool``) and denominators (``of_tool``)."""
+def _numbers(graded: Grade | Item, no_tools: int | None) -> dict[str, int]:
+    """Return what a label adds to hallucinations (``tool``) and to what they are counted among (``of_tool``)."""
     gold, label = graded.gold, graded.label
     if graded.outcome is not Outcome.GRADED or gold is None:
-        return
+        return {}
     called = label == "tool_call"
     found = {"of_answer": 1, "answer": int(label == "direct" and gold != "direct")}
     if gold == "request_for_info":
         found |= {"of_parameter": 1, "parameter": int(called)}
     if gold == "cannot_answer":
         found |= {"tools_unknown": 1} if no_tools is None else {"of_tool": no_tools, "tool": int(no_tools and called)}
-    count_into(state["counts"], found)
-    get = found.get
-    cell: list[float] = [
-        1,
-        get("answer", 0),
-        get("of_tool", 0),
-        get("tool", 0),
-        get("of_parameter", 0),
-        get("parameter", 0),
-    ]
-    _CELLS.add(state["cells"], key, cell)
+    return found
 
 
 @attrs.frozen(kw_only=True)
-class Hallucination(Aggregator[HallucinationState]):
+class Hallucination(Aggregator):
     """Hallucination rates of behaviour labels; null (never 0) where the denominator is 0, in both profiles.
 
     - ``tool_hallucination_rate`` = #(gold cannot_answer, no tools, predicted tool_call)
@@ -77,66 +48,81 @@ class Hallucination(Aggregator[HallucinationState]):
     ``models`` has the rates of each; what stands beside it is over all of them, clustered by task.
     """
 
-    memory = "per_key"
+    figures: ClassVar = (
+        Figure(
+            "tool_hallucination_rate",
+            "Tool hallucination",
+            better="lower",
+            about="tool calls / rows whose gold label is cannot_answer and that have no tools",
+            divisor="of_tool",
+        ),
+        Figure(
+            "answer_hallucination_rate",
+            "Answer hallucination",
+            better="lower",
+            about="direct answers whose gold label is another / graded rows",
+            divisor="of_answer",
+        ),
+        Figure(
+            "parameter_hallucination_rate",
+            "Parameter hallucination",
+            better="lower",
+            about="tool calls / rows whose gold label is request_for_info",
+            divisor="of_parameter",
+        ),
+    )
+    needs: ClassVar = frozenset({"items", "metadata:label_set"})
 
     confidence: float = attrs.field(default=0.95, validator=valid_confidence)
     """Of the intervals, between 0 and 1."""
 
     @override
-    def start(self) -> HallucinationState:
-        return {"main": _new_set(), "sets": {}}
-
-    @override
-    def add(self, state: HallucinationState, key: Key, grade: Grade) -> HallucinationState:
+    def numbers(self, grade: Grade) -> Numbers | None:
         no_tools = grade.counts.get("no_tools")
-        _tally(state["main"], key, grade, no_tools)
+        found = _numbers(grade, no_tools)
         declared = grade.metadata.get("label_set")
         if isinstance(declared, Mapping) and declared.get("items") == "sets":
             for item in grade.items:
-                _tally(state["sets"].setdefault(item.id, _new_set()), key, item, no_tools)
-        return state
+                found |= {f"{name} {item.id}": number for name, number in _numbers(item, no_tools).items()}
+                found[f"set {item.id}"] = 1
+        return found or None
 
     @override
-    def merge(self, left: HallucinationState, right: HallucinationState) -> HallucinationState:
-        _merge_set(left["main"], right["main"])
-        for name, counted in right["sets"].items():
-            _merge_set(left["sets"].setdefault(name, _new_set()), counted)
-        return left
+    def estimate(
+        self, tool: float, of_tool: float, answer: float, of_answer: float, parameter: float, of_parameter: float
+    ) -> Mapping[str, float | None]:
+        if not of_answer:
+            return {}
+        return {
+            "tool_hallucination_rate": ratio(tool, of_tool),
+            "answer_hallucination_rate": ratio(answer, of_answer),
+            "parameter_hallucination_rate": ratio(parameter, of_parameter),
+        }
 
     @override
-    def finish(self, state: HallucinationState) -> Mapping[str, JSON]:
-        result = self._rates(state["main"])
-        if state["sets"]:
-            result["sets"] = {name: self._rates(counted) for name, counted in state["sets"].items()}
-        return result | _CELLS.model_ratios(state["main"]["cells"], _RATIOS, confidence=self.confidence)
-
-    def _rates(self, state: SetState) -> dict[str, JSON]:
-        counts, undefined, result = state["counts"], dict[str, str](), dict[str, JSON]()
-        sure = _CELLS.ratios(state["cells"], _RATIOS, confidence=self.confidence)
-        for rate in RATES:
-            hits, cases = counts.get(rate, 0), counts.get(f"of_{rate}", 0)
-            name = f"{rate}_hallucination"
-            result[f"{name}_rate"] = hits / cases if cases else None
-            result[f"{name}_rate_interval"] = sure[f"{name}_rate_interval"] if cases else {"reason": _WHY[rate]}
-            result[f"{name}_numerator"] = hits
-            result[f"{name}_denominator"] = cases
-            if not cases:
-                undefined[f"{name}_rate"] = _WHY[rate]
-        result["n_tools_unknown"] = counts.get("tools_unknown", 0)
-        result["undefined"] = undefined
-        return result
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        sets: dict[str, JSON] = {}
+        for name in grades.totals:
+            if name.startswith("set "):
+                of = name.removeprefix("set")
+                ratios = {f"{rate}_hallucination_rate": (rate + of, f"of_{rate}{of}") for rate in RATES}
+                sums = grades.sums(*[each for pair in ratios.values() for each in pair])
+                sets[of[1:]] = sums.ratios(ratios, confidence=self.confidence) | _rates(grades.totals, of)
+        return {**_rates(grades.totals), **({"sets": sets} if sets else {})}
 
 
-def _merge_set(left: SetState, right: SetState) -> None:
-    count_into(left["counts"], right["counts"])
-    _CELLS.merge(left["cells"], right["cells"])
-
-
-_WHY = {
-    "tool": "no graded row has gold cannot_answer and no tools",
-    "answer": "nothing was graded",
-    "parameter": "no graded row has gold request_for_info",
-}
+def _rates(totals: Mapping[str, int | Fraction], of: str = "") -> dict[str, JSON]:
+    """Return the rates of a prediction set with what they are made of, and why there is none."""
+    undefined, result = dict[str, str](), dict[str, JSON]()
+    for rate, why in _WHY.items():
+        hits, cases = int(totals.get(rate + of, 0)), int(totals.get(f"of_{rate}{of}", 0))
+        name = f"{rate}_hallucination"
+        result[f"{name}_rate"] = ratio(hits, cases)
+        if not cases:
+            result[f"{name}_rate_interval"] = {"reason": why}
+            undefined[f"{name}_rate"] = why
+        result |= {f"{name}_numerator": hits, f"{name}_denominator": cases}
+    return {**result, "n_tools_unknown": int(totals.get(f"tools_unknown{of}", 0)), "undefined": {**undefined}}
 
 
 _COUNTERS = (
@@ -161,7 +147,7 @@ _COUNTERS = (
 
 
 @attrs.frozen(kw_only=True)
-class When2CallCounts(Aggregator[Counts]):
+class When2CallCounts(Aggregator):
     """What the prediction files say about themselves: counts over their records.
 
     ``relabelled`` labels were read from the raw output again and changed; ``relabel_differs`` would have changed but
@@ -172,24 +158,8 @@ class When2CallCounts(Aggregator[Counts]):
     """
 
     @override
-    def start(self) -> Counts:
-        return {}
-
-    @override
-    def add(self, state: Counts, key: Key, grade: Grade) -> Counts:
-        for name in _COUNTERS:
-            if number := grade.counts.get(name):
-                state[name] = state.get(name, 0) + number
-        return state
-
-    @override
-    def merge(self, left: Counts, right: Counts) -> Counts:
-        count_into(left, right)
-        return left
-
-    @override
-    def finish(self, state: Counts) -> Mapping[str, JSON]:
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        found = {name: sum(grade.counts.get(name, 0) * times for grade, times in grades.counted) for name in _COUNTERS}
         methods = ("llm_judge", "mcq", "mcq_logprob")
-        best = max(methods, key=lambda method: state.get(f"method_{method}", 0))
-        method = best if state.get(f"method_{best}") else None
-        return {"method": method, **{name: state.get(name, 0) for name in _COUNTERS}}
+        best = max(methods, key=lambda method: found[f"method_{method}"])
+        return {"method": best if found[f"method_{best}"] else None, **found}

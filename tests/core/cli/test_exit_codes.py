@@ -153,15 +153,9 @@ def test_a_broken_plugin_in_use_is_exit_4(command, here, toys):
     assert command("run", "suite.yaml", "-o", "out", "-q").code == 0
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--set", "metrics={m: {kind: toy_count, fail: finish}}"], "quality/m is broken"),
-        (["--set", "reports=[{kind: dump, breaks: true}]"], "reporter dump is broken"),
-    ],
-)
-def test_a_component_that_breaks_on_the_way_is_exit_4(command, here, options, said):
+def test_a_reporter_that_breaks_on_the_way_is_exit_4(command, here):
     """The results are kept and the message is told, on standard error when quiet."""
+    options, said = ["--set", "reports=[{kind: dump, breaks: true}]"], "reporter dump is broken"
     loud = command("run", "suite.yaml", "-o", "out", *options)
     assert loud.code == 4
     assert re.search(rf"Warning: {said.removesuffix(' is broken')}.* is broken", loud.out)

@@ -83,7 +83,7 @@ def test_figures_are_compared_by_leaving_out_a_task_of_both(two, path, read):
     assert (found["difference"], found["stderr"]) == pytest.approx((whole, stderr), rel=1e-9)
     assert found["ci95"] == pytest.approx([whole - T_39 * stderr, min(1, whole + T_39 * stderr)], rel=1e-9)
     assert (found["tasks"], found["p_holm"]) == (40, found["p"])
-    assert found["better"] + found["worse"] + found["same"] == 40
+    assert not {"better", "worse", "same"} & found.keys()  # of means of scores only
 
 
 def test_a_mean_over_tasks_has_the_differences_of_its_tasks(two):
@@ -91,7 +91,7 @@ def test_a_mean_over_tasks_has_the_differences_of_its_tasks(two):
     a, b = (graded_to(run.parent / f"{run.name}2", labelled_once(seed)) for run, seed in zip(two, (3, 4), strict=True))
     data = compare(a, b, figures=["g.classification.accuracy"]).data
     scores, figure = data["metrics"]["g"], data["figures"]["g.classification.accuracy"]
-    for name in ("a", "b", "difference", "stderr", "ci95", "p", "better", "worse", "same"):
+    for name in ("a", "b", "difference", "stderr", "ci95", "p"):
         assert figure[name] == pytest.approx(scores[name], rel=1e-9), name
 
 

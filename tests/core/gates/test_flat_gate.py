@@ -1,32 +1,16 @@
 """The flat gate: letta-evals' rule, figure by figure."""
 
-import random
-
 import pytest
 
-from gradestack import Outcome
 from gradestack.gates.rules import GateSpec
-from gradestack.gates.scores import Counted, Series
 from gradestack.gates.verdicts import verdict
-from gradestack.grading.counts import add_times, new_count, passes
+from gradestack.grading.counts import passes
+from tests.core.tables import scores_of
 
 
-def counted(gate, samples):
-    """Return figures counted over samples, each (outcome, score, whether its recorded run did not fail)."""
-    count = new_count()
-    for outcome, score, ran in samples:
-        add_times(count, outcome, score, 1, gate, ran=ran)
-    return Counted({"q": count})
-
-
-def told(profile="documented", samples=(), **options):
-    """Return the verdict of a flat gate over figures counted while grading."""
-    gate = GateSpec(metric_key="q", **options)
-    return verdict(gate, counted(gate, samples), lambda per: {}, profile)
-
-
-def graded(*scores, ran=True):
-    return [(Outcome.GRADED, score, ran) for score in scores]
+def told(profile="documented", scores=(), *, ran=None, **options):
+    """Return the verdict of a flat gate over scores."""
+    return verdict(GateSpec(metric_key="q", **options), scores_of(q=scores, ran=ran), profile)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +19,13 @@ def graded(*scores, ran=True):
 )
 def test_operators(op, below, equal, above):
     """Plain comparisons, no tolerance anywhere."""
-    found = [told(op=op, value=0.5, samples=graded(score))["passed"] for score in (0.5 - 1e-16, 0.5, 0.5 + 2e-16)]
+    found = [told(op=op, value=0.5, scores=(score,))["passed"] for score in (0.5 - 1e-16, 0.5, 0.5 + 2e-16)]
     assert found == [bool(below), bool(equal), bool(above)]
 
 
 def test_average_is_the_default_metric():
     """Compared with the mean of graded scores, a fraction."""
-    assert told(op="gte", value=0.75, samples=graded(0.5, 1.0)) == {
+    assert told(op="gte", value=0.75, scores=(0.5, 1.0)) == {
         "metric_key": "q",
         "metric": "avg_score",
         "op": "gte",
@@ -58,7 +42,7 @@ def test_average_is_the_default_metric():
 
 def test_accuracy_is_a_percentage():
     """0.8 would pass with one success in a hundred; 80 means 80 %."""
-    found = told(op="gte", value=80, metric="accuracy", samples=graded(1.0, 0.9))
+    found = told(op="gte", value=80, metric="accuracy", scores=(1.0, 0.9))
     assert (found["actual"], found["outcome"], found["text"]) == (50.0, "failed", "q accuracy >= 80%")
 
 
@@ -107,34 +91,5 @@ def test_an_empty_series(profile, options, passed, outcome, actual):
 
 def test_an_average_without_an_attempted_run():
     """Upstream: grades of failed runs have an average, although nothing was attempted."""
-    samples = graded(1.0, ran=False)
-    assert told("upstream", samples, op="gte", value=0.5)["actual"] == 1.0
-    assert told("upstream", samples, op="gte", value=0.5, metric="accuracy")["actual"] == 0.0
-
-
-@pytest.mark.parametrize("profile", ["documented", "upstream"])
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"value": 0.5},
-        {"value": 0.5, "on_no_data": "pass"},
-        {"value": 50, "metric": "accuracy"},
-        {"value": 50, "metric": "accuracy", "over": "graded"},
-        {"value": 50, "metric": "accuracy", "pass_value": 0.4, "pass_op": "lt"},
-    ],
-)
-def test_counts_and_scores_give_one_verdict(options, profile):
-    """Whatever the outcomes, and whether recorded runs failed: a gate reads rows only where counts do not suffice."""
-    gate = GateSpec(metric_key="q", op="gte", **options)
-    rng = random.Random(5)  # noqa: S311 - test data
-    for size in [0, 1, 2, 3, 5, 9, 200] * 10:
-        samples = [
-            (outcome, rng.choice([0.0, 0.1, 0.4, 0.7, 1.0]) if outcome is Outcome.GRADED else None, rng.random() < 0.7)
-            for outcome in rng.choices(list(Outcome), k=size)
-        ]
-        series = Series()
-        for outcome, score, ran in samples:
-            lost = ["q"] if outcome in (Outcome.FAILED, Outcome.MISSING) else []
-            series.add({} if score is None else {"q": score}, ran=ran, lost=lost)
-        from_counts = verdict(gate, counted(gate, samples), lambda per: {}, profile)
-        assert from_counts == verdict(gate, series, lambda per: {}, profile)
+    assert told("upstream", [1.0], ran=[False], op="gte", value=0.5)["actual"] == 1.0
+    assert told("upstream", [1.0], ran=[False], op="gte", value=0.5, metric="accuracy")["actual"] == 0.0

@@ -4,7 +4,7 @@ import pytest
 
 from gradestack import ConfigError
 from gradestack.gates.limit import as_limit, limit_verdict
-from gradestack.grading.counts import new_count
+from gradestack.grading.counts import Count
 
 RAISE, SKIP = {"recorded": {"do": "raise"}}, {"recorded": {"do": "skip"}}
 
@@ -53,9 +53,9 @@ def test_it_stands_beside_the_gates(run):
 
 def test_the_grader_that_lost_most_decides():
     """One that applies to few samples may have lost the larger share, another the larger number."""
-    counts = {"many": new_count(), "few": new_count()}
-    counts["many"]["states"] |= {"graded": 17, "failed": 2, "missing": 1}
-    counts["few"]["states"] |= {"graded": 2, "failed": 2, "skipped": 16}
+    many = {"graded": 17, "failed": 2, "missing": 1, "skipped": 0}
+    few = {"graded": 2, "failed": 2, "missing": 0, "skipped": 16}
+    counts = {"many": Count(states=many), "few": Count(states=few)}
     by_number, by_share = limit_verdict(2, counts), limit_verdict(0.2, counts)
     assert (by_number["grader"], by_number["actual"], by_number["passed"]) == ("many", 3, False)
     assert (by_share["grader"], by_share["actual"], by_share["passed"]) == ("few", 0.5, False)

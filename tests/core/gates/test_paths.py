@@ -113,7 +113,6 @@ def test_a_path_that_leads_nowhere_fails(run):
             "gate.figure: quality has no metric 'xyz'; there are: toy_count, pass_hat_k, steady",
         ),
         ({"figure": "quality"}, "gate.figure: expected GRADER.METRIC or a figure below it, got 'quality'"),
-        ({"figure": "quality.pass_hat_k.2", "per": "model"}, "gate.per: unknown key"),
         ({"figure": "quality.pass_hat_k.2", "metric_key": "quality"}, "gate.metric_key: unknown key"),
     ],
 )
@@ -124,9 +123,17 @@ def test_mistakes_are_found_before_grading(run, gate, problem):
     assert any(problem in found for found in caught.value.problems), caught.value.problems
 
 
-def test_groups_have_no_figures(run):
-    """An aggregator's figures are of the whole run."""
-    gate = {"kind": "logical", "operator": "and", "per": "model"}
-    gate["conditions"] = [{"figure": "quality.pass_hat_k.2", "op": "gte", "value": 0.5}]
-    with pytest.raises(ConfigError, match=r"conditions\[0\].figure: is of the whole run, there is none per model"):
-        run(gate=gate)
+def test_a_figure_must_hold_in_every_group(run_lines, record):
+    """Computed of the samples of each model, also among conditions."""
+    records = [record(name, score, run=trial, model="sure") for name, score, trial in RECORDS]
+    records += [record(name, 0.0, model="lost") for name in "ab"]
+    condition = {"figure": "quality.pass_hat_k.1", "op": "gte", "value": 0.5}
+    several = {"kind": "logical", "operator": "and", "conditions": [condition]}
+    report = run_lines(
+        records,
+        metrics={"pass_hat_k": {"of": "quality"}},
+        gates=[each | {"per": "model"} for each in (condition, several)],
+    )
+    for found in report.gates:
+        assert {name: each["passed"] for name, each in found["groups"].items()} == {"sure": True, "lost": False}
+        assert found["passed"] is False

@@ -1,20 +1,21 @@
-"""Successes, counted while grading."""
+"""Successes among the samples of a run."""
 
 import pytest
 
-from gradestack import Grade, Key, skipped, testing
+import gradestack
+from gradestack import Grade, Key, skipped
 from gradestack.gates.rules import GateSpec, SimpleGate, WeightedGate
-from gradestack.gates.success import SuccessCount, rule_text, verdict_text
+from gradestack.gates.success import rule_text, successes, verdict_text
 from gradestack.rows.success import Success
-from gradestack_plugins.statistics.mean import Mean
+from gradestack.table import Table, Wanted
 
 GATE = GateSpec(op="gt", value=0.5)
 
 
-@pytest.mark.parametrize("rule", [None, GATE])
-def test_counts_merge_like_any_metric(rule):
-    """However the samples are split."""
-    testing.check_aggregator(SuccessCount(success=Success("quality", rule)))
+def of(rows, success):
+    """Return the successes among keys and grades."""
+    table = Table.of(Wanted(parts={"q": ()}), [key for key, _ in rows], {"q": [grade for _, grade in rows]})
+    return successes(table, success)
 
 
 def test_a_sample_is_a_success_by_the_verdict_it_was_given():
@@ -26,37 +27,27 @@ def test_a_sample_is_a_success_by_the_verdict_it_was_given():
         Grade(score=0.75),
         skipped("x", ""),
     ]
-    keyed = [(Key(id=str(n), model="m" if n % 2 else None, ordinal=n), each) for n, each in enumerate(grades)]
-
-    def counted(success):
-        aggregator = SuccessCount(success=success)
-        return aggregator.finish(testing.fold(aggregator, keyed))
-
-    own = counted(Success("q"))
+    rows = [(Key(id=str(n), model="m" if n % 2 else None), each) for n, each in enumerate(grades)]
+    own = of(rows, Success("q"))
     assert (own["passed"], own["failed"], own["own_verdicts"]) == (2, 2, 2)
     assert {name: (each["passed"], each["failed"]) for name, each in own["models"].items()} == {"": (2, 0), "m": (0, 2)}
-    by_rule = counted(Success("q", GATE))
+    by_rule = of(rows, Success("q", GATE))
     assert (by_rule["passed"], by_rule["failed"]) == (3, 1)
 
 
 def test_the_share_has_the_interval_of_a_mean_of_zeros_and_ones():
     """Clustered by task; of every model its own, of one model the same."""
     verdicts = {"a": (1, 1, 0), "b": (0, 0, 1), "c": (1, 1, 1), "d": (0, 0, 0)}
-    rows = [
-        (Key(id=task, run=run), Grade(score=0.5, passed=bool(each)))
-        for task, runs in verdicts.items()
-        for run, each in enumerate(runs)
-    ]
-    found = SuccessCount(success=Success("q")).finish(testing.fold(SuccessCount(success=Success("q")), rows))
-    mean = Mean().finish(testing.fold(Mean(), [(key, Grade(score=float(grade.passed))) for key, grade in rows]))
+    runs = [(task, run, each) for task, several in verdicts.items() for run, each in enumerate(several)]
+    found = of([(Key(id=task, run=run), Grade(score=0.5, passed=bool(each))) for task, run, each in runs], Success("q"))
+    mean = gradestack.figures({"mean": {}}, [(task, run, None, float(each)) for task, run, each in runs])["mean"]
     assert (found["share"], found["share_interval"]) == (0.5, mean["mean_interval"])
     assert found["models"] == {"": {name: found[name] for name in ("passed", "failed", "share", "share_interval")}}
 
 
 def test_nothing_graded_has_no_share():
     """Not a share of 0, and the interval says why there is none."""
-    aggregator = SuccessCount(success=Success("q"))
-    found = aggregator.finish(testing.fold(aggregator, [(Key(id="a"), skipped("x", ""))]))
+    found = of([(Key(id="a"), skipped("x", ""))], Success("q"))
     assert (found["passed"], found["failed"], found["share"]) == (0, 0, None)
     assert "low" not in found["share_interval"]
     assert found["share_interval"]["reason"]

@@ -1,17 +1,14 @@
 """How sure gates are: the interval of what they compare, by task, and what decides when the limit lies in it."""
 
-import json
 import math
 import statistics
 
 import attrs
 import pytest
 
-from gradestack import ConfigError, Grade, Grader, Key, figures, grade, skipped, t_quantile, testing
+from gradestack import ConfigError, Grade, Grader, figures, grade, skipped, t_quantile
+from gradestack.estimates.interval import again, ends
 from gradestack.gates.lines import gate_line
-from gradestack.gates.rules import SimpleGate
-from gradestack.gates.sureness import GateCells
-from gradestack.intervals.interval import again, ends
 
 TASKS = {"a": (1, 1), "b": (1, 0), "c": (0, 1), "d": (1, 1), "e": (1, 1), "f": (0, 0)}
 SCORES = [(task, run, None, float(score)) for task, scores in TASKS.items() for run, score in enumerate(scores)]
@@ -167,13 +164,6 @@ def test_a_quantile_decides_by_its_value(gates):
     assert (found["interval"], found["passed"], found["sure"]) == ({"reason": "quantile"}, True, None)
 
 
-def test_the_cells_of_a_gate_are_the_same_however_the_input_is_split():
-    """Also of tasks with more runs than are kept before they are added up."""
-    gate = SimpleGate(metric_key="a", aggregation="avg_score", op="gte", value=0.5)
-    graded = [(Key(id=f"t{n % 2}", run=n // 2, ordinal=n), Grade(score=n % 7 / 7)) for n in range(40)]
-    testing.check_aggregator(GateCells(gate=gate, per=None), graded)
-
-
 def test_one_task_decides_nothing_where_confidence_is_asked_for(run_lines, record):
     """There is no interval then; without ``confidence`` the value decides."""
     gate = {"metric_key": "quality", "op": "gte", "value": 0.5}
@@ -187,7 +177,6 @@ def test_the_original_programs_gates_know_no_intervals(gates):
     report = gates({"metric_key": "quality", "op": "gte", "value": 0.6, "confidence": 0.95}, profile="upstream")
     assert report.gates[0].keys() & {"interval", "sure", "bounds"} == set()
     assert any("confidence: has no effect" in text for text in report.summary["warnings"])
-    assert "cells" not in json.dumps(report.summary)
 
 
 @pytest.mark.parametrize(

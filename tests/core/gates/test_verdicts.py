@@ -6,40 +6,27 @@ from fractions import Fraction
 
 import pytest
 
-from gradestack.gates.rules import GateSpec, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of, needs_scores
-from gradestack.gates.scores import Series, quantile
+from gradestack.gates.rules import GateSpec, LogicalGate, LogicalSpec, SimpleGate, WeightedGate, keys_of
+from gradestack.gates.scores import quantile
 from gradestack.gates.verdicts import verdict
+from tests.core.tables import scores_of
+
+SCORES = scores_of(q=[0.2, 1.0, 0.6], r=[1.0, 0.0], empty=[])
 
 
-def series_of(**scores):
-    """Return the series of samples none of whose recorded runs failed."""
-    made = Series()
-    for key, each in scores.items():
-        for score in each:
-            made.add({key: score}, ran=True)
-    return made
-
-
-def no_groups(per):
-    raise AssertionError(per)
-
-
-SERIES = series_of(q=[0.2, 1.0, 0.6], r=[1.0, 0.0], empty=[])
-
-
-def whole(gate, profile="documented", series=SERIES):
+def whole(gate, profile="documented", scores=SCORES):
     """Return the verdict over all samples."""
-    return verdict(gate, series, no_groups, profile)
+    return verdict(gate, scores, profile)
 
 
-def told(gate, profile="documented", series=SERIES):
-    found = whole(gate, profile, series)
+def told(gate, profile="documented", scores=SCORES):
+    found = whole(gate, profile, scores)
     return found["actual"], found["passed"], found["outcome"]
 
 
 def figure(scores, how, threshold=1.0):
     gate = SimpleGate(metric_key="q", op="gte", value=0, aggregation=how, pass_threshold=threshold)
-    value = series_of(q=scores).figure(gate, "q", "documented").value
+    value = scores_of(q=scores).figure(gate, "q", "documented").value
     return None if value is None else float(value)
 
 
@@ -55,12 +42,10 @@ def figure(scores, how, threshold=1.0):
 )
 def test_failed_runs_in_a_flat_gate(profile, options, actual):
     """Documented: of the graded samples. Upstream: accuracy of the runs that did not fail, graded or not."""
-    series = Series()
-    for scores, ran in (({"q": 1.0}, True), ({"q": 0.4}, True), ({}, True), ({"q": 1.0}, False), ({"r": 1.0}, True)):
-        series.add(scores, ran=ran)
-    assert told(GateSpec(metric_key="q", op="gte", value=0.0, **options), profile, series)[0] == actual
-    nothing = None if profile == "documented" else 0.0
-    assert told(GateSpec(metric_key="q", op="gte", value=0.0, **options), profile, Series())[0] == nothing
+    gate, nothing = GateSpec(metric_key="q", op="gte", value=0.0, **options), None if profile == "documented" else 0.0
+    scores = scores_of(q=[1.0, 0.4, None, 1.0, None], ran=[True, True, True, False, True])
+    assert told(gate, profile, scores)[0] == actual
+    assert told(gate, profile, scores_of(q=[]))[0] == nothing
 
 
 # one figure of a series
@@ -139,7 +124,6 @@ def test_a_simple_gate(options, expected):
 def test_a_simple_gate_without_data(profile, options, expected):
     """Documented: no data fails unless told otherwise; upstream compares 0.0."""
     assert told(SimpleGate(metric_key="empty", **options), profile) == expected
-    assert told(SimpleGate(metric_key="absent", **options), profile) == expected
 
 
 def test_texts_are_what_people_read():
@@ -173,19 +157,19 @@ def test_weights_are_divided_by_their_sum():
 def test_a_weighted_average_is_rounded_once(weights, scores, value):
     """The mean of equal figures is that figure, and thirds are not rounded before they are weighed."""
     gate = WeightedGate(weights=weights, aggregation="avg_score", op="gte", value=value)
-    assert told(gate, series=series_of(**scores)) == (value, True, "passed")
+    assert told(gate, scores=scores_of(**scores)) == (value, True, "passed")
     percent = WeightedGate(weights=weights, aggregation="accuracy", op="gte", value=0)
     passed = {key: Fraction(sum(score >= 1 for score in each), len(each)) for key, each in scores.items()}
     exact = sum(Fraction(weight) * passed[key] for key, weight in weights.items()) / sum(
         map(Fraction, weights.values())
     )
-    assert told(percent, series=series_of(**scores))[0] == float(100 * exact)
+    assert told(percent, scores=scores_of(**scores))[0] == float(100 * exact)
 
 
 def test_upstream_rounds_at_every_step():
     """The program's order: each weight divided by their sum, then multiplied, then added."""
     gate = WeightedGate(weights={"q": 1, "r": 2}, aggregation="avg_score", op="gte", value=0.45)
-    actual, passed, _ = told(gate, "upstream", series_of(q=[0.45], r=[0.45]))
+    actual, passed, _ = told(gate, "upstream", scores_of(q=[0.45], r=[0.45]))
     assert (actual, passed) == (1 / 3 * 0.45 + 2 / 3 * 0.45, False)
 
 
@@ -270,15 +254,10 @@ def test_the_rule_per_sample(gate, score, passed):
 # groups
 
 
-def groups(per):
-    assert per == "model"
-    return {"a": series_of(q=[1.0, 0.8]), "b": series_of(q=[0.2]), "c": Series()}
-
-
 def test_a_gate_per_group_must_hold_in_every_one():
     """A group in which nothing could be graded has no data, which fails."""
     gate = GateSpec(metric_key="q", op="gte", value=0.5, per="model")
-    found = verdict(gate, series_of(q=[1.0, 0.8, 0.2]), groups, "documented")
+    found = whole(gate, scores=scores_of(q=[1.0, 0.8, 0.2, None], models="aabc"))
     assert {name: (each["passed"], each["outcome"]) for name, each in found["groups"].items()} == {
         "a": (True, "passed"),
         "b": (False, "failed"),
@@ -286,24 +265,12 @@ def test_a_gate_per_group_must_hold_in_every_one():
     }
     assert (found["passed"], found["text"], found["per"]) == (False, "q >= 0.5 per model", "model")
     assert found["actual"] == pytest.approx(2 / 3)
-    good = verdict(gate, series_of(q=[1.0]), lambda _: {"a": series_of(q=[1.0])}, "documented")
-    assert good["passed"] is True
+    assert whole(gate, scores=scores_of(q=[1.0], models="a"))["passed"] is True
 
 
 @pytest.mark.parametrize(("rule", "passed"), [("fail", False), ("pass", True)])
 def test_no_group_at_all(rule, passed):
     """No data, as the gate says."""
     gate = SimpleGate(metric_key="q", op="gte", value=0.5, per="model", on_no_data=rule)
-    found = verdict(gate, Series(), lambda _: {}, "documented")
+    found = whole(gate, scores=scores_of(q=[]))
     assert (found["passed"], found["outcome"]) == (passed, "no_data")
-
-
-def test_flat_gates_need_no_scores():
-    """Their figures are counted while grading, an accuracy by the run's own rule; all others read the rows."""
-    average, per = GateSpec(op="gte", value=1), GateSpec(op="gte", value=1, per="model")
-    accuracy, another = (GateSpec(op="gte", value=value, metric="accuracy") for value in (80, 90))
-    assert not needs_scores(average, accuracy)
-    assert not needs_scores(accuracy, accuracy)
-    assert needs_scores(another, accuracy)
-    assert needs_scores(per, per)
-    assert needs_scores(HIGH, HIGH)

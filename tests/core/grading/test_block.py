@@ -8,7 +8,7 @@ from gradestack.grading import block
 from gradestack.grading.selection import Selection, digest
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
-from tests.core.workers import grader_stage, metric
+from tests.core.workers import grader_stage, merged, metric
 
 SELECTION = Selection(
     tags=frozenset({"odd"}), last={digest(sample(21)): (3, 41), digest(sample(33)): (3, 33), digest(sample(7)): (3, 7)}
@@ -121,13 +121,14 @@ def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
 def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
     """Named as broken, whatever the size of blocks."""
     fine = [metric(key="mean", of="quality", aggregator=Mean())]
-    broken = metric(key="broken", of="quality", aggregator=toys.Count(fail="add"))
+    broken = metric(key="broken", of="quality", aggregator=toys.Count(fail="numbers"))
     found = []
     for size in (1, 64):
         quick(size)
         worker = make_worker(metrics=(broken, *fine))
         result = worker.process(SHARD, records())
-        found.append((Mean().finish(result.states["quality/mean"]), result.parts.rows.read_bytes(), result.broken))
+        figures = merged(worker, result).figures()["quality"]["mean"]
+        found.append((figures, result.parts.rows.read_bytes(), result.broken))
     assert found[0] == found[1]
     assert list(found[0][2]) == ["quality/broken"]
 

@@ -1,4 +1,4 @@
-"""One shard: rows, states, counts and native pieces out of its samples."""
+"""One shard: rows, columns and native pieces out of its samples."""
 
 import json
 import pickle
@@ -11,7 +11,6 @@ from gradestack import (
     DataError,
     Expectation,
     Input,
-    Outcome,
     PluginError,
     Sample,
     Shard,
@@ -22,9 +21,8 @@ from gradestack import (
 )
 from gradestack.gates.rules import GateSpec
 from gradestack.grading.dataset import joined
-from gradestack.grading.merging import Merging
 from gradestack.jsonio import loads
-from tests.core.workers import grader_stage, metric, with_plan, worker
+from tests.core.workers import grader_stage, merged, metric, with_plan, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=100)
@@ -54,15 +52,19 @@ def rows(result):
     return [json.loads(line) for line in result.parts.rows.read_text().splitlines()]
 
 
-def test_a_shard_comes_to_rows_states_and_counts(make_worker):
-    """Ordinals grow from the shard's position; duplicates and models are left to the merge."""
-    result = make_worker().process(SHARD, iter([sample("a"), sample("b", 0.5, model="m", run=1)]))
+def count(made, result):
+    """Return the figures of the metric of a worker's shard."""
+    return merged(made, result).figures()["quality"]["toy_count"]
+
+
+def test_a_shard_comes_to_rows_and_columns(make_worker):
+    """Duplicates and models are left to the merge."""
+    made = make_worker()
+    result = made.process(SHARD, iter([sample("a"), sample("b", 0.5, model="m", run=1)]))
     assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (3, "in", 2, 0, False)
     assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
-    assert result.states == {
-        "quality/toy_count": {"outcomes": {"graded": 2}, "sum": [1.5], "ids": [[100, None, "a"], [101, "m", "b"]]}
-    }
-    assert list(result.tally) == ["", "m"]
+    assert count(made, result) == {"outcomes": {"graded": 2}, "sum": 1.5, "ids": ["a", "b"]}
+    assert merged(made, result).models() == {"": [0], "m": [1]}
     assert len({bytes(result.keys[at : at + 8]) for at in (0, 8)}) == 2
     assert result.seen == set()
 
@@ -109,19 +111,18 @@ def test_remarks_are_added_up_with_the_first_place(make_worker):
     made = make_worker()
     result = made.process(SHARD, iter(given))
     assert result.remarks == {"part:image": [3, "f:2"], "id_made": [1, "f:3"]}
-    merging = Merging(made.plan)
-    for number in (0, 1):
-        merging.add(made.process(attrs.evolve(SHARD, ordinal=number), iter(given)))
-    assert merging.merged.remarks == {"part:image": [6, "f:2"], "id_made": [2, "f:3"]}
+    both = [made.process(attrs.evolve(SHARD, ordinal=number), iter(given)) for number in (0, 1)]
+    assert merged(made, *both).merged.remarks == {"part:image": [6, "f:2"], "id_made": [2, "f:3"]}
 
 
 def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
     """With file, line and reason."""
     bad = [BadRecord(source=Source(file="f", ordinal=n, line=n + 1), reason="not JSON") for n in range(1005)]
-    result = make_worker().process(SHARD, iter([*bad, sample()]))
+    made = make_worker()
+    result = made.process(SHARD, iter([*bad, sample()]))
     assert (result.bad, result.samples, len(result.bad_listed)) == (1005, 1, 1000)
     assert result.bad_listed[1] == {"file": "f", "ordinal": 1, "line": 2, "reason": "not JSON"}
-    assert result.states["quality/toy_count"]["ids"] == [[100, None, "a"]]
+    assert count(made, result)["ids"] == ["a"]
     with pytest.raises(DataError, match="f:1: not JSON"):
         make_worker(strict=True).process(SHARD, iter(bad))
 
@@ -139,11 +140,12 @@ def test_a_raising_grader_costs_its_grade_only(make_worker):
 
 def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
     """A set in the metadata is no reason to lose the run."""
-    result = make_worker().process(SHARD, iter([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
+    made = make_worker()
+    result = made.process(SHARD, iter([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
     assert first["grade"]["fault"]["message"] == "the grade is not JSON: Object of type set is not JSON serializable"
-    assert result.states["quality/toy_count"]["outcomes"] == {"failed": 1, "graded": 1}
+    assert count(made, result)["outcomes"] == {"failed": 1, "graded": 1}
     with pytest.raises(PluginError, match="broke its contract"):
         make_worker(strict=True).process(SHARD, iter([sample(recorded={"do": "set"})]))
 
@@ -164,7 +166,8 @@ def nested(depth):
 def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field, odd, code):
     """Without its content, and in the metrics as what its row says; the next one is not touched."""
     value = odd if field in ("plan", "agent_usage") else {"x": odd, "score": 1.0}
-    result = make_worker().process(SHARD, iter([replace(sample(), **{field: value}), sample("b")]))
+    made = make_worker()
+    result = made.process(SHARD, iter([replace(sample(), **{field: value}), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (
         "failed",
@@ -172,8 +175,7 @@ def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field
         code,
         "graded",
     )
-    assert result.states["quality/toy_count"]["outcomes"] == {"failed": 1, "graded": 1}
-    assert result.tally[""]["quality"]["states"][Outcome.FAILED] == 1
+    assert count(made, result)["outcomes"] == {"failed": 1, "graded": 1}
 
 
 def test_odd_values_are_written_as_strict_json(make_worker):
@@ -186,20 +188,22 @@ def test_odd_values_are_written_as_strict_json(make_worker):
 
 
 def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
-    """Rows, states and counts agree on what that was."""
-    result = make_worker().process(SHARD, iter([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
+    """Rows and figures agree on what that was."""
+    made = make_worker()
+    result = made.process(SHARD, iter([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
     assert result.interrupted
     assert [row["sample"]["id"] for row in rows(result)] == ["a"]
-    assert result.states["quality/toy_count"]["outcomes"] == {"graded": 1}
+    assert count(made, result)["outcomes"] == {"graded": 1}
     assert result.samples == 1
 
 
 def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
     """Once, with what it said; under strict it ends the run."""
-    metrics = (metric(key="sick", of="quality", aggregator=toys.Count(fail="add")), *make_worker().plan.metrics)
-    result = with_plan(make_worker(), metrics=metrics).process(SHARD, iter([sample(), sample("b")]))
-    assert result.broken == {"quality/sick": "RuntimeError: stumbled in add over <object object>"}
-    assert result.states["quality/toy_count"]["outcomes"] == {"graded": 2}
+    metrics = (metric(key="sick", of="quality", aggregator=toys.Count(fail="numbers")), *make_worker().plan.metrics)
+    made = with_plan(make_worker(), metrics=metrics)
+    result = made.process(SHARD, iter([sample(), sample("b")]))
+    assert result.broken == {"quality/sick": "RuntimeError: stumbled in numbers over <object object>"}
+    assert count(made, result)["outcomes"] == {"graded": 2}
     with pytest.raises(PluginError, match="quality/sick raised RuntimeError"):
         with_plan(make_worker(strict=True), metrics=metrics).process(SHARD, iter([sample()]))
 

@@ -222,7 +222,7 @@ def unfinished(run, fill):
         ({"rows": False}, "options: changed"),
         ("touch", "input runs.jsonl: changed"),
         ("__version__", "gradestack: was 0.0, is "),
-        ("FORM", "form of notes on tasks: was 0.0, is "),
+        ("FORM", "form of the table of grades: was 0.0, is "),
     ],
 )
 def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, told, monkeypatch):

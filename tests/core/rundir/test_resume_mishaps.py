@@ -27,7 +27,6 @@ def registry(toys):
     return toys.make_registry(
         toys.component("engine", "fading", "Fading"),
         toys.component("reporter", "interrupted", "Interrupting"),
-        toys.component("aggregator", "odd", "Odd"),
     )
 
 
@@ -70,17 +69,6 @@ def test_an_interrupt_while_pages_are_written_loses_no_grade(run, tmp_path):
     assert not list(tmp_path.glob(".out*"))
 
 
-@pytest.mark.parametrize(
-    ("keys", "why"), [("set", "its state is not JSON: TypeError"), ("number", "keys must be texts")]
-)
-def test_a_state_that_could_not_be_continued_is_left_out(run, keys, why):
-    """The metric is named as broken, the others are there."""
-    report = run(metrics={"odd": {"kind": "odd", "keys": keys, "of": "toy"}})
-    assert why in report.summary["broken"]["toy/odd"]
-    assert report.exit_code == 4
-    assert report.metrics["aggregates"]["toy"]["toy_count"]["outcomes"] == {"graded": RECORDS}
-
-
 def _stop(run):
     with pytest.raises(LostEngineError):
         run(engine={"kind": "fading", "after": 4})
@@ -119,7 +107,7 @@ def test_every_line_of_the_record_is_json(run, tmp_path):
     lines = (tmp_path / ".out.unfinished/journal.jsonl").read_bytes().splitlines()
     contents = [json.loads(line) for line in lines]
     assert all("check" in content for content in contents)
-    assert ["states" in content for content in contents] == [False, True, True, True, True]
+    assert ["table" in content for content in contents] == [False, True, True, True, True]
 
 
 def test_a_refused_attempt_leaves_nothing_behind(run, tmp_path):

@@ -120,8 +120,8 @@ def test_an_error_names_the_line_it_came_from(shapes, registry):
     report = graded("shapes.py:torn", registry=registry)
     faults = [row["grade"]["fault"] for row in report.rows()]
     assert [(fault["message"], fault["component"]) for fault in faults] == [
-        ("nothing in a (shapes.py:31)", "shapes.py:torn 2"),
-        ("nothing in b (shapes.py:31)", "shapes.py:torn 2"),
+        ("nothing in a (shapes.py:28)", "shapes.py:torn 2"),
+        ("nothing in b (shapes.py:28)", "shapes.py:torn 2"),
     ]
 
 
@@ -148,5 +148,5 @@ def test_debug_shows_the_first_traceback_of_agrader_text(shapes, spawn, engine):
     said = spawn("--debug", "grade", *files, *options, "-o", "out").err
     assert said.count("Traceback") == 1
     assert said.startswith("the first error of grader 'torn':\n")
-    assert 'shapes.py", line 31, in torn\n    raise LookupError(f"nothing in {sample.id}")' in said
+    assert 'shapes.py", line 28, in torn\n    raise LookupError(f"nothing in {sample.id}")' in said
     assert "LookupError: nothing in a\n" in said

@@ -50,7 +50,7 @@ def test_an_own_metric_replaces_the_default_of_its_name(load):
         target: {paths: [runs.jsonl]}
         graders: {one: demanding_not, two: toy}
         metrics:
-          toy_count: {fail: add}
+          toy_count: {fail: numbers}
           average: mean
           late: {kind: mean, of: two, confidence: 0.5}
         """.replace("demanding_not", "tau_partial")
@@ -64,7 +64,7 @@ def test_an_own_metric_replaces_the_default_of_its_name(load):
     assert ("one", "average", "mean") in found
     assert ("two", "late", "mean") in found
     (count,) = [metric.stage.component for metric in suite.metrics if metric.stage.key == "toy_count"]
-    assert count.fail == "add"
+    assert count.fail == "numbers"
 
 
 # stacks and overrides

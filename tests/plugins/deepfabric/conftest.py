@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from gradestack import Input, Inputs, Key, Source
+from gradestack.grading.metrics import figures_of
+from gradestack.testing.checks import _grades
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 from gradestack_plugins.deepfabric.samples import build, split_entry
@@ -79,11 +81,9 @@ def write_lines(path: Any, *lines: Any) -> Any:
 
 
 def fold(aggregator: Any, grades: Any) -> Any:
-    """Return the finished metrics of grades."""
-    state = aggregator.start()
-    for ordinal, grade in enumerate(grades):
-        state = aggregator.add(state, Key(id=str(ordinal), ordinal=ordinal), grade)
-    return aggregator.finish(state)
+    """Return the figures of grades."""
+    keys = [Key(id=str(ordinal), ordinal=ordinal) for ordinal in range(len(grades))]
+    return figures_of(aggregator, _grades(aggregator, [list(zip(keys, grades, strict=True))]))
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gradestack
-from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Key, Outcome, Shard, Source, replace
+from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source, figures, replace
 from gradestack_plugins.deepfabric import evaluate
-from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.predictions import number, prediction, render
@@ -190,13 +189,10 @@ def test_lone_surrogates_are_escaped():
 
 
 def summary_of(grader, grades, shown="in.jsonl"):
-    """Return an export summary, folded as the kernel does."""
-    aggregator = DeepFabricMetrics(profile=grader.profile)
-    state = aggregator.start()
-    for grade in grades:
-        state = aggregator.add(state, Key(id="s"), grade)
+    """Return an export summary, with the figures of grades."""
+    aggregates = figures({"deepfabric": {}}, [("s", None, None, grade) for grade in grades], profile=grader.profile)
     states = {str(outcome): sum(grade.outcome is outcome for grade in grades) for outcome in Outcome}
-    part = GraderSummary(key="tools", grader=grader, states=states, aggregates={"deepfabric": aggregator.finish(state)})
+    part = GraderSummary(key="tools", grader=grader, states=states, aggregates=aggregates)
     given = Input(path=None, name="in", shown=shown)
     return ExportSummary(input=given, reader=DeepFabricReader(), profile=grader.profile, graders={"deepfabric": part})
 

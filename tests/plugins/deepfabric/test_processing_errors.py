@@ -5,7 +5,7 @@ import json
 import pytest
 
 import gradestack
-from gradestack import DataError, Key, Outcome
+from gradestack import DataError, Outcome
 from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 
@@ -95,20 +95,13 @@ def test_the_run_ends_under_every_engine(df, tmp_path, lines, engine):
 
 
 def test_the_first_error_is_the_first_in_input_order(df, lines):
-    """Whatever the order in which parts are merged, the first record's error is named, and long words are cut."""
-    grader, aggregator = DeepFabric(), DeepFabricMetrics()
+    """The first record's error is named, and long words are cut."""
+    grader = DeepFabric()
     grades = [grader.grade(df.sample(line["sample"], line["recorded"])) for line in lines]
     long = df.sample(lines[0]["sample"], {"kind": "exception", "message": "x" * 1000})
-    parts = []
-    for ordinal, grade in [(7, grades[2]), (3, grades[1]), (5, grader.grade(long)), (1, grades[0])]:
-        parts.append(aggregator.add(aggregator.start(), Key(id=f"s{ordinal}", ordinal=ordinal), grade))
-    state = aggregator.start()
-    for part in parts:
-        state = aggregator.merge(state, part)
-    (said,) = aggregator.finish(state)["warnings"]
-    assert said.startswith("3 of 4 records are processing errors, first: s3: metadata.conversation_type")
-    only = aggregator.add(aggregator.start(), Key(id="s"), grader.grade(long))
-    assert len(aggregator.finish(only)["warnings"][0]) < 400
+    (said,) = df.fold(DeepFabricMetrics(), [grades[0], grades[1], grader.grade(long), grades[2]])["warnings"]
+    assert said.startswith("3 of 4 records are processing errors, first: 1: metadata.conversation_type")
+    assert len(df.fold(DeepFabricMetrics(), [grader.grade(long)])["warnings"][0]) < 400
 
 
 @PROFILES

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Key, Outcome, Sample, ToolCall
+from gradestack import Expectation, Outcome, Sample, ToolCall, figures
 from gradestack_plugins.deepfabric import evaluate
-from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert
@@ -120,7 +119,10 @@ def test_figures_are_consistent(profile, pairs, data):
     """Rates lie within [0, 1], execution is at most the lesser of the others, order is of no importance."""
     grades = [DeepFabric(profile=profile).grade(sample_of(*pair, profile)) for pair in pairs]
     shuffled = data.draw(st.permutations(grades))
-    found = [fold(DeepFabricMetrics(profile=profile), each) for each in (grades, shuffled)]
+    found = [
+        figures({"deepfabric": {}}, [("s", None, None, grade) for grade in each], profile=profile)["deepfabric"]
+        for each in (grades, shuffled)
+    ]
     assert found[0] == found[1]
     metrics = found[0]
     assert metrics["samples_evaluated"] == len(pairs)
@@ -133,13 +135,6 @@ def test_figures_are_consistent(profile, pairs, data):
     assert 0.0 <= execution <= min(selection, parameters) <= 1.0
     weighted = Fraction(40, 100) * Fraction(selection) + Fraction(35, 100) * Fraction(parameters)
     assert math.isclose(metrics["overall_score"], weighted + Fraction(25, 100) * Fraction(execution), abs_tol=1e-12)
-
-
-def fold(aggregator, grades):
-    state = aggregator.start()
-    for grade in grades:
-        state = aggregator.add(state, Key(id="s"), grade)
-    return aggregator.finish(state)
 
 
 @given(expected=calls.filter(lambda call: call is not None), made=calls, tools=snapshots())

@@ -1,4 +1,4 @@
-"""What is known of tools, and counting by blocks, changes nothing."""
+"""What is known of tools changes nothing."""
 
 import json
 
@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, Fault, Grade, Key, Outcome, Sample, Status, ToolCall, ToolSpec
+from gradestack import Expectation, Fault, Sample, Status, ToolCall, ToolSpec
 from gradestack_plugins.deepfabric import schemas
-from gradestack_plugins.deepfabric.aggregators import DeepFabricMetrics
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from tests.conftest import examples
 
@@ -75,24 +74,3 @@ def test_what_is_remembered_does_not_grow_without_end(monkeypatch):
         sample = Sample(id="t", calls=(call,), tools=(tool,), expected=Expectation(calls=(call,)))
         assert warm.grade(sample).score == (1.0 if number % 2 else 0.4)
     assert 0 < len(schemas._known["documented"]) <= 3
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(samples=st.lists(SAMPLES, min_size=1, max_size=6), data=st.data(), options=st.sampled_from(OPTIONS))
-def test_a_block_counts_like_its_grades(samples, data, options):
-    """Grades that share their figures, grades of other graders, and every outcome."""
-    grader = DeepFabric(**options)
-    grades = [grader.grade(sample) for sample in samples] * 2
-    grades += [Grade(outcome=outcome) for outcome in Outcome if outcome is not Outcome.GRADED]
-    grades += [Grade(score=0.25), Grade(score=1, counts={"processed": 1, "tool_selection": 1}), Grade(score=0.25)]
-    grades = data.draw(st.permutations(grades))
-    keys = [Key(id=str(number)) for number in range(len(grades))]
-    for profile in ("documented", "upstream"):
-        metrics = DeepFabricMetrics(profile=profile)
-        one_by_one = metrics.start()
-        for key, grade in zip(keys, grades, strict=True):
-            one_by_one = metrics.add(one_by_one, key, grade)
-        cut = data.draw(st.integers(0, len(grades)))
-        at_once = metrics.add_many(metrics.start(), keys[:cut], grades[:cut])
-        at_once = metrics.add_many(at_once, keys[cut:], grades[cut:])
-        assert metrics.finish(at_once) == metrics.finish(one_by_one)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gradestack import ExportSummary, GraderSummary, Input, Inputs, Key
+from gradestack.grading.metrics import figures_of
+from gradestack.testing.checks import _grades
 
 HERE = Path(__file__).parent
 
@@ -41,7 +43,7 @@ def reference():
 
 
 class Bench:
-    """Writes scenario files and grades them with the family's own classes, folding by hand."""
+    """Writes scenario files and grades them with the family's own classes."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -82,10 +84,9 @@ class Bench:
             "call": aggregators.OrchestrationCalls,
             "plan": aggregators.OrchestrationPlans,
         }[kind](profile=profile)
-        state = aggregator.start()
-        for sample, grade in self.grades(kind, profile, **options) if graded is None else graded:
-            state = aggregator.add(state, Key(id=sample.id, run=sample.run, facets=sample.facets), grade)
-        return aggregator.finish(state)
+        pairs = self.grades(kind, profile, **options) if graded is None else graded
+        keyed = [(Key(id=sample.id, run=sample.run, facets=sample.facets), grade) for sample, grade in pairs]
+        return figures_of(aggregator, _grades(aggregator, [keyed]))
 
     def native(self, profile="documented", **options):
         from gradestack_plugins.orchestrationbench.exporter import OrchestrationBenchExporter

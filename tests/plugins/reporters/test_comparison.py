@@ -6,7 +6,7 @@ from gradestack_plugins.reporters.comparison import changed, differences, html_p
 from tests.plugins.reporters.conftest import Page
 
 
-def metric(low, high, *, same=0, difference=0.0):
+def metric(low, high, *, same=0, difference=0.0, verdict="no evidence"):
     ends = None if low is None else [low, high]
     return {
         "a": 0.5,
@@ -19,6 +19,7 @@ def metric(low, high, *, same=0, difference=0.0):
         "interval": {"confidence": 0.95, "ends": ends, "reason": None},
         "p_holm": 0.5,
         "mde80": None,
+        "verdict": verdict,
     }
 
 
@@ -37,20 +38,18 @@ def comparison(**metrics):
     }
 
 
-@pytest.mark.parametrize(
-    ("each", "word"),
-    [
-        (metric(0.01, 0.2, difference=0.1), "better"),
-        (metric(-0.2, -0.01, difference=-0.1), "worse"),
-        (metric(-0.2, 0.01, difference=-0.1), "within noise"),
-        (metric(None, None), "no interval"),
-        ({**metric(0.0, 0.0), "better": 0, "worse": 0, "same": 3, "tasks": 3}, "no difference"),
-    ],
-)
-def test_a_difference_has_a_word(each, word):
-    """Better or worse only where the whole interval is; equal runs have no difference, whatever the interval."""
-    (shown,) = differences({"metrics": {"x": each}}, 1.0)
+@pytest.mark.parametrize("word", ["better", "worse", "no evidence", "same", "no test"])
+def test_a_difference_has_the_word_of_the_comparison(word):
+    """Whatever its interval: pages judge nothing themselves."""
+    (shown,) = differences({"metrics": {"x": metric(0.01, 0.2, difference=0.1, verdict=word)}}, 1.0)
     assert shown.word == word
+
+
+def test_tasks_are_counted_where_the_comparison_counts_them():
+    """Beside means of scores only."""
+    counted, figure = metric(0.0, 0.1), {**metric(0.0, 0.1), "better": None}
+    shown = differences({"metrics": {"x": counted}, "figures": {"y": figure}}, 1.0)
+    assert [each.counts for each in shown] == ["3 tasks", "2 better, 1 worse, 0 the same of 3 tasks"]
 
 
 def test_differences_share_an_axis_around_zero():

@@ -58,11 +58,20 @@ def of_comparison(data):
 def comparison():
     """Return the content of a comparison.json."""
     interval = {"ends": [0.0, 0.2], "confidence": 0.95}
-    metric = {"a": 0.1, "b": 0.2, "difference": 0.1, "interval": interval, "better": 1, "worse": 0, "same": 0}
+    metric = {
+        "a": 0.1,
+        "b": 0.2,
+        "difference": 0.1,
+        "interval": interval,
+        "better": 1,
+        "worse": 0,
+        "same": 0,
+        "verdict": "same",
+    }
     return {
         "sentence": "one is better",
         "runs": [{"name": name, "tasks": 1, "trials": 1} for name in "ab"],
-        "metrics": {"m": {**metric, "tasks": 1, "p": 0.1, "p_holm": 0.1, "mde80": 0.1}},
+        "metrics": {"m": {**metric, "verdict": "better", "tasks": 1, "p": 0.1, "p_holm": 0.1, "mde80": 0.1}},
         "flips": {"count": 0, "fixed": 0, "broken": 0, "tasks": []},
         "failed": "zero",
         "incomparable": [],

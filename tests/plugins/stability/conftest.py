@@ -1,4 +1,4 @@
-"""Helpers for the stability tests: sweeps read, graded and folded without the kernel."""
+"""Helpers for the stability tests: sweeps read, and graded without the kernel."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 import pytest
 
 from gradestack import BadRecord, Input, Inputs, Key
-from gradestack_plugins.stability.aggregators import Stability
 from gradestack_plugins.stability.grader import StabilityLabel
 from gradestack_plugins.stability.reader import StabilityReader
+from tests.plugins.stability.stability_records import stability
 
 
 @pytest.fixture
@@ -67,13 +67,9 @@ def keyed(read):
 
 @pytest.fixture
 def evaluate(keyed):
-    """Read, grade and fold a sweep, and return the metrics."""
+    """Read and grade a sweep, and return the metrics."""
 
     def _evaluate(records, dataset=None, *, profile="documented", **options):
-        aggregator = Stability(profile=profile, **options)
-        state = aggregator.start()
-        for key, grade in keyed(records, dataset, profile=profile):
-            state = aggregator.add(state, key, grade)
-        return aggregator.finish(state)
+        return stability(keyed(records, dataset, profile=profile), profile=profile, **options)
 
     return _evaluate

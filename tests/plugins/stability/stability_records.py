@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gradestack import figures
+
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 PROFILES = ("documented", "upstream")
 D, T, R, C, I = (*LABELS, "invalid")  # noqa: E741
@@ -13,3 +15,10 @@ def record(uuid, runs, gold=T, **more):
 
 def item(uuid, gold=T):
     return {"uuid": uuid, "question": "q", "correct_answer": gold}
+
+
+def stability(graded, **options):
+    """Return the figures of keys and grades."""
+    names = {"task": "id", "run": "run", "model": "model", "facets": "facets"}
+    rows = [{name: getattr(key, of) for name, of in names.items()} | {"grade": grade} for key, grade in graded]
+    return figures({"stability": options}, rows)["stability"]

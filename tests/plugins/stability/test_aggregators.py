@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from gradestack import Grade, Key, testing
-from gradestack_plugins.stability.aggregators import PER_GOLD, RATES, Stability
-from tests.plugins.stability.stability_records import PROFILES, C, D, I, R, T, item, record
+from gradestack import Grade, Key
+from gradestack_plugins.stability.aggregators import PER_GOLD, RATES
+from tests.plugins.stability.stability_records import PROFILES, C, D, I, R, T, item, record, stability
 
 
 def test_the_divisor_is_the_tasks_processed_in_documented_and_the_datasets_rows_upstream(evaluate):
@@ -123,8 +123,7 @@ def test_a_class_called_invalid_is_a_class():
         for place, (task, gold, labels) in enumerate([("a", "invalid", ["invalid", "odd"]), ("b", "x", ["x", "x"])])
         for run, label in enumerate(labels)
     ]
-    aggregator = Stability(labels=("invalid", "x"))
-    found = aggregator.finish(testing.fold(aggregator, grades))
+    found = stability(grades, labels=["invalid", "x"])
     assert (found["mean_consistency_at_k"], found["mean_accuracy_across_runs"]) == (0.75, 0.75)
     assert found["stability_at_k_gold_invalid"] == 0.0
 

@@ -199,8 +199,10 @@ def test_a_judge_asked_again_has_a_noise_floor(tmp_path):
         plain = report.aggregates["judge"]["agreement"]
     assert "noise_floor" not in plain
     assert list(plain["pairs"]) == ["judge, rules", "judge, twice", "rules, twice"]
-    nothing = figures({"agreement": {"raters": ["b"], "again": ["b"]}}, [])["agreement"]
-    assert (nothing["noise_floor"], nothing["noise_floor_interval"]) == (None, {"reason": "nothing judged again"})
+    unlabelled = [{"id": "t", "predicted": "x"}]
+    with gradestack.grade(unlabelled, graders=graders, metrics={"agreement": options | {"again": ["twice"]}}) as report:
+        got = report.aggregates["judge"]["agreement"]
+    assert (got["noise_floor"], got["noise_floor_interval"]) == (None, {"reason": "nothing judged again"})
     with pytest.raises(ConfigError, match="again names graders that are not in raters: b"):
         figures({"agreement": {"again": ["b"]}}, [])
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from gradestack import Input, Inputs, Key, Source
+from gradestack.grading.metrics import figures_of
+from gradestack.testing.checks import _grades
 from gradestack_plugins.tau_bench.reader import TauBench, sample_of
 
 
@@ -50,15 +52,14 @@ def read(path: Path, *more: Path, reader: TauBench | None = None) -> list[Any]:
 
 
 def fold(aggregator: Any, grades: Any, samples: Any = None) -> Any:
-    """Return the finished metrics of grades, or of (key, grade) pairs."""
-    state = aggregator.start()
+    """Return the figures of grades, or of (key, grade) pairs."""
+    pairs = []
     for ordinal, entry in enumerate(grades):
         if samples is not None:
             one = samples[ordinal]
             entry = (Key(id=one.id, run=one.run, model=one.model, ordinal=ordinal), entry)  # noqa: PLW2901
-        key, grade = entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry)
-        state = aggregator.add(state, key, grade)
-    return aggregator.finish(state)
+        pairs.append(entry if isinstance(entry, tuple) else (Key(id=str(ordinal), ordinal=ordinal), entry))
+    return figures_of(aggregator, _grades(aggregator, [pairs]))
 
 
 def ref_similarity(expected: Any, actual: Any) -> float:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
@@ -193,33 +190,3 @@ def test_bands_are_shown_as_interpretation(tau):
         (0.0, 0.4, 2),
     ]
     assert bands[1]["text"].startswith("near miss: ")
-
-
-scores = st.sampled_from([0.0, 0.1, 0.3, 0.7, 0.75, 1 / 3, 1.0]) | st.floats(0, 1)
-rewards = st.sampled_from([None, 0.0, 1.0, 0.1])
-entries = st.builds(
-    graded, scores, rewards, st.lists(scores, max_size=2), st.just({"expected_calls": 2, "called": 1})
-) | st.sampled_from([FAILED, SKIPPED, MISSING])
-
-
-@pytest.mark.parametrize("aggregator", [Binary(), PartialStatistics()])
-@given(data=st.lists(st.lists(entries, max_size=5), min_size=1, max_size=4))
-def test_any_split_gives_the_same_metrics(tau, aggregator, data):
-    """Folding in pieces and merging equals folding at once; states survive JSON; the right side is not changed."""
-    graded_keys = [(Key(id=str(i % 3), run=i, ordinal=i), grade) for i, grade in enumerate(sum(data, []))]  # noqa: RUF017
-    states, at = [], 0
-    for piece in data:
-        state = aggregator.start()
-        for key, grade in graded_keys[at : at + len(piece)]:
-            state = aggregator.add(state, key, grade)
-        at += len(piece)
-        assert json.loads(json.dumps(state)) == state
-        states.append(state)
-    expected = tau.fold(aggregator, graded_keys)
-    merged = aggregator.start()
-    for state in states:
-        before = json.dumps(state)
-        merged = aggregator.merge(merged, state)
-        assert json.dumps(state) == before
-    assert aggregator.finish(merged) == expected
-    assert aggregator.finish(merged) == expected

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, ExpectedCall, Grade, Key, Outcome, Rule, Sample, Status, ToolCall, replace
+from gradestack import Expectation, ExpectedCall, Grade, Outcome, Rule, Sample, Status, ToolCall, replace
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from tests.conftest import examples
@@ -251,20 +251,12 @@ def test_when_and_by_whom_a_call_is_due_changes_nothing():
 # the statistics
 
 
-def test_odd_parts_of_items_do_not_disturb_a_block():
-    """Equal numbers of other types are counted for themselves, and what is no number not at all."""
-    aggregator = PartialStatistics()
+def test_odd_parts_of_items(tau):
+    """Numbers of any type are counted, and what is no number not at all."""
     grader, calls = TauPartial(), (ToolCall(name="f", arguments={"a": 1}),)
     sound = grader.grade(Sample(id="t", expected=Expectation(calls=calls), calls=calls))
     odd = [
         Grade(score=score, items=tuple(replace(item, parts={"argument_similarity": part}) for item in sound.items))
         for score, part in [(1.0, 1), (1, True), (0, 0), (0.0, False), (0.5, float("nan")), (0.5, None), (0.5, 0.25)]
     ]
-    grades = [sound, *odd]
-    keys = [Key(id=str(number), ordinal=number) for number in range(len(grades))]
-    one_by_one = aggregator.start()
-    for key, grade in zip(keys, grades, strict=True):
-        one_by_one = aggregator.add(one_by_one, key, grade)
-    at_once = aggregator.add_many(aggregator.start(), keys, grades)
-    assert aggregator.finish(at_once) == aggregator.finish(one_by_one)
-    assert aggregator.finish(at_once)["argument_precision"] == (1 + 1 + 1 + 0 + 0 + 0.25) / 6
+    assert tau.fold(PartialStatistics(), [sound, *odd])["argument_precision"] == (1 + 1 + 1 + 0 + 0 + 0.25) / 6

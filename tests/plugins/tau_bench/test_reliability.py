@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from fractions import Fraction
 
 import pytest
@@ -130,6 +129,23 @@ def test_models_have_their_own_trials(tau):
     assert (out["pass_hat_k"], out["trials"], out["tasks"]) == ({"1": 0.75, "2": 0.5}, 2, 2)
 
 
+def test_tasks_of_several_models_are_clustered(tau):
+    """The figure is the mean over models and tasks; its interval leaves out a task under all models at once."""
+    both = [entry(task, 0, good, model) for model in "mn" for task, good in (("a", 1), ("b", 0), ("c", 1))]
+    for aggregator, name in ((PassHatK(), "pass_hat_k"), (PassAtK(), "pass_at_k")):
+        out, one = tau.fold(aggregator, both), tau.fold(aggregator, both[:3])
+        assert out[name] == one[name]
+        assert out[f"{name}_interval"]["1"] == {**one[f"{name}_interval"]["1"], "n": 6}
+        assert out["models"]["m"] == one
+
+
+def test_a_model_without_trials_stands_beside_the_others(tau):
+    """Its figure is null, with the reason."""
+    out = tau.fold(PassHatK(), [entry("a", 0, 1, "m"), (Key(id="a", model="n"), Grade(outcome=Outcome.MISSING))])
+    assert [each["pass_hat_k"] for each in out["models"].values()] == [{"1": 1.0}, None]
+    assert "no task has a trial" in out["models"]["n"].values()
+
+
 def test_max_k(tau):
     """``max_k`` limits k, a larger one than the trials does nothing, one below 1 is refused."""
     assert list(tau.fold(PassHatK(max_k=2), rows(a="1111"))["pass_hat_k"]) == ["1", "2"]
@@ -152,36 +168,6 @@ def test_nothing_is_undefined_not_zero(tau):
     for aggregator, name in ((PassHatK(), "pass_hat_k"), (PassAtK(), "pass_at_k")):
         out = tau.fold(aggregator, [])
         assert (out[name], out[f"{name}_reason"]) == (None, "no task has a trial")
-
-
-tallies = st.lists(
-    st.builds(
-        entry, st.sampled_from("abc"), st.sampled_from([None, 0, 1, "x"]), st.booleans(), st.sampled_from([None, "m"])
-    )
-    | st.builds(lambda task: (Key(id=task, run=0), FAILED), st.sampled_from("ab"))
-    | st.builds(lambda task: (Key(id=task), Grade(outcome=Outcome.MISSING)), st.sampled_from("ad")),
-    max_size=12,
-)
-
-
-@pytest.mark.parametrize("aggregator", [PassHatK(), PassHatK(trials="task", max_k=2), PassAtK()])
-@given(data=tallies, cut=st.integers(0, 12))
-def test_any_split_gives_the_same_metrics(tau, aggregator, data, cut):
-    """Folding in pieces and merging equals folding at once; states survive JSON; the right side is not changed."""
-    states = []
-    for piece in (data[:cut], data[cut:]):
-        state = aggregator.start()
-        for key, grade in piece:
-            state = aggregator.add(state, key, grade)
-        assert json.loads(json.dumps(state)) == state
-        states.append(state)
-    left, right = states
-    before = json.dumps(right)
-    merged = aggregator.merge(aggregator.merge(aggregator.start(), left), right)
-    assert json.dumps(right) == before
-    merged = aggregator.add(merged, *entry("z", 0, 1))
-    assert json.dumps(right) == before
-    assert aggregator.finish(merged) == tau.fold(aggregator, [*data, entry("z", 0, 1)])
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=5))

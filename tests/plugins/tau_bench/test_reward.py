@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradestack import Fault, Key, Outcome, Sample, Status, replace
+from gradestack import Fault, Outcome, Sample, Status, replace
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.tau_bench.reward import TauReward
@@ -53,9 +53,7 @@ def test_rewards_larger_than_any_score_fail(tau, profile, reward):
     assert (grade.outcome, grade.fault.message) == (Outcome.FAILED, f"the reward is over 1e+100: {reward!r}")
     partial = TauPartial(profile=profile).grade(sample)
     assert (partial.outcome, partial.parts) == (Outcome.GRADED, {})
-    statistics = PartialStatistics()
-    keys, grades = [Key(id="a"), Key(id="b")], [replace(partial, parts={"reward": reward})] * 2
-    figures = statistics.finish(statistics.add_many(statistics.start(), keys, grades))
+    figures = tau.fold(PartialStatistics(), [replace(partial, parts={"reward": reward})] * 2)
     assert (figures["n"], figures["binary"]["n"], figures["binary"]["average"]) == (2, 0, None)
 
 

@@ -1,11 +1,9 @@
 """Figures over many runs: precision, recall, F1, verdicts, by tool and by argument."""
 
-import json
-
 import pytest
 
 import gradestack
-from gradestack import Expectation, ExpectedCall, Key, Sample, ToolCall
+from gradestack import Expectation, ExpectedCall, Sample, ToolCall
 from gradestack_plugins.tool_calls.aggregators import CallFigures
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
@@ -29,11 +27,9 @@ RUNS = [
 
 def figures(runs, **options):
     """Return the figures of runs."""
-    grader, aggregator = ToolCalls(**options), CallFigures()
-    state = aggregator.start()
-    for run in runs:
-        state = aggregator.add(state, Key(id=run.id), grader.grade(run))
-    return aggregator.finish(state)
+    grader = ToolCalls(**options)
+    rows = [(run.id, None, None, grader.grade(run)) for run in runs]
+    return gradestack.figures({"call_figures": {}}, rows)["call_figures"]
 
 
 def test_figures_by_hand():
@@ -95,11 +91,8 @@ def test_figures_of_published_rules():
 
 def test_models_have_figures_of_their_own():
     """With several models each has its figures, clustered by task."""
-    aggregator, grader = CallFigures(), ToolCalls()
-    state = aggregator.start()
-    for model, run in (("m", RUNS[0]), ("n", RUNS[2])):
-        state = aggregator.add(state, Key(id="t", model=model), grader.grade(run))
-    found = aggregator.finish(state)["models"]
+    rows = [("t", None, model, ToolCalls().grade(run)) for model, run in (("m", RUNS[0]), ("n", RUNS[2]))]
+    found = gradestack.figures({"call_figures": {}}, rows)["call_figures"]["models"]
     assert (found["m"]["f1"], found["n"]["f1"]) == (1.0, 0.0)
 
 
@@ -116,33 +109,16 @@ def test_a_confidence_must_be_one():
         CallFigures(confidence=1)
 
 
-def test_a_block_adds_what_its_grades_add():
-    """Figures are the same whether grades come one by one, in blocks, or in parts that are merged."""
-    aggregator, own, peer = CallFigures(), ToolCalls(), ToolCalls(preset="azure/f1")
-    grades = [grader.grade(run) for run in RUNS for grader in (own, peer)]
-    keys = [Key(id=run.id) for run in RUNS for _ in (own, peer)]
-    one_by_one, merged = aggregator.start(), aggregator.start()
-    for place, (key, grade) in enumerate(zip(keys, grades, strict=True)):
-        one_by_one = aggregator.add(one_by_one, key, grade)
-        if place % 3 == 0:
-            part = aggregator.add_many(aggregator.start(), keys[place : place + 3], grades[place : place + 3])
-            merged = aggregator.merge(merged, part)
-    assert aggregator.finish(merged) == aggregator.finish(one_by_one)
-    assert aggregator.finish(merged)["counts"]["matched"] == 2
+def test_names_may_be_made_of_anything():
+    """Tools and arguments whose names are no UTF-8, or look like places in a list."""
+    odd = sample("u", [("a\ud800", {"\ud800": 1, "7": [1]})], [("a\ud800", {"\ud800": 2, "7": [1]})])
+    arguments = figures([odd])["tools"]["a\ud800"]["arguments"]
+    right, wrong = ({"right": 0, "wrong": 0, "missing": 0, "unknown": 0, fate: 1} for fate in ("right", "wrong"))
+    assert arguments == {"/*/*": right, "/\ud800": wrong}
 
 
-def test_items_of_many_kinds_are_counted_alike(monkeypatch: pytest.MonkeyPatch):
-    """Figures by tool are the same where few items are told apart, and a state is JSON, whatever names are made of."""
-    odd = sample("u", [("a\ud800", {"\ud800": 1})], [("a\ud800", {"\ud800": 2})])
-    grades = [ToolCalls().grade(each) for each in (*RUNS, odd)]
-    keys = [Key(id=each.id) for each in (*RUNS, odd)]
-    aggregator = CallFigures()
-    found = []
-    for alike in (4096, 1):
-        monkeypatch.setattr("gradestack_plugins.tool_calls.aggregators._ALIKE", alike)
-        state = aggregator.start()
-        for key, grade in zip(keys, grades, strict=True):
-            state = json.loads(json.dumps(aggregator.add(state, key, grade)))
-        found.append(aggregator.finish(aggregator.merge(aggregator.start(), state))["tools"])
-    assert found[0] == found[1]
-    assert found[0]["a\ud800"]["arguments"] == {"/\ud800": {"right": 0, "wrong": 1, "missing": 0, "unknown": 0}}
+def test_a_call_counts_for_the_tool_that_was_called():
+    """Where one of several tools is expected, the other was made."""
+    expected = Expectation(calls=(ExpectedCall(names=("f", "g"), arguments={}),))
+    tools = figures([Sample(id="a", expected=expected, calls=(ToolCall(name="g", arguments={}),))])["tools"]
+    assert {name: (of["expected"], of["made"]) for name, of in tools.items()} == {"f": (1, 0), "g": (0, 1)}

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack import Expectation, ExpectedCall, Key, Sample, ToolCall, ToolSpec, replace
-from gradestack_plugins.tool_calls.aggregators import CallFigures
+from gradestack import Expectation, ExpectedCall, Sample, ToolCall, ToolSpec, replace
 from gradestack_plugins.tool_calls.assignment import heaviest, in_order
 from gradestack_plugins.tool_calls.grader import ToolCalls
 
@@ -240,19 +239,6 @@ def test_the_short_ways_say_what_a_matching_says(expected, made, repeated, optio
     made = expected[:repeated] + made
     short, matched = (grade(expected, made, **options, **more) for more in ({}, {"per_tool": {}}))
     assert short == replace(matched, metadata=short.metadata)
-
-
-@FEW
-@given(st.lists(st.tuples(ODD_CALLS, ODD_CALLS), max_size=12))
-def test_figures_do_not_depend_on_what_was_counted_before(pairs):
-    """A grade that is met again, as one object or as another that is equal, counts as it did."""
-    grades = [grade(expected, expected if number % 2 else made) for number, (expected, made) in enumerate(pairs)]
-    keys = [Key(id=f"t{number}") for number in range(len(grades))]
-    found = []
-    for each in (grades, grades, [replace(one, reasons=tuple(one.reasons)) for one in grades]):
-        figures = CallFigures()
-        found.append(figures.finish(figures.add_many(figures.start(), keys, each)))
-    assert found[0] == found[1] == found[2]
 
 
 def test_keys_that_are_no_text():

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gradestack import Key, Outcome, Sample, ToolCall
+import gradestack
+from gradestack import Outcome, Sample, ToolCall
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.trajectory.rates import Loops
 from gradestack_plugins.trajectory.repeats import CallRepeats
 
 
@@ -69,12 +69,9 @@ def test_without_calls_nothing_is_said(calls, code):
 
 def test_figures_are_over_runs_and_over_calls():
     """Runs with a loop / runs, repeats / calls, both with intervals; the longest run of all."""
-    folded = Loops()
-    state = folded.start()
-    for task, names in (("x", "aaa"), ("y", "ab"), ("y", "aabb")):
-        state = folded.add(state, Key(id=task), graded(names))
-    figures = folded.finish(state)
+    rows = [(task, None, None, graded(names)) for task, names in (("x", "aaa"), ("y", "ab"), ("y", "aabb"))]
+    figures = gradestack.figures({"loops": {}}, rows)["loops"]
     assert (figures["n"], figures["clusters"], figures["longest"]) == (3, 2, 3)
     assert (figures["loop_rate"], figures["repeat_share"]) == (1 / 3, 4 / 9)
     assert {"loop_rate_interval", "repeat_share_interval"} <= figures.keys()
-    assert folded.finish(folded.start())["loop_rate_reason"] == "no run made a call"
+    assert gradestack.figures({"loops": {}}, [])["loops"]["loop_rate_reason"] == "no run made a call"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gradestack import Expectation, Key, Message, Outcome, Sample, ToolCall, testing
+import gradestack
+from gradestack import Expectation, Message, Outcome, Sample, ToolCall, testing
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.trajectory.rates import PolicyChecks
 from gradestack_plugins.trajectory.tool_policy import ToolPolicy
 
 
@@ -220,15 +220,13 @@ def test_the_contract_holds_with_rules_and_with_presets():
 
 def test_figures_are_the_rate_of_runs_and_of_each_check():
     """With an interval clustered by task; without a verdict there is a reason."""
-    folded = PolicyChecks()
-    state = folded.start()
-    for task, made in (("x", "a"), ("x", "ab"), ("y", "a")):
-        state = folded.add(state, Key(id=task), graded(made, deny=["b"], expect=["a"]))
-    figures = folded.finish(state)
+    runs = (("x", "a"), ("x", "ab"), ("y", "a"))
+    rows = [(task, None, None, graded(made, deny=["b"], expect=["a"])) for task, made in runs]
+    figures = gradestack.figures({"policy_checks": {}}, rows)["policy_checks"]
     assert (figures["n"], figures["clusters"], figures["kept_rate"]) == (3, 2, 2 / 3)
     assert figures["checks"] == {
         "deny b": {"runs": 3, "kept": 2, "rate": 2 / 3},
         "expect a": {"runs": 3, "kept": 3, "rate": 1.0},
     }
     assert figures["kept_rate_interval"]["clusters"] == 2
-    assert folded.finish(folded.start())["kept_rate_reason"] == "no run has a verdict"
+    assert gradestack.figures({"policy_checks": {}}, [])["policy_checks"]["kept_rate_reason"] == "no run has a verdict"

@@ -11,14 +11,13 @@ import jsonschema
 import pytest
 
 import gradestack
-from gradestack import Key, Outcome, Sample, ToolCall, ToolSpec
+from gradestack import Outcome, Sample, ToolCall, ToolSpec
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.anthropic_logs.records import _tools as of_anthropic
 from gradestack_plugins.bfcl.tools import tools_of as of_bfcl
 from gradestack_plugins.openai_logs.records import _tool as of_openai
 from gradestack_plugins.readers.chat import tool_spec
 from gradestack_plugins.tau2_bench.tasks import _tools as of_tau2
-from gradestack_plugins.trajectory.call_validity import CallValidity
 from gradestack_plugins.trajectory.schemas import violations
 from gradestack_plugins.trajectory.tool_schema import ToolSchema
 
@@ -282,19 +281,14 @@ def test_header_names_a_presets_version(tmp_path):
 
 def test_figures_are_over_calls_by_tool_and_by_keyword():
     """With an interval that leaves out a task at a time; without a checked call there is a reason."""
-    folded = CallValidity()
-    state = folded.start()
-    for task, calls in (
-        ("a", (call(arguments={"seat": 1}), call("fly"))),
-        ("b", (call(), call(arguments={"seat": 2}))),
-    ):
-        state = folded.add(state, Key(id=task), graded(*calls))
-    figures = folded.finish(state)
+    runs = {"a": (call(arguments={"seat": 1}), call("fly")), "b": (call(), call(arguments={"seat": 2}))}
+    rows = [(task, None, None, graded(*calls)) for task, calls in runs.items()]
+    figures = gradestack.figures({"call_validity": {}}, rows)["call_validity"]
     assert (figures["calls"], figures["valid"], figures["valid_share"]) == (4, 2, 0.5)
     assert figures["violations"] == {"required": 1}
     assert (figures["valid_share_interval"]["n"], figures["valid_share_interval"]["clusters"]) == (4, 2)
     assert {name: each["valid_share"] for name, each in figures["tools"].items()} == {"book": 2 / 3, "fly": 0.0}
-    assert folded.finish(folded.start())["valid_share_reason"] == "no call was checked"
+    assert gradestack.figures({"call_validity": {}}, [])["call_validity"]["valid_share_reason"] == "no call was checked"
 
 
 def _schema(rng, depth=0):

@@ -1,13 +1,11 @@
 """What needs no reference: how calls went, what a run took, and a page from a file alone."""
 
 import json
-import tracemalloc
 
 import pytest
 
 import gradestack
-from gradestack import Grade, Message, Outcome, Sample, ToolCall, Usage
-from gradestack_plugins.trajectory.aggregators import ToolOutcomes, UsageTotals
+from gradestack import Message, Outcome, Sample, ToolCall, Usage
 from gradestack_plugins.trajectory.tool_success import ToolSuccess
 from gradestack_plugins.trajectory.usage import RunUsage
 
@@ -93,40 +91,36 @@ def test_totals_divide_by_the_runs_that_record_a_figure():
     talk = ((Message(role="assistant"),),)
     usages = (Usage(input_tokens=4), None, Usage(input_tokens=8))
     samples = [Sample(id=str(n), turns=talk, calls=(), usage=usage) for n, usage in enumerate(usages)]
-    totals = UsageTotals()
-    state = totals.start()
-    for sample in samples:
-        state = totals.add(state, gradestack.Key(id=sample.id), RunUsage().grade(sample))
-    figures = {name: plain(each) for name, each in totals.finish(state).items() if name != "runs"}
+    rows = [(sample.id, None, None, RunUsage().grade(sample)) for sample in samples]
+    found = gradestack.figures({"usage_totals": {}}, rows)["usage_totals"]
+    assert (found["input_tokens"]["mean_interval"]["n"], found["input_tokens"]["mean_interval"]["clusters"]) == (2, 2)
+    figures = {name: plain(each) for name, each in found.items() if name != "runs"}
     assert figures["input_tokens"] == {"total": 12.0, "mean": 6.0, "min": 4.0, "max": 8.0, "n": 2}
     assert figures["steps"] == {"total": 3.0, "mean": 1.0, "min": 1.0, "max": 1.0, "n": 3}
     assert "output_tokens" not in figures
 
 
-def test_usage_of_many_tasks_is_summed_up_one_figure_at_a_time():
-    """Twelve figures of thousands of tasks take about as much memory to finish as two."""
-    totals, taken = UsageTotals(), {}
-    for figures in (2, 12):
-        state = totals.start()
-        for number in range(4000):
-            parts = {f"part{place}": number + place / 16 for place in range(figures)}
-            totals.add(state, gradestack.Key(id=f"t{number}"), Grade(score=1.0, parts=parts))
-        tracemalloc.start()
-        totals.finish(state)
-        taken[figures] = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert taken[12] < 1.5 * taken[2]
-
-
 def test_outcomes_are_counted_by_tool():
     """Over calls, not over runs."""
-    outcomes = ToolOutcomes()
-    state = outcomes.start()
-    for made in (calls(("f", "ok"), ("g", "error")), calls(("f", "ok"), ("f", "ok"))):
-        state = outcomes.add(state, gradestack.Key(id="a"), ToolSuccess().grade(Sample(id="a", calls=made)))
-    figures = outcomes.finish(state)
+    runs = calls(("f", "ok"), ("g", "error")), calls(("f", "ok"), ("f", "ok"))
+    rows = [("a", None, None, ToolSuccess().grade(Sample(id="a", calls=made))) for made in runs]
+    figures = gradestack.figures({"tool_outcomes": {}}, rows)["tool_outcomes"]
     assert (figures["runs"], figures["executed"], figures["success_rate"]) == (2, 4, 0.75)
     assert {name: each["success_rate"] for name, each in figures["tools"].items()} == {"f": 1.0, "g": 0.0}
+
+
+def test_rates_stand_beside_those_of_each_model():
+    """A call without a tool's name is one call of all; the rate of every model has an interval of its own."""
+    runs = {"m": calls(("", "ok"), ("f", "error")), "n": calls(("f", "ok"))}
+    grades = {model: ToolSuccess().grade(Sample(id="a", calls=made)) for model, made in runs.items()}
+    found = gradestack.figures(
+        {"tool_outcomes": {}}, [(task, None, model, grade) for task in "ab" for model, grade in grades.items()]
+    )["tool_outcomes"]
+    assert (found["executed"], found["success_rate_interval"]["n"]) == (6, 6)
+    models = {
+        model: (each["success_rate"], each["success_rate_interval"]["n"]) for model, each in found["models"].items()
+    }
+    assert models == {"m": (0.5, 4), "n": (1.0, 2)}
 
 
 @pytest.mark.parametrize("reader", ["openai", "anthropic"])

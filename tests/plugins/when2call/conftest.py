@@ -7,9 +7,7 @@ import json
 import attrs
 import pytest
 
-from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Key, Outcome, Sample
-from gradestack_plugins.statistics.classification import Classification
-from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
+from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Outcome, Sample, figures
 from gradestack_plugins.when2call.exporter import When2CallExporter
 from gradestack_plugins.when2call.grader import When2Call
 from gradestack_plugins.when2call.reader import When2CallReader
@@ -81,13 +79,6 @@ class Result:
     text: str
 
 
-def _fold(aggregator, keyed):
-    state = aggregator.start()
-    for key, grade in keyed:
-        state = aggregator.add(state, key, grade)
-    return aggregator.finish(state)
-
-
 @pytest.fixture
 def evaluate(read, tmp_path):
     """Read, grade and aggregate; samples may be given in place of predictions."""
@@ -100,15 +91,8 @@ def evaluate(read, tmp_path):
         marker = When2Call(profile=profile, **(grader or {}))
         samples = [each for each in samples if not isinstance(each, BadRecord)]
         grades = [marker.grade(sample) for sample in samples]
-        keyed = [
-            (Key(id=sample.id, ordinal=number), grade)
-            for number, (sample, grade) in enumerate(zip(samples, grades, strict=True))
-        ]
-        found = {
-            "classification": _fold(Classification(profile=profile), keyed),
-            "hallucination": _fold(Hallucination(), keyed),
-            "when2call_counts": _fold(When2CallCounts(), keyed),
-        }
+        rows = [(sample.id, None, None, grade) for sample, grade in zip(samples, grades, strict=True)]
+        found = figures({"classification": {}, "hallucination": {}, "when2call_counts": {}}, rows, profile=profile)
         states = {str(each): sum(grade.outcome is each for grade in grades) for each in Outcome}
         summary = ExportSummary(
             input=Input(path=tmp_path / "predictions.jsonl", name="predictions", shown="predictions.jsonl"),

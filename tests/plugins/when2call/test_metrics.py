@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack import Key, Status, ToolSpec, testing
+from gradestack import Key, Status, ToolSpec, figures, testing
 from gradestack_plugins.when2call.aggregators import Hallucination, When2CallCounts
 from gradestack_plugins.when2call.grader import When2Call
 from tests.plugins.when2call.when2call_records import LABELS, PROFILES, judge, sample
@@ -119,8 +119,8 @@ def test_unknown_tools_stand_outside_the_tool_rate():
         sample("cannot_answer", "tool_call", tools=()),
         sample("cannot_answer", "tool_call", tools=(ToolSpec(name="f"),)),
     ]
-    keyed = [(Key(id=str(n)), grader.grade(each)) for n, each in enumerate(given)]
-    rates = Hallucination().finish(testing.fold(Hallucination(), keyed))
+    rows = [(n, None, None, grader.grade(each)) for n, each in enumerate(given)]
+    rates = figures({"hallucination": {}}, rows)["hallucination"]
     assert (rates["tool_hallucination_numerator"], rates["tool_hallucination_denominator"]) == (1, 1)
     assert rates["n_tools_unknown"] == 1
 
@@ -270,20 +270,17 @@ def test_upstream_equals_the_slow_calculation(given_cases):
 
 
 def block(given_cases, profile):
-    from gradestack_plugins.statistics.classification import Classification
     from gradestack_plugins.when2call.exporter import metrics_block
 
-    grader = When2Call(profile=profile)
-    keyed = []
+    grader, rows = When2Call(profile=profile), []
     for gold, no_tools, label in given_cases:
         tools = () if no_tools else (ToolSpec(name="f"),)
         status = Status.MISSING if label is None else Status.OK
-        keyed.append((Key(id="x"), grader.grade(sample(gold, label, tools=tools, status=status))))
-    if not keyed:
-        keyed = [(Key(id="x"), grader.grade(sample(None, None)))]
-    rates = Hallucination().finish(testing.fold(Hallucination(), keyed))
-    classes = Classification(profile=profile, labels=LABELS, exclude=("direct",))
-    return metrics_block(classes.finish(testing.fold(classes, keyed)), rates)
+        rows.append(("x", None, None, grader.grade(sample(gold, label, tools=tools, status=status))))
+    if not rows:
+        rows = [("x", None, None, grader.grade(sample(None, None)))]
+    metrics = {"classification": {"labels": LABELS, "exclude": ["direct"]}, "hallucination": {}}
+    return metrics_block(*figures(metrics, rows, profile=profile).values())
 
 
 @given(cases, st.sampled_from(PROFILES))
@@ -301,8 +298,8 @@ def test_rates_lie_between_zero_and_one_and_the_matrix_sums_to_n(given_cases, pr
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_the_aggregators_obey_the_laws_of_merging(evaluate, row, profile):
-    """Identity, associativity, any split and JSON round trips, with all four prediction sets."""
+def test_the_aggregators_keep_the_contract(evaluate, row, profile):
+    """Declared figures, the same for any cut, with all four prediction sets."""
     dataset = [row(f"u{n}", LABELS[n % 4], tools=[] if n % 3 else ["{}"]) for n in range(24)]
     records = [logprob(f"u{n}", [LABELS[(n + k) % 4] for k in range(4)]) for n in range(0, 24, 2)]
     grades = evaluate(records, dataset, profile=profile).grades

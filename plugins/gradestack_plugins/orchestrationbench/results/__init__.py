@@ -1,1 +1,1 @@
-"""Figures of files and of the whole input, folded from the grades of trials."""
+"""Figures of files and of the whole input, computed from the grades of trials."""

@@ -6,13 +6,14 @@ and so is what is composed of it, in ``upstream`` it is 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 
 from gradestack import JSON, Profile
-from gradestack.exact import add_exact, exact_mean, exact_value
 from gradestack_plugins.orchestrationbench.calls.decisions import CELLS, MATRIX
 from gradestack_plugins.orchestrationbench.calls.f1 import harmonic
-from gradestack_plugins.orchestrationbench.results.state import FileState
+from gradestack_plugins.orchestrationbench.results.files import File
 
 Figures = dict[str, JSON]
 Number = float | int | None
@@ -35,34 +36,28 @@ FC_PARTS = ("function_name_accuracy", "arguments_key_score", "arguments_value_sc
 AVERAGE_PARTS = ("call_rejection_accuracy", "fc", "plan")
 
 
-def file_figures(file: str, state: FileState, profile: Profile, *, exact: bool = False) -> Figures:
+def file_figures(name: str, file: File, profile: Profile, *, exact: bool = False) -> Figures:
     """Return every figure of one file; with ``exact`` nothing is rounded.
 
     Name, key and value: mean over trials, rounded to 4 digits; ``documented`` leaves out trials without a graded pair.
     Plans are pooled over trials. In ``upstream`` one trial whose argument part cannot be graded zeroes that part.
     """
-    counts = state["counts"]
-    broken = profile == "upstream" and bool(state["faults"] or state["empty"])
+    broken = profile == "upstream" and bool(file.faults or file.empty)
     figures: Figures = {
-        "file": file,
-        "scenario": state["scenario"],
-        "trials": state["trials"],
-        "error": state["unreadable"] or (state["empty"] if profile == "documented" else None),
-        "arguments_error": (state["empty"] or state["faults"][0][1]) if broken else None,
-        "faults": [list(fault) for fault in state["faults"]],
-        "judge_failed_trials": [] if broken else list(state["judge_failed"]),
+        "file": name,
+        "scenario": file.scenario,
+        "trials": file.trials,
+        "error": file.unreadable or (file.empty if profile == "documented" else None),
+        "arguments_error": (file.empty or file.faults[0][1]) if broken else None,
+        "faults": file.faults,
+        "judge_failed_trials": [] if broken else file.judge_failed,
     }
-    names = (*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases", *CELLS)
-    for name in (*names, "perfect_calls", "steps_missing", "steps_faulty"):
-        figures[name] = 0 if broken else counts.get(name, 0)
-    for name, part in (
-        ("function_name_accuracy", state["name"]),
-        ("arguments_key_score", state["key"]),
-        ("arguments_value_score_not_count_rejection", state["value"]),
-        ("arguments_value_score_upper_bound", state["value_upper_bound"]),
-    ):
-        figures[name] = _trial_mean([] if broken else part, state["trials"], profile, exact=exact)
-    return figures | _plan_figures(state, profile)
+    counts = (*MATRIX, "rejection_type_mismatch", "failed_generation", "rejection_cases", "function_call_cases", *CELLS)
+    for each in (*counts, "perfect_calls", "steps_missing", "steps_faulty"):
+        figures[each] = 0 if broken else file.counts[each]
+    for each, scores in zip((*FC_PARTS, "arguments_value_score_upper_bound"), file.scores.values(), strict=True):
+        figures[each] = _trial_mean([] if broken else scores, file.trials, profile, exact=exact)
+    return figures | _plan_figures(file, profile)
 
 
 def _trial_mean(values: Sequence[float | None], trials: int, profile: Profile, *, exact: bool) -> float | None:
@@ -79,19 +74,16 @@ def _short(value: float, *, exact: bool) -> float:
     return value if exact else round(value, 4)
 
 
-def _plan_figures(state: FileState, profile: Profile) -> Figures:
-    counts, plan = state["counts"], state["plan"]
-    compared, failed = counts.get("plans", 0), counts.get("plans_failed", 0)
-    parsed = counts.get("plans_parsed", 0)
+def _plan_figures(file: File, profile: Profile) -> Figures:
+    compared, failed, parsed = (file.counts[name] for name in ("plans", "plans_failed", "plans_parsed"))
     upstream = profile == "upstream"
 
     def share(name: str, divisor: int) -> Number:
-        value = exact_value(plan[name])  # type: ignore[literal-required] # one of four fields
-        return value / divisor if divisor else (0.0 if upstream else None)
+        return math.fsum(file.plans[name]) / divisor if divisor else (0.0 if upstream else None)
 
     return {
-        "workflow_evaluation_with_failure": share("score", compared + failed if upstream else compared),
-        "workflow_evaluation_without_failure": share("score", compared if upstream else parsed),
+        "workflow_evaluation_with_failure": share("scores", compared + failed if upstream else compared),
+        "workflow_evaluation_without_failure": share("scores", compared if upstream else parsed),
         "workflow_evaluation_upper_bound": share("highest", compared + failed if upstream else compared),
         "average_structural_GED": share("structural", compared),
         "average_component_GED": share("component", compared),
@@ -131,11 +123,9 @@ def composed(totals: Mapping[str, JSON], profile: Profile, *, exact: bool = Fals
 
 def _mean(values: Iterable[Number], profile: Profile) -> float | None:
     defined = [value for value in values if value is not None]
-    partials: list[float] = []
-    for value in defined:
-        add_exact(partials, value)
-    found = exact_mean(partials, len(defined))
-    return 0.0 if found is None and profile == "upstream" else found
+    if not defined:
+        return 0.0 if profile == "upstream" else None
+    return float(sum(map(Fraction, defined), Fraction(0)) / len(defined))
 
 
 def performance(cells: Sequence[int], profile: Profile) -> dict[str, Number]:

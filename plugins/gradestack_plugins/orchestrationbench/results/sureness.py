@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from gradestack import JSON, Interval, Profile, estimate, interval
 from gradestack_plugins.orchestrationbench.calls.decisions import CELLS, MATRIX
 from gradestack_plugins.orchestrationbench.results.figures import FC_PARTS, MEANS, Figures, composed, file_figures
-from gradestack_plugins.orchestrationbench.results.state import FileState
+from gradestack_plugins.orchestrationbench.results.files import File
 
 _COUNTS = (*MATRIX, *CELLS, "rejection_type_mismatch", "rejection_cases", "function_call_cases", "trials")
 _VIEWS = ("reject", "fc")
@@ -50,18 +50,18 @@ class Sureness:
     """Intervals of one model's figures, before any rounding.
 
     Args:
-        files: File -> what was kept of it.
+        files: Files by name.
         profile: Which definition is followed.
         confidence: Of the intervals.
     """
 
-    def __init__(self, files: Mapping[str, FileState], profile: Profile, confidence: float) -> None:
+    def __init__(self, files: Mapping[str, File], profile: Profile, confidence: float) -> None:
         self.profile, self.confidence = profile, confidence
         self.tasks: dict[str, dict[str, float]] = {}
-        for file, held in sorted(files.items()):
-            figures = file_figures(file, held, profile, exact=True)
+        for name, file in sorted(files.items()):
+            figures = file_figures(name, file, profile, exact=True)
             if figures["error"] is None:
-                _add(self.tasks.setdefault(held["scenario"], {}), _sums(figures, profile))
+                _add(self.tasks.setdefault(file.scenario, {}), _sums(figures, profile))
         names = {name for sums in self.tasks.values() for name in sums}
         self.totals = {name: math.fsum(sums.get(name, 0) for sums in self.tasks.values()) for name in names}
         self.whole = _flat(self._figures(self.totals, left_out=False))

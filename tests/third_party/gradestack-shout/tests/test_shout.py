@@ -50,7 +50,13 @@ def test_it_is_graded_by_name():
     ]
     with grade(samples, graders=["shout"]) as report:
         assert report.states["shout"] == {"graded": 2, "skipped": 1, "failed": 0, "missing": 0}
-        assert report.aggregates["shout"]["loudest"] == {"id": "loud", "score": 1.0}
+        loudest = report.aggregates["shout"]["loudest"]
+        assert {name: loudest[name] for name in ("id", "score", "all_capitals")} == {
+            "id": "loud",
+            "score": 1.0,
+            "all_capitals": 0.5,
+        }
+        assert loudest["all_capitals_interval"]["clusters"] == 2
         assert report.metrics["avg_score_attempted"] == 0.5
 
 

@@ -1,33 +1,28 @@
 """The aggregator."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import attrs
 
-from gradestack import Aggregator, Grade, Key
-
-State = dict[str, Any]
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio
 
 
 @attrs.frozen(kw_only=True)
-class Loudest(Aggregator[State]):
-    """The first sample with the highest score."""
+class Loudest(Aggregator):
+    """The share of samples that are all capitals, and the first sample with the highest score."""
 
-    def start(self) -> State:
-        """Return the state of nothing seen."""
-        return {"id": None, "score": None}
+    figures = (Figure("all_capitals", "All capitals", about="samples with score 1 / graded samples"),)
 
-    def add(self, state: State, key: Key, grade: Grade) -> State:
-        """Keep the higher of two."""
-        if grade.score is None or (state["score"] is not None and grade.score <= state["score"]):
-            return state
-        return {"id": key.id, "score": grade.score}
+    def numbers(self, grade: Grade) -> Numbers | None:
+        """Return what one grade adds to the sums."""
+        return None if grade.score is None else {"graded": 1, "capitals": int(grade.score == 1)}
 
-    def merge(self, left: State, right: State) -> State:
-        """Keep the higher of two; on a tie the left one, which came first."""
-        louder = right["score"] is not None and (left["score"] is None or right["score"] > left["score"])
-        return dict(right) if louder else left
+    def estimate(self, graded: float, capitals: float) -> Mapping[str, float | None]:
+        """Return the figure of sums over tasks; its interval is made of it."""
+        return {"all_capitals": ratio(capitals, graded)}
 
-    def finish(self, state: State) -> State:
-        """Return the id and the score."""
-        return dict(state)
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        """Return what is no function of sums: the id and the score of the loudest sample."""
+        scored = [(grade.score, key.id) for key, grade in grades if grade.score is not None]
+        score, name = max(scored, key=lambda pair: pair[0], default=(None, None))
+        return {"id": name, "score": score}

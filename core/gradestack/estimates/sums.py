@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import chain, repeat
 from typing import TypeVar
 
+from gradestack.estimates.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.exact import exact_parts
-from gradestack.intervals.interval import Cell, Figures, Interval, interval, jackknife
 from gradestack.model import JSON
 
 ExactCell = tuple[float | tuple[float, ...], ...]
@@ -23,7 +23,7 @@ Counted = Sequence[tuple[Notes, int]]
 """Notes of a task, and how many tasks have them; or how many of those that do."""
 
 
-class CountedCells:
+class TaskSums:
     """How many tasks have which cells, over all models and of each model.
 
     Args:
@@ -35,6 +35,11 @@ class CountedCells:
     def __init__(self, names: tuple[str, ...], every: Counted, models: Mapping[str, Counted]) -> None:
         self.names, self._every, self._models = names, every, models
         self._totals: dict[str, dict[str, Fraction]] = {}
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+        return list(self._models)
 
     @cached_property
     def exact(self) -> tuple[Counter[ExactCell], dict[str, Counter[ExactCell]]]:
@@ -157,7 +162,40 @@ def ratio_interval(
 
 
 def _ratio(below: float, above: float) -> Figures:
-    return {"ratio": above / below if below else None}
+    return {"ratio": ratio(above, below)}
+
+
+def counts_interval(
+    tasks: Mapping[tuple[tuple[str, float], ...], int],
+    above: str,
+    below: Iterable[str],
+    *,
+    confidence: float = 0.95,
+    share: bool = True,
+    least: float = -math.inf,
+) -> Interval:
+    """Return the interval of one number over the sum of others, as :func:`ratio_interval` has it.
+
+    Args:
+        tasks: Numbers by name -> how many tasks have them.
+        above: Name of what is divided.
+        below: Names of what it is divided by.
+        confidence: Of the interval.
+        share: Whether the figure is bound to [0, 1].
+        least: What a figure that is no share cannot be below.
+    """
+    parts: Counter[tuple[float, ...]] = Counter()
+    divisors = tuple(below)
+    for numbers, times in tasks.items():
+        known = dict(numbers)
+        divisor = math.fsum(known.get(name, 0) for name in divisors)
+        parts[divisor, known.get(above, 0)] += times
+    return ratio_interval(parts, confidence=confidence, share=share, least=least)
+
+
+def ratio(above: float, below: float) -> float | None:
+    """Return ``above / below``; None where ``below`` is 0."""
+    return above / below if below else None
 
 
 def rounded_cells(cells: Mapping[ExactCell, int]) -> Counter[Cell]:

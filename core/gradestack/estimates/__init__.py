@@ -1,0 +1,1 @@
+"""Sums by task, figures of them and how sure these are."""

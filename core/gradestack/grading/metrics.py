@@ -1,0 +1,360 @@
+"""Figures of a table of grades: estimates with their intervals, per model, and whatever else a metric computes."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import math
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, repeat
+from operator import sub
+from typing import Any
+
+from gradestack.api import Aggregator, Figure
+from gradestack.estimates.grades import Grades, TaskNumbers
+from gradestack.estimates.interval import Estimate, estimate, interval
+from gradestack.grading.plan import Metric
+from gradestack.model import JSON
+from gradestack.table import Numbers, Table, Wanted, sound_numbers
+
+Path = tuple[str, ...]
+_COUNT = ""
+"""Name under which samples are counted."""
+
+
+def has_numbers(aggregator: Aggregator) -> bool:
+    """Return whether a metric says what one grade adds to sums."""
+    return type(aggregator).numbers is not Aggregator.numbers
+
+
+def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[str] = ()) -> Wanted:
+    """Return what the figures of some metrics need of grades."""
+    parts: dict[str, dict[str, None]] = {key: {} for key in graders}
+    numbers, names = {}, dict.fromkeys(facets)
+    for metric in metrics:
+        aggregator: Aggregator = metric.stage.component
+        parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
+        if aggregator.needs and has_numbers(aggregator):
+            numbers[metric.name] = (metric.of, aggregator.numbers)
+        names |= dict.fromkeys(aggregator.facets)
+    return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
+
+
+def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: Sequence[int] | None = None) -> Grades:
+    """Return one grader's grades with what they add to a metric's sums.
+
+    Args:
+        aggregator: The metric.
+        table: The table.
+        key: The grader.
+        name: The metric's name, under which the table holds numbers that were taken where grades are made.
+        rows: Rows of the table; default: all.
+    """
+    if not has_numbers(aggregator):
+        return Grades(table, key, rows)
+    if aggregator.needs:
+        return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
+    with _time_limit(SECONDS):
+        values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]
+    return Grades(table, key, rows, (values, table.verdicts[key].codes))
+
+
+SECONDS = 60.0
+"""How long a metric may take for its figures."""
+
+
+def figures_of(aggregator: Aggregator, grades: Grades) -> dict[str, JSON]:
+    """Return everything a metric makes of grades, as it stands in summary.json.
+
+    Raises:
+        TimeoutError: It took longer than :data:`SECONDS`.
+        TypeError: Something is not JSON.
+        ValueError: A figure is no finite number, is not declared, or is declared and not there.
+    """
+    with _time_limit(SECONDS):
+        found: dict[str, Any] = {}
+        if type(aggregator).estimate is not Aggregator.estimate:
+            found = estimated(aggregator, grades)
+        _lay_over(found, _mapping("compute()", aggregator.compute(grades)))
+    json.dumps(found, sort_keys=True, allow_nan=False)
+    for each in aggregator.figures:
+        if "{" not in each.name:
+            _check_declared(each, found, optional=each.optional or (not aggregator.pooled and "models" in found))
+    return found
+
+
+def _mapping(what: str, given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        msg = f"{what} gave {given!r:.200}, not a mapping of names to figures"
+        raise TypeError(msg)
+    return given
+
+
+def _check_declared(declared: Figure, found: Any, *, optional: bool) -> None:
+    for part in declared.name.split("."):
+        if not isinstance(found, Mapping) or part not in found:
+            if optional:
+                return
+            msg = f"it declares the figure {declared.name!r}, and does not give it"
+            raise ValueError(msg)
+        found = found[part]
+    if found is not None and (isinstance(found, bool) or not isinstance(found, int | float)):
+        msg = f"the figure {declared.name} is {found!r:.200}, not a finite number or None"
+        raise ValueError(msg)
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Raise a TimeoutError in code that takes longer; on the main thread, where the system has such a timer."""
+    free = (
+        threading.current_thread() is threading.main_thread()
+        and hasattr(signal, "setitimer")
+        and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+        and signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    )
+    if not free:
+        yield
+        return
+
+    def tick(_number: int, _frame: object) -> None:
+        msg = f"took longer than {seconds:g} s"
+        raise TimeoutError(msg)
+
+    signal.signal(signal.SIGALRM, tick)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+def _lay_over(found: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for name, value in more.items():
+        held = found.get(name)
+        if isinstance(held, dict) and isinstance(value, Mapping) and value.keys() != {"reason"}:  # no ends beside it
+            _lay_over(held, value)
+        else:
+            found[name] = value
+
+
+def estimated(aggregator: Aggregator, grades: Grades) -> dict[str, Any]:
+    """Return the figures of a metric's sums with their intervals; of several models ``models`` has those of each."""
+    estimates = Estimates(aggregator, grades)
+    several = len(estimates.models) > 1
+    found = estimates.of() if aggregator.pooled or not several else {}
+    models = {model: each for model in estimates.models if (each := estimates.of(model))} if several else {}
+    if models:
+        found["models"] = models
+    return found
+
+
+class Estimates:
+    """Figures of a metric's sums, over all models and of each.
+
+    Args:
+        aggregator: The metric.
+        grades: What it is computed from.
+    """
+
+    def __init__(self, aggregator: Aggregator, grades: Grades) -> None:
+        self.aggregator, self.grades = aggregator, grades
+        self.confidence: float = getattr(aggregator, "confidence", 0.95)
+        plain = type(aggregator).of_task is Aggregator.of_task
+        every, by_model = grades.task_numbers(_needed(aggregator) if plain else None)
+        if plain:
+            self._cells = by_model
+            self._every = every
+            return
+        several = len(by_model) > 1
+        known = {model: known_of(aggregator, grades.of_model(model) if several else grades) for model in by_model}
+        self._cells = {
+            model: _counted((of_task(aggregator, task, known[model]), times) for task, times in each.items())
+            for model, each in by_model.items()
+        }
+        if several:
+            self._every = _counted(
+                (_pooled(of_task(aggregator, task, known[model]) for model, task in parts), times)
+                for parts, times in grades.tasks_by_model().items()
+            )
+        else:
+            self._every = next(iter(self._cells.values()), Counter())
+
+    @property
+    def models(self) -> list[str]:
+        """Names of the models."""
+        return list(self._cells)
+
+    def of(self, model: str | None = None) -> dict[str, Any]:
+        """Return the figures over all models, or of one, with their intervals."""
+        cells = {cell: times for cell, times in (self._every if model is None else self._cells[model]).items() if cell}
+        whole, left = leave_one_out(self.aggregator, list(cells), list(cells.values()))
+        tasks = [(dict(cell), times) for cell, times in cells.items()]
+        found: dict[str, Any] = {}
+        if any(not each.divisor for each in self.aggregator.figures):
+            found |= {"n": sum(int(numbers[_COUNT]) * times for numbers, times in tasks)}
+            found |= {"clusters": sum(cells.values())}
+        for path, value in whole.items():
+            declared = next((each for each in self.aggregator.figures if each.covers(".".join(path))), None)
+            if declared is None:
+                msg = f"estimate() gave {'.'.join(path)!r}, which is not among its figures"
+                raise ValueError(msg)
+            _put(found, path, value)
+            _put(found, _beside(declared, path), self._interval(declared, path, value, tasks, left))
+        return found
+
+    def _interval(
+        self,
+        declared: Figure,
+        path: Path,
+        value: float | None,
+        tasks: Sequence[tuple[Mapping[str, float], int]],
+        left: Sequence[Mapping[Path, float | None]],
+    ) -> JSON:
+        if value is None:
+            return {"reason": declared.undefined}
+        by = declared.divisor_of(".".join(path)) or _COUNT
+        counted = declared.samples or by
+        pairs, n = [], 0
+        for (numbers, times), without in zip(tasks, left, strict=True):
+            if numbers.get(by):
+                pairs.append((without.get(path), times))
+                n += int(numbers.get(counted, 0)) * times
+        if not pairs:
+            msg = f"the figure {'.'.join(path)} is divided by {by!r}, which no task has"
+            raise ValueError(msg)
+        clusters = sum(times for _, times in pairs)
+        found: Estimate = estimate(value, pairs, clusters)
+        share = declared.unit == "share"
+        least = -math.inf if declared.least is None else declared.least
+        made = interval(found, n, confidence=self.confidence, share=share, least=least)
+        if declared.most is not None and "high" in made:
+            made["high"] = min(made["high"], max(declared.most, value))
+        return {**made}
+
+
+def _needed(aggregator: Aggregator) -> set[str] | None:
+    """Return the names of the numbers that estimates and their intervals are made of; None for all there are."""
+    parameters = inspect.signature(aggregator.estimate).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    of_figures = {name for each in aggregator.figures for name in (each.divisor, each.samples)}
+    return {each.name for each in parameters} | of_figures
+
+
+def known_of(aggregator: Aggregator, grades: Grades) -> Numbers:
+    """Return what a metric's ``of_task`` finds among the sums of any task of a model: what is 0, and what it asked for.
+
+    Raises:
+        ValueError: It gave an empty name, which counts samples.
+    """
+    whole = aggregator.whole(grades)
+    if _COUNT in whole:
+        msg = "whole() gave an empty name"
+        raise ValueError(msg)
+    return {**dict.fromkeys(grades.names, 0), **whole}
+
+
+def of_task(aggregator: Aggregator, numbers: TaskNumbers, known: Numbers) -> TaskNumbers:
+    """Return what a task adds, made of the sums of its samples; empty where it has no part.
+
+    Args:
+        aggregator: The metric.
+        numbers: The sums.
+        known: What :func:`known_of` gave for the grades of the model.
+
+    Raises:
+        ValueError: It gave an empty name, which counts samples.
+    """
+    if type(aggregator).of_task is Aggregator.of_task:
+        return numbers
+    sums = {**known, **dict(numbers)}
+    samples = sums.pop(_COUNT)
+    made: Mapping[str, Any] | None = aggregator.of_task(sums)
+    if made is not None and _COUNT in _mapping("of_task()", made):
+        msg = "of_task() gave an empty name"
+        raise ValueError(msg)
+    return () if made is None else tuple(sorted([(_COUNT, samples), *[pair for pair in made.items() if pair[1]]]))
+
+
+def _pooled(parts: Iterable[TaskNumbers]) -> TaskNumbers:
+    """Return what a task adds that several models have."""
+    added: dict[str, float] = {}
+    for name, number in chain.from_iterable(parts):
+        added[name] = added.get(name, 0) + number
+    return tuple(sorted(added.items()))
+
+
+def _counted(tasks: Iterable[tuple[TaskNumbers, int]]) -> Counter[TaskNumbers]:
+    found: Counter[TaskNumbers] = Counter()
+    for numbers, times in tasks:
+        found[numbers] += times
+    return found
+
+
+def leave_one_out(
+    aggregator: Aggregator, cells: Sequence[TaskNumbers], times: Sequence[int]
+) -> tuple[dict[Path, float | None], list[dict[Path, float | None]]]:
+    """Return the estimates of all tasks, and those without a task of each kind.
+
+    Args:
+        aggregator: The metric.
+        cells: What tasks add, each once.
+        times: How many tasks add that.
+    """
+    parameters = inspect.signature(aggregator.estimate).parameters.values()
+    names = [each.name for each in parameters if each.kind is not each.VAR_KEYWORD]
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        names = sorted({name for cell in cells for name, _ in cell if name != _COUNT} | set(names))
+    vectors = [[known.get(name, 0) for name in names] for known in map(dict, cells)]
+    totals = [_total(column, times) for column in zip(*vectors, strict=True)] if vectors else [0] * len(names)
+    whole = dict(_flat(_mapping("estimate()", aggregator.estimate(**dict(zip(names, totals, strict=True))))))
+    if sum(times) < 2:
+        return whole, [{} for _ in vectors]
+    rest = (dict(zip(names, map(sub, totals, vector), strict=True)) for vector in vectors)
+    return whole, [dict(_flat(aggregator.estimate(**sums))) for sums in rest]
+
+
+def nested(figures: Mapping[Path, float | None]) -> dict[str, Any]:
+    """Return figures by path as nested mappings."""
+    found: dict[str, Any] = {}
+    for path, value in figures.items():
+        _put(found, path, value)
+    return found
+
+
+def _total(values: Sequence[float], times: Sequence[int]) -> float:
+    """Return the sum of values, each so many times; that of floats is rounded once."""
+    pairs = zip(values, times, strict=True)
+    if not any(isinstance(value, float) for value in values):
+        return sum(value * number for value, number in pairs)
+    return math.fsum(chain.from_iterable(repeat(value, number) for value, number in pairs))
+
+
+def _flat(figures: Mapping[str, Any], above: Path = ()) -> Iterator[tuple[Path, float | None]]:
+    for name, value in figures.items():
+        path = (*above, name)
+        if isinstance(value, Mapping):
+            yield from _flat(value, path)
+        elif value is None or (isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)):
+            yield path, value
+        else:
+            msg = f"the figure {'.'.join(path)} is {value!r}, not a finite number or None"
+            raise ValueError(msg)
+
+
+def _beside(declared: Figure, path: Path) -> Path:
+    """Return where the interval of a figure stands: beside it; of a map of figures a map beside that."""
+    if declared.name.endswith("}") and len(path) > 1:
+        return (*path[:-2], f"{path[-2]}_interval", path[-1])
+    return (*path[:-1], f"{path[-1]}_interval")
+
+
+def _put(found: dict[str, Any], path: Path, value: Any) -> None:
+    for name in path[:-1]:
+        found = found.setdefault(name, {})
+    found[path[-1]] = value

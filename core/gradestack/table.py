@@ -1,0 +1,384 @@
+"""One table of grades: a row per sample, columns of codes into lists of what is distinct.
+
+While a shard is graded nothing is summed. A sample gets a code for its id, model and run, and per grader one for its
+**verdict**: everything figures need of the grade. Equal verdicts are one, so that a metric looks at each once. A
+shard's columns travel as bytes; the run joins them in input order.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, Final, Protocol
+
+import attrs
+import msgspec
+
+from gradestack.errors import TimedOut
+from gradestack.exact import adds_up
+from gradestack.model import JSON, Fault, Grade, Item, Outcome, Reason
+
+Numbers = Mapping[str, float]
+"""What a grade, or a task, adds to the sums figures are computed from; an absent name is 0."""
+NumbersOf = Callable[[Grade], Numbers | None]
+_CODES: Final = "I"
+"""Type of codes: 32 bits."""
+FORM: Final = "1"
+"""Form of a shard's columns; a run begun with another is not continued."""
+_pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
+_MSGPACK, _JSON = b"m", b"j"
+
+
+class Place(Protocol):
+    """What the table holds of a sample: :class:`~gradestack.Key` and :class:`~gradestack.Sample` have it."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def cluster(self) -> str | None: ...  # noqa: D102
+    @property
+    def model(self) -> str | None: ...  # noqa: D102
+    @property
+    def run(self) -> int | str | None: ...  # noqa: D102
+    @property
+    def facets(self) -> Mapping[str, JSON]: ...  # noqa: D102
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """What the figures of a run need beyond outcome, score, verdict, labels, counts and parts of its grades.
+
+    Attributes:
+        parts: Grader key -> parts of its grades that metrics read: ``items``, ``reasons``, ``fault``, ``metadata`` or
+            ``metadata:NAME``.
+        numbers: Name of a metric that reads more -> grader key and its ``numbers``. They are taken where the grade is
+            made, so that these parts need not travel.
+        facets: Facets that metrics or gates group by.
+    """
+
+    parts: Mapping[str, Sequence[str]]
+    numbers: Mapping[str, tuple[str, NumbersOf]] = attrs.field(factory=dict)
+    facets: Sequence[str] = ()
+
+
+class _Codes:
+    """A column being written: codes into its distinct values, which are the keys of ``known``."""
+
+    __slots__ = ("codes", "known")
+
+    def __init__(self) -> None:
+        self.known: dict[Any, int] = {}
+        self.codes = array(_CODES)
+
+    def extend(self, values: Iterable[Any]) -> None:
+        known = self.known
+        self.codes.extend([known.setdefault(value, len(known)) for value in values])
+
+
+class Columns:
+    """The table of one shard, while it is graded.
+
+    Args:
+        wanted: What figures need.
+        broken: Called with the name of a metric whose numbers raise, and the error; default: the error is raised.
+    """
+
+    def __init__(self, wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None) -> None:
+        self._wanted, self._broken = wanted, broken
+        self._keys = {name: _Codes() for name in _KEYS}
+        self._verdicts = {key: _Codes() for key in wanted.parts}
+        self._numbers = {name: _Codes() for name in wanted.numbers}
+        self._ran = bytearray()
+
+    def add(self, places: Sequence[Place], grades: Mapping[str, Sequence[Grade]], ran: Iterable[bool]) -> None:
+        """Add a block of samples.
+
+        Args:
+            places: The samples, or their keys.
+            grades: Grader key -> their grades.
+            ran: Whether their recorded runs did not fail.
+        """
+        keys, facets = self._keys, self._wanted.facets
+        keys["id"].extend([each.id for each in places])
+        keys["cluster"].extend([each.cluster for each in places])
+        keys["model"].extend([each.model for each in places])
+        keys["run"].extend([each.run for each in places])
+        if facets:
+            keys["facets"].extend(
+                [_packed({name: each.facets[name] for name in facets if name in each.facets}) for each in places]
+            )
+        else:
+            keys["facets"].extend(repeat(b"", len(places)))
+        self._ran.extend(ran)
+        for key, column in self._verdicts.items():
+            column.extend(_verdicts(grades[key], self._wanted.parts[key]))
+        for name in list(self._numbers):
+            try:
+                self._numbers[name].extend(self._numbers_of(name, grades))
+            except (Exception, SystemExit, TimedOut) as error:  # the other metrics must not be lost with it
+                if self._broken is None:
+                    raise
+                del self._numbers[name]
+                self._broken(name, error)
+
+    def _numbers_of(self, name: str, grades: Mapping[str, Sequence[Grade]]) -> list[bytes]:
+        key, numbers = self._wanted.numbers[name]
+        return list(map(_packed, map(numbers, grades[key])))
+
+    def to_bytes(self) -> bytes:
+        """Return everything added."""
+        parts = map(_columns, (self._keys, self._verdicts, self._numbers))
+        return _pack([bytes(self._ran), *parts])
+
+
+def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
+    return [(_packed(name), _packed(list(each.known)), each.codes.tobytes()) for name, each in columns.items()]
+
+
+_KEYS: Final = ("id", "cluster", "model", "run", "facets")
+
+
+_PLAIN: Final = frozenset({int, float, bool})
+
+
+def sound_numbers(numbers: Any) -> Numbers | None:
+    """Return what a grade adds to sums.
+
+    Raises:
+        TypeError: It is no mapping of names to numbers.
+        ValueError: A number is not finite, or a name is empty.
+    """
+    if numbers is None:
+        return None
+    if not isinstance(numbers, Mapping):
+        msg = f"numbers() gave {numbers!r:.200}, not a mapping of names to numbers"
+        raise TypeError(msg)
+    found: Numbers = numbers
+    plain = _PLAIN.issuperset(map(type, found.values())) and {str}.issuperset(map(type, found))
+    if plain and "" not in found and adds_up(found):
+        return found
+    for name, number in numbers.items():
+        if not isinstance(name, str) or not isinstance(number, int | float):
+            msg = f"numbers() gave {name!r}: {number!r}, not a name and a number"
+            raise TypeError(msg)
+        if not name or not math.isfinite(number):
+            msg = f"numbers() gave {name!r}: {number!r}, and names are not empty, numbers finite"
+            raise ValueError(msg)
+    return found
+
+
+def _packed(value: Any) -> bytes:
+    """Return a value as bytes, equal ones as equal bytes."""
+    try:
+        return _MSGPACK + _pack(value)
+    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number beyond 64 bits
+        return _JSON + json.dumps(msgspec.to_builtins(value), default=dict).encode()
+
+
+def _unpacked(data: bytes) -> Any:
+    return _unpack(data[1:]) if data[:1] == _MSGPACK else json.loads(data[1:])
+
+
+def _verdicts(grades: Sequence[Grade], parts: Sequence[str]) -> list[bytes]:
+    """Return what figures need of grades: equal bytes for equal ones."""
+    found: list[tuple[Any, ...]] = [(g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts) for g in grades]
+    if parts:
+        found = [(*each, {name: _part(g, name) for name in parts}) for each, g in zip(found, grades, strict=True)]
+    return list(map(_packed, found))
+
+
+def _part(grade: Grade, name: str) -> Any:
+    of, _, key = name.partition(":")
+    return grade.metadata.get(key) if key else getattr(grade, of)
+
+
+def _grade(data: bytes) -> Grade:
+    """Return the grade of a verdict, with the parts that were asked for."""
+    outcome, score, passed, label, gold, counts, parts, *rest = _unpacked(data)
+    more: dict[str, Any] = {}
+    for name, value in (rest[0] if rest else {}).items():
+        of, _, key = name.partition(":")
+        if key and value is not None:
+            more.setdefault("metadata", {})[key] = value
+        elif not key and value is not None:
+            more[of] = msgspec.convert(value, _PARTS[of])
+    return Grade(
+        outcome=Outcome(outcome), score=score, passed=passed, label=label, gold=gold, counts=counts, parts=parts, **more
+    )
+
+
+_PARTS: Final[Mapping[str, Any]] = {
+    "items": tuple[Item, ...],
+    "reasons": tuple[Reason, ...],
+    "fault": Fault | None,
+    "metadata": dict[str, Any],
+}
+
+
+class Column:
+    """A column of the table: codes into distinct values."""
+
+    __slots__ = ("_known", "codes", "values")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.codes = array(_CODES)
+        self._known: dict[Any, int] = {}
+
+    def extend(self, values: Iterable[Any], codes: array[int]) -> None:
+        """Add codes into other values."""
+        known, at = self._known, []
+        for value in values:
+            code = known.get(value)
+            if code is None:
+                code = known[value] = len(self.values)
+                self.values.append(value)
+            at.append(code)
+        self.codes.extend(codes if at == list(range(len(at))) else array(_CODES, map(at.__getitem__, codes)))
+
+
+class Table:
+    """All grades of a run, in input order.
+
+    Attributes:
+        keys: Columns of the samples: ``id``, ``cluster``, ``model``, ``run`` and ``facets`` (packed).
+        verdicts: Grader key -> column of what figures need of its grades (packed).
+        numbers: Name of a metric -> column of what grades add to its sums (packed), of metrics that read more.
+        ran: Whether a sample's recorded run did not fail.
+        inputs: Where the samples of each input begin: name and number of rows before.
+    """
+
+    def __init__(self, graders: Iterable[str]) -> None:
+        self.keys = {name: Column() for name in _KEYS}
+        self.verdicts = {key: Column() for key in graders}
+        self.numbers: dict[str, Column] = {}
+        self.ran = bytearray()
+        self.inputs: list[tuple[str, int]] = []
+        self._grades: dict[str, list[Grade]] = {}
+        self._grouped: tuple[Groups, dict[str, Groups]] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Wanted,
+        places: Sequence[Place],
+        grades: Mapping[str, Sequence[Grade]],
+        ran: Iterable[bool] | None = None,
+    ) -> Table:
+        """Return the table of grades at hand."""
+        columns = Columns(wanted)
+        columns.add(places, grades, repeat(True, len(places)) if ran is None else ran)
+        found = cls(wanted.parts)
+        found.extend(columns.to_bytes())
+        return found
+
+    def __len__(self) -> int:
+        return len(self.ran)
+
+    def extend(self, data: bytes, name: str = "") -> None:
+        """Add the columns of the next shard.
+
+        Args:
+            data: What :meth:`Columns.to_bytes` returned.
+            name: Of its input.
+        """
+        if not self.inputs or self.inputs[-1][0] != name:
+            self.inputs.append((name, len(self)))
+        before, self._grouped = len(self), None
+        ran, *parts = _unpack(data)
+        self.ran += ran
+        for columns, into in zip(parts, (self.keys, self.verdicts, self.numbers), strict=True):
+            for packed, values, codes in columns:
+                column = into.setdefault(_unpacked(packed), Column())
+                if len(column.codes) == before:  # one that is missing in a shard is broken, and of no use
+                    column.extend(_unpacked(values), array(_CODES, codes))
+
+    def facets(self) -> list[dict[str, JSON]]:
+        """Return the distinct facets, as far as they were asked for."""
+        return [_unpacked(each) if each else {} for each in self.keys["facets"].values]
+
+    def numbers_of(self, name: str) -> list[Numbers | None]:
+        """Return the distinct numbers of a metric's grades.
+
+        Raises:
+            TypeError: Some are no mapping of names to numbers.
+            ValueError: One is not finite, or its name is empty.
+        """
+        return [sound_numbers(_unpacked(each)) for each in self.numbers[name].values]
+
+    def grades(self, key: str) -> list[Grade]:
+        """Return the distinct grades of a grader, with what figures need of them."""
+        found = self._grades.setdefault(key, [])
+        found.extend(map(_grade, self.verdicts[key].values[len(found) :]))
+        return found
+
+    def tasks(self) -> tuple[list[str], array[int]]:
+        """Return the names of the tasks, a sample's cluster or else its id, and each sample's task."""
+        ids, clusters = self.keys["id"], self.keys["cluster"]
+        if all(each is None for each in clusters.values):
+            return ids.values, ids.codes
+        known: dict[str, int] = {}
+        found = array(_CODES)
+        for at, cluster in zip(ids.codes, clusters.codes, strict=True):
+            name = clusters.values[cluster]
+            name = ids.values[at] if name is None else name
+            found.append(known.setdefault(name, len(known)))
+        return list(known), found
+
+    def grouped(self, rows: Sequence[int] | None = None) -> tuple[Groups, dict[str, Groups]]:
+        """Return the rows of each task: over all models, and of each model by its name, empty for none.
+
+        Args:
+            rows: Rows of the table; default: all.
+        """
+        if rows is not None:
+            return self._group(rows)
+        if self._grouped is None:
+            self._grouped = self._group(range(len(self)))
+        return self._grouped
+
+    def _group(self, rows: Sequence[int]) -> tuple[Groups, dict[str, Groups]]:
+        tasks, models = self.tasks()[1], self.keys["model"]
+        by_model: dict[str, array[int]] = {}
+        if len(models.values) == 1:
+            by_model[models.values[0] or ""] = array(_CODES, rows)
+        else:
+            for row in rows:
+                by_model.setdefault(models.values[models.codes[row]] or "", array(_CODES)).append(row)
+        groups = {name: Groups(tasks, of) for name, of in by_model.items()}
+        return (next(iter(groups.values())) if len(groups) == 1 else Groups(tasks, rows)), groups
+
+    def of_input(self, name: str) -> array[int]:
+        """Return the rows of an input."""
+        ends = [start for _, start in self.inputs[1:]] + [len(self)]
+        found = array(_CODES)
+        for (each, start), end in zip(self.inputs, ends, strict=True):
+            if each == name:
+                found.extend(range(start, end))
+        return found
+
+
+class Groups:
+    """Rows of each task: an array of all rows sorted by task, and where each task begins.
+
+    Args:
+        codes: The task of each row of the table.
+        rows: The rows.
+    """
+
+    def __init__(self, codes: Sequence[int], rows: Sequence[int]) -> None:
+        self._rows = array(_CODES, sorted(rows, key=codes.__getitem__))
+        self._starts = array(_CODES)
+        last = None
+        for place, row in enumerate(self._rows):
+            if codes[row] != last:
+                last = codes[row]
+                self._starts.append(place)
+
+    def __iter__(self) -> Iterator[Sequence[int]]:
+        ends = [*self._starts[1:], len(self._rows)]
+        for start, end in zip(self._starts, ends, strict=False):  # of no rows there is one end too many
+            yield self._rows[start:end]

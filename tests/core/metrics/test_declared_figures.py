@@ -1,0 +1,188 @@
+"""Figures are declared: what an aggregator gives wrongly costs only its own figures, and directions are followed."""
+
+import json
+import math
+
+import attrs
+import pytest
+
+import gradestack
+from gradestack import Aggregator, Figure, Grade, Numbers, ratio
+from gradestack.registry import flaw
+
+GRADER = '''
+import attrs
+from gradestack import Aggregator, Figure, Grade, Grader, ratio
+
+@attrs.frozen(kw_only=True)
+class Slips(Grader):
+    """Share of slips."""
+
+    aggregators = ("mean", "./slips.py:Rate")
+    better = "{better}"
+    label = "Slips"
+
+    def grade(self, sample):
+        return Grade(score=float(sample.recorded["slip"]))
+
+@attrs.frozen(kw_only=True)
+class Rate(Aggregator):
+    """Share of samples with a slip."""
+
+    figures = (Figure("slip_rate", "Samples with a slip", better="{better}", about="slips / samples"),)
+
+    def numbers(self, grade):
+        {numbers}
+
+    def estimate(self, samples, slips):
+        {estimate}
+'''
+NUMBERS, ESTIMATE = 'return {"samples": 1, "slips": grade.score}', 'return {"slip_rate": ratio(slips, samples)}'
+SUITE = """
+name: slips
+target: {paths: [PATH], reader: jsonl}
+graders: {slips: {kind: "./slips.py:Slips"}}
+metrics: {rate: {kind: "./slips.py:Rate", of: slips}}
+headline: {figures: {Slips: slips.rate.slip_rate}}
+gates: [{figure: slips.rate.slip_rate, op: lte, value: 0.5}]
+"""
+
+
+@pytest.fixture
+def run(tmp_path, command):
+    """Return a function that grades a recording of slips by a grader and an aggregator of the user's own."""
+
+    def graded(name, slips, *more, better="lower", numbers=NUMBERS, estimate=ESTIMATE, gates=None):
+        text = GRADER.replace("{better}", better).replace("{numbers}", numbers).replace("{estimate}", estimate)
+        (tmp_path / "slips.py").write_text(text.replace('"mean", "./slips.py:Rate"', '"mean",'))
+        rows = [{"id": f"t{number}", "recorded": {"slip": slip}} for number, slip in enumerate(slips)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        suite = SUITE.replace("PATH", f"{name}.jsonl")
+        if gates is not None:
+            suite = (
+                "\n".join(line for line in suite.splitlines() if not line.startswith("gates")) + f"\ngates: {gates}\n"
+            )
+        (tmp_path / f"{name}.yaml").write_text(suite)
+        args = ["run", str(tmp_path / f"{name}.yaml"), "--allow-code", "-o", str(tmp_path / name), *more]
+        return command(*args), tmp_path / name
+
+    return graded
+
+
+FEW, MANY = [0] * 36 + [1] * 4, [0] * 12 + [1] * 28
+
+
+@pytest.mark.parametrize(("better", "word"), [("lower", "worse"), ("higher", "better"), ("neither", "higher")])
+def test_console_page_comparison_and_gate_follow_the_declared_direction(run, command, tmp_path, better, word):
+    """The same rise is worse, better or just higher, wherever it is said."""
+    run("before", FEW, better=better)
+    gate = "[{metric_key: slips, baseline: before, not_worse_than: 0.05}]"
+    result, _ = run("after", MANY, better=better, gates=gate)
+    compared = command("compare", str(tmp_path / "before"), str(tmp_path / "after"), "-o", str(tmp_path / "c"))
+    data = json.loads((tmp_path / "c/comparison.json").read_text())
+    assert data["metrics"]["slips"]["verdict"] == word
+    assert data["metrics"]["slips"]["label"] == "Slips"
+    assert f"{word} than before on slips" in compared.out
+    assert f">{word}</small>" in (tmp_path / "c/comparison.html").read_text()
+    assert f"| {word} |" in (tmp_path / "c/comparison.md").read_text()
+    assert (result.code == 0) == (better != "lower"), result
+
+
+@pytest.mark.parametrize(
+    ("numbers", "estimate", "said"),
+    [
+        ('return {"samples": 1, "slips": "one"}', ESTIMATE, "not a name and a number"),
+        ('return {"samples": 1, "slips": float("nan")}', ESTIMATE, "numbers finite"),
+        ('return {"samples": 1, "slips": float("inf")}', ESTIMATE, "numbers finite"),
+        (NUMBERS, 'return {"slip_rate": "many"}', "not a finite number"),
+        (NUMBERS, 'return {"slip_rate": float("nan")}', "not a finite number"),
+        (NUMBERS, 'return {"slip_rate": 0.5, "other": 1}', "not among its figures"),
+        (NUMBERS, "return {}", "declares the figure 'slip_rate', and does not give it"),
+        (NUMBERS, "return 1 / 0", "ZeroDivisionError"),
+    ],
+)
+def test_a_metric_that_is_wrong_costs_its_own_figures(run, numbers, estimate, said):
+    """The run stands with a warning that names it; with --strict it ends with exit code 4."""
+    result, place = run(
+        "wrong", FEW, numbers=numbers, estimate=estimate, gates="[{metric_key: slips, op: gte, value: 0}]"
+    )
+    summary = json.loads((place / "summary.json").read_text())
+    assert result.code == 0, result
+    assert said in summary["metrics"]["aggregates"]["slips"]["rate"]["error"]
+    assert any("slips/rate" in each and said in each for each in summary["warnings"])
+    assert summary["metrics"]["aggregates"]["slips"]["mean"]["mean"] == 0.1
+    result, _ = run("strict", FEW, "--strict", numbers=numbers, estimate=estimate)
+    assert result.code == 4, result
+    assert "slips/rate" in result.err
+
+
+def test_a_metric_that_takes_too_long_costs_its_own_figures(monkeypatch):
+    """Its time is up, and the others have theirs."""
+    monkeypatch.setattr("gradestack.grading.metrics.SECONDS", 0.2)
+
+    @attrs.frozen
+    class Slow(Aggregator):
+        """Never ends."""
+
+        def compute(self, grades):
+            while True:
+                pass
+
+    from gradestack.grading.metrics import figures_of
+    from gradestack.testing.checks import _grades
+
+    with pytest.raises(TimeoutError, match="took longer than"):
+        figures_of(Slow(), _grades(Slow(), [[]]))
+
+
+def test_an_aggregator_of_0_1_is_refused_with_what_to_write():
+    """By its methods, and by its generic base."""
+
+    class Old(Aggregator):
+        """Written for 0.1."""
+
+        def start(self):
+            return {}
+
+        def add(self, state, key, grade):
+            return state
+
+    assert "numbers(grade)" in flaw(Old, "aggregator")
+    with pytest.raises(TypeError, match=r"aggregators have no state any more: write numbers\(grade\)"):
+        Aggregator[dict]
+
+
+class Shares(Aggregator):
+    """A share with an interval, of tasks with several samples."""
+
+    figures = (Figure("share", "Passed", divisor="graded"),)
+
+    def numbers(self, grade: Grade) -> Numbers | None:
+        """Return what one adds."""
+        return None if grade.score is None else {"graded": 1, "passed": grade.score}
+
+    def estimate(self, graded, passed):
+        """Return the share."""
+        return {"share": ratio(passed, graded)}
+
+
+def test_the_kernel_gives_figures_their_intervals_and_those_of_models():
+    """By leaving out one task at a time, over all models and within each."""
+    from gradestack.grading.metrics import figures_of
+    from gradestack.model import Key
+    from gradestack.testing.checks import _grades
+
+    rows = [(Key(id=f"t{task}", model=model, run=run), Grade(score=float((task + run) % 3 > 0)))
+            for model in ("x", "y") for task in range(5) for run in range(2)]  # fmt: skip
+    found = figures_of(Shares(), _grades(Shares(), [rows]))
+    values = [[grade.score for key, grade in rows if key.id == f"t{task}"] for task in range(5)]
+    total, left = sum(map(sum, values)), [sum(map(sum, values[:at] + values[at + 1 :])) / 16 for at in range(5)]
+    pseudo = [5 * total / 20 - 4 * each for each in left]
+    mean = sum(pseudo) / 5
+    stderr = math.sqrt(sum((each - mean) ** 2 for each in pseudo) / 4 / 5)
+    assert found["share"] == total / 20
+    expected = gradestack.interval(gradestack.Estimate(total / 20, stderr, 5), 20)
+    assert found["share_interval"]["low"] == pytest.approx(expected["low"], rel=1e-12)
+    assert found["share_interval"]["n"] == 20
+    assert list(found["models"]) == ["x", "y"]
+    assert found["models"]["x"]["share_interval"]["clusters"] == 5

@@ -1,0 +1,104 @@
+"""Aggregators that are written wrongly: each is refused, or loses its own figures, in a sentence."""
+
+from decimal import Decimal
+
+import pytest
+
+from gradestack import Aggregator, Figure, Grade
+from gradestack.estimates.grades import Grades
+from gradestack.gates.scores import Scores
+from gradestack.grading.metrics import figures_of
+from gradestack.model import Key
+from gradestack.registry import flaw
+from gradestack.table import Table, Wanted
+from gradestack.testing.checks import _grades
+
+ROWS = [(Key(id=f"t{task}", model="m"), Grade(score=task % 2)) for task in range(6)]
+
+
+def made(**members):
+    """Return figures of an aggregator with these members over six tasks, half of which have score 1."""
+    kind = type("Mine", (Aggregator,), {"__doc__": "One of a test.", "figures": (Figure("w", "W"),), **members})
+    return figures_of(kind(), _grades(kind(), [ROWS]))
+
+
+def counted(_self, grade):
+    return {"n": 1, "hits": grade.score}
+
+
+def share(_self, n, hits):
+    return {"w": hits / n if n else None}
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"compute": lambda _self, _grades: {"w": float("nan")}}, "not JSON compliant"),
+        ({"compute": lambda _self, _grades: {"w": "many"}}, "the figure w is 'many'"),
+        ({"compute": lambda _self, _grades: {"w": True}}, "the figure w is True"),
+        ({"compute": lambda _self, _grades: None}, r"compute\(\) gave None, not a mapping"),
+        ({"numbers": lambda _self, _grade: [1], "estimate": share}, r"numbers\(\) gave \[1\], not a mapping"),
+        ({"numbers": lambda _self, _grade: {"n": Decimal(1)}, "estimate": share}, "not a name and a number"),
+        ({"numbers": lambda _self, _grade: {"": 1}, "estimate": share}, "names are not empty"),
+        ({"numbers": counted, "estimate": lambda _self, n: None}, r"estimate\(\) gave None"),
+        ({"numbers": counted, "of_task": lambda _self, sums: {"": 5}, "estimate": share}, "gave an empty name"),
+        (
+            {"numbers": counted, "estimate": share, "figures": (Figure("w", "W", divisor="m"),)},
+            "which no task has",
+        ),
+        ({"compute": lambda _self, grades: {"w": len(grades.of("other"))}}, "no grader has the key 'other'"),
+    ],
+)
+def test_what_it_gives_is_checked(members, said):
+    """Each mistake is named."""
+    with pytest.raises((ValueError, TypeError, KeyError), match=said):
+        made(**members)
+
+
+def test_a_task_has_all_numbers_also_those_that_are_zero():
+    """So that ``of_task`` may look any of them up."""
+    found = made(numbers=counted, of_task=lambda _self, sums: {"n": 1, "hits": sums["hits"]}, estimate=share)
+    assert (found["w"], found["w_interval"]["clusters"]) == (0.5, 6)
+
+
+def test_numbers_that_never_end_are_ended(monkeypatch):
+    """As figures are."""
+    monkeypatch.setattr("gradestack.grading.metrics.SECONDS", 0.2)
+
+    def endless(_self, _grade):
+        while True:
+            pass
+
+    with pytest.raises(TimeoutError):
+        made(numbers=endless, estimate=share)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({"needs": frozenset({"nonsense"})}, "'nonsense' among its needs"),
+        ({"keeps": "items"}, "keeps = 'items'"),
+        ({"figures": Figure("w", "W")}, "write a tuple of gradestack.Figure"),
+        ({"figures": ("w",)}, "write a tuple of gradestack.Figure"),
+        ({"figures": (Figure("w", "W", better="sideways"),)}, "better='sideways'"),
+        ({"figures": (Figure("w", "W", unit="bananas"),)}, "unit='bananas'"),
+    ],
+)
+def test_what_it_declares_is_checked_when_it_is_loaded(members, said):
+    """Before anything is graded."""
+    assert said in flaw(type("Mine", (Aggregator,), {"__doc__": "One of a test.", **members}), "aggregator")
+
+
+def test_groups_of_equal_names_stay_apart():
+    """A model called none and samples without a model; 1 and "1"."""
+    keys = [
+        Key(id="a", model="none", facets={"level": 1}),
+        Key(id="b", facets={"level": "1"}),
+        Key(id="c", model="", facets={}),
+    ]
+    table = Table.of(Wanted(parts={"g": ()}, facets=("level",)), keys, {"g": [Grade(score=1.0)] * 3})
+    models = {name: list(each.rows) for name, each in Scores(table).groups("model").items()}
+    assert sorted(models.values()) == [[0], [1, 2]]
+    levels = {name: list(each.rows) for name, each in Scores(table).groups("level").items()}
+    assert sorted(levels.values()) == [[0], [1], [2]]
+    assert len(Grades(table, "g").by_task) == 3

@@ -1,0 +1,108 @@
+"""The table of grades: what comes back of a shard, joined in order."""
+
+import random
+
+import pytest
+
+from gradestack.estimates.grades import Grades
+from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, failed, skipped
+from gradestack.table import Columns, Table, Wanted
+
+ODD = "\ud800 lone"
+GRADES = [
+    Grade(score=1.0, passed=True, counts={"calls": 2}, parts={"f1": 0.5, "none": None}, label="a", gold=ODD),
+    Grade(score=0.25, counts={"calls": 10**30}, items=(Item(id="i", score=0.5, counts={"n": 1}),)),
+    Grade(score=0.0, reasons=(Reason(code="wrong", pointer="/x"),), metadata={"set": ["a"], "other": 1}),
+    skipped("no_calls", "nothing to grade"),
+    failed(Fault(category="grading", code="raised", message=ODD)),
+    Grade(outcome=Outcome.MISSING),
+]
+PARTS = {"g": (), "h": ("items", "reasons", "fault", "metadata:set")}
+
+
+def samples(number, seed=0):
+    rng = random.Random(seed)  # noqa: S311 - test data
+    return [
+        Key(
+            id=f"t{rng.randrange(9)}{ODD if rng.random() < 0.1 else ''}",
+            cluster=None if rng.random() < 0.7 else "c",
+            model=rng.choice([None, "m", ODD]),
+            run=rng.choice([None, 1, "1"]),
+            facets={"domain": rng.choice(["x", ODD, None]), "unasked": 1},
+        )
+        for _ in range(number)
+    ]
+
+
+def table(keys, grades, cuts=()):
+    """Return the table of shards that are cut at some rows."""
+    wanted = Wanted(parts=PARTS, facets=("domain",))
+    found = Table(PARTS)
+    for start, end in zip([0, *cuts], [*cuts, len(keys)], strict=True):
+        columns = Columns(wanted)
+        part = slice(start, end)
+        columns.add(keys[part], dict.fromkeys(PARTS, grades[part]), [True] * (end - start))
+        found.extend(columns.to_bytes())
+    return found
+
+
+@pytest.mark.parametrize("cuts", [(), (7,), (0, 1, 30, 59), (60,)])
+def test_keys_and_grades_come_back_in_order_however_the_input_was_cut(cuts):
+    """With the parts that were asked for, odd texts and numbers beyond 64 bits as they were."""
+    keys = samples(60)
+    grades = [GRADES[number % len(GRADES)] for number in range(60)]
+    found = table(keys, grades, cuts)
+    for row, ((key, grade), given, made) in enumerate(zip(Grades(found, "h"), keys, grades, strict=True)):
+        assert (key.id, key.cluster, key.model, key.run) == (given.id, given.cluster, given.model, given.run)
+        assert type(key.run) is type(given.run)
+        assert (key.ordinal, key.facets) == (row, {"domain": given.facets["domain"]})
+        asked = {name: each for name, each in made.metadata.items() if name == "set"}
+        assert (grade.items, grade.reasons, grade.fault, grade.metadata) == (
+            made.items,
+            made.reasons,
+            made.fault,
+            asked,
+        )
+        for name in ("outcome", "score", "passed", "label", "gold", "counts", "parts"):
+            assert getattr(grade, name) == getattr(made, name)
+    assert all(not (grade.items or grade.reasons or grade.fault) for _, grade in Grades(found, "g"))
+    assert len(found.grades("g")) == len(GRADES)
+
+
+def test_tasks_are_clusters_else_ids():
+    """Each of all models, and of each model."""
+    keys = [Key(id="a", model="m"), Key(id="a", model="n"), Key(id="b", cluster="a", model="m"), Key(id="b", model="m")]
+    found = table(keys, [GRADES[0]] * 4)
+    every, models = found.grouped()
+    assert [list(rows) for rows in every] == [[0, 1, 2], [3]]
+    assert {name: [list(rows) for rows in of] for name, of in models.items()} == {"m": [[0, 2], [3]], "n": [[1]]}
+
+
+def test_a_table_of_nothing_has_no_tasks():
+    """Nor models."""
+    every, models = Table(["g"]).grouped()
+    assert (list(every), {name: list(of) for name, of in models.items()}) in (([], {}), ([], {"": []}))
+
+
+def test_rows_of_an_input_are_those_of_its_shards():
+    """Also where shards of another input stand between them."""
+    columns = Columns(Wanted(parts={"g": ()}))
+    columns.add([Key(id="a"), Key(id="b")], {"g": GRADES[:2]}, [True, False])
+    found = Table(["g"])
+    for name in ("one", "two", "one"):
+        found.extend(columns.to_bytes(), name)
+    assert list(found.of_input("one")) == [0, 1, 4, 5]
+    assert list(found.of_input("none")) == []
+    assert list(found.ran) == [1, 0] * 3
+
+
+def test_a_column_that_lacks_a_shard_is_left_as_it_was():
+    """The metric it is of is broken; the others are whole."""
+    full = Columns(Wanted(parts={"g": ()}, numbers={"g/m": ("g", lambda grade: {"n": 1})}))
+    bare = Columns(Wanted(parts={"g": ()}))
+    found = Table(["g"])
+    for columns in (full, bare, full):
+        columns.add([Key(id="a")], {"g": GRADES[:1]}, [True])
+        found.extend(columns.to_bytes())
+    assert len(found.numbers["g/m"].codes) == 1
+    assert len(found.verdicts["g"].codes) == len(found)

@@ -109,7 +109,7 @@ def _difference(key: str, each: Mapping[str, Any], widest: float) -> Difference:
     if each.get("better") is not None:
         counts = f"{each['better']} better, {each['worse']} worse, {each['same']} the same of {counts}"
     return Difference(
-        key,
+        str(each.get("grader") or key),
         str(each.get("label") or key),
         number(each["a"]),
         number(each["b"]),

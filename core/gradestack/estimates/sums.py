@@ -77,7 +77,16 @@ class TaskSums:
     def figures(
         self, figures: Callable[..., Figures], *, confidence: float = 0.95, share: bool = True
     ) -> dict[str, JSON]:
-        """Return ``n``, ``clusters`` and figures with their intervals; see :meth:`TaskCells.finish`."""
+        """Return ``n`` samples, ``clusters`` (tasks), and figures, each with its interval under ``NAME_interval``.
+
+        Of several models ``models`` holds the same for each.
+
+        Args:
+            figures: Called with the sums of a cell's numbers, of which the first counts samples, over all tasks and over
+                all but one; returns figures by name, None where one is undefined.
+            confidence: Of the intervals.
+            share: Whether the figures are bound to [0, 1].
+        """
         every, models = self.rounded
         found = self._estimated(every, figures, confidence, share=share)
         if len(models) > 1:
@@ -89,13 +98,24 @@ class TaskSums:
     def ratios(
         self, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, unbounded: Container[str] = ()
     ) -> dict[str, JSON]:
-        """Return the intervals of ratios of sums over all models; see :meth:`TaskCells.ratios`."""
+        """Return the intervals of ratios of sums over all models, each under ``NAME_interval``.
+
+        A task that adds nothing to the divisor has no part in the figure. ``n`` is the divisor.
+
+        Args:
+            of: Figure -> what is divided, and by what: names of a cell's numbers.
+            confidence: Of the intervals.
+            unbounded: Figures that are not bound to [0, 1].
+        """
         return self._ratios(self.rounded[0], of, confidence, unbounded)
 
     def model_ratios(
         self, of: Mapping[str, tuple[str, str]], *, confidence: float = 0.95, unbounded: Container[str] = ()
     ) -> dict[str, JSON]:
-        """Return ratios of sums and their intervals within each model; see :meth:`TaskCells.model_ratios`."""
+        """Return ``{"models": {model: figures}}``: ratios and their intervals within each of several models.
+
+        Empty for one model, whose figures are those of :meth:`ratios`; which takes the same arguments.
+        """
         if len(self._models) < 2:
             return {}
         found: dict[str, JSON] = {}

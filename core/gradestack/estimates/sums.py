@@ -82,8 +82,8 @@ class TaskSums:
         Of several models ``models`` holds the same for each.
 
         Args:
-            figures: Called with the sums of a cell's numbers, of which the first counts samples, over all tasks and over
-                all but one; returns figures by name, None where one is undefined.
+            figures: Called with the sums of a cell's numbers, of which the first counts samples, over all tasks and
+                over all but one; returns figures by name, None where one is undefined.
             confidence: Of the intervals.
             share: Whether the figures are bound to [0, 1].
         """

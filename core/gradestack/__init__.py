@@ -44,7 +44,7 @@ _NAMES = {
     "suites.local_files": "load_file",
     "suites.presets": "preset_version",
     "suites.safe_yaml": "yaml_data",
-    "estimates.sums": "TaskSums ExactCell counts_interval ratio ratio_interval rounded_cells",
+    "estimates.sums": "TaskSums ExactCell ratio ratio_interval rounded_cells",
     "estimates.grades": "Grades TaskNumbers",
     "table": "Numbers",
 }

@@ -35,7 +35,6 @@ from gradestack.estimates.interval import t_quantile as t_quantile
 from gradestack.estimates.interval import valid_confidence as valid_confidence
 from gradestack.estimates.sums import ExactCell as ExactCell
 from gradestack.estimates.sums import TaskSums as TaskSums
-from gradestack.estimates.sums import counts_interval as counts_interval
 from gradestack.estimates.sums import ratio as ratio
 from gradestack.estimates.sums import ratio_interval as ratio_interval
 from gradestack.estimates.sums import rounded_cells as rounded_cells

@@ -1,1 +1,1 @@
-"""Sums by task, figures of them and how sure these are."""
+"""Sums by task, and the intervals of figures computed from them."""

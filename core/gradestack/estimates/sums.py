@@ -185,34 +185,6 @@ def _ratio(below: float, above: float) -> Figures:
     return {"ratio": ratio(above, below)}
 
 
-def counts_interval(
-    tasks: Mapping[tuple[tuple[str, float], ...], int],
-    above: str,
-    below: Iterable[str],
-    *,
-    confidence: float = 0.95,
-    share: bool = True,
-    least: float = -math.inf,
-) -> Interval:
-    """Return the interval of one number over the sum of others, as :func:`ratio_interval` has it.
-
-    Args:
-        tasks: Numbers by name -> how many tasks have them.
-        above: Name of what is divided.
-        below: Names of what it is divided by.
-        confidence: Of the interval.
-        share: Whether the figure is bound to [0, 1].
-        least: What a figure that is no share cannot be below.
-    """
-    parts: Counter[tuple[float, ...]] = Counter()
-    divisors = tuple(below)
-    for numbers, times in tasks.items():
-        known = dict(numbers)
-        divisor = math.fsum(known.get(name, 0) for name in divisors)
-        parts[divisor, known.get(above, 0)] += times
-    return ratio_interval(parts, confidence=confidence, share=share, least=least)
-
-
 def ratio(above: float, below: float) -> float | None:
     """Return ``above / below``; None where ``below`` is 0."""
     return above / below if below else None

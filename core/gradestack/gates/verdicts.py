@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import attrs
 
@@ -72,7 +73,7 @@ def _all_sure(parts: Iterable[Mapping[str, JSON]]) -> bool | None:
     return None if None in known else all(known)
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class _Source:
     """Where figures and their intervals come from, of all samples or of one group."""
 
@@ -80,7 +81,7 @@ class _Source:
     figures: Callable[[Sequence[int]], Aggregates]
     sure: Sureness | None
 
-    @property
+    @cached_property
     def aggregates(self) -> Aggregates:
         """What aggregators make of these samples."""
         return self.figures(self.scores.rows)

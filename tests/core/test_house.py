@@ -59,6 +59,55 @@ LAYERS = [
     "testing",
 ]
 """Files and folders of the house, top down: each imports only its own folder and what stands above it."""
+BUDGETS = {
+    "core/gradestack": 4_320,
+    "core/gradestack/cli": 1_400,
+    "core/gradestack/comparison": 1_510,
+    "core/gradestack/copies": 555,
+    "core/gradestack/estimates": 825,
+    "core/gradestack/gates": 1_155,
+    "core/gradestack/grading": 2_120,
+    "core/gradestack/jsonio": 1_795,
+    "core/gradestack/outcome": 1_445,
+    "core/gradestack/output": 120,
+    "core/gradestack/rows": 2_065,
+    "core/gradestack/rundir": 1_695,
+    "core/gradestack/serving": 245,
+    "core/gradestack/suites": 3_705,
+    "core/gradestack/testing": 720,
+    "plugins/gradestack_plugins": 5,
+    "plugins/gradestack_plugins/anthropic_logs": 260,
+    "plugins/gradestack_plugins/bfcl": 1_415,
+    "plugins/gradestack_plugins/deepfabric": 3_880,
+    "plugins/gradestack_plugins/end_states": 945,
+    "plugins/gradestack_plugins/engines": 1_845,
+    "plugins/gradestack_plugins/extractors": 450,
+    "plugins/gradestack_plugins/letta": 2_030,
+    "plugins/gradestack_plugins/openai_logs": 375,
+    "plugins/gradestack_plugins/orchestrationbench": 5_045,
+    "plugins/gradestack_plugins/readers": 2_865,
+    "plugins/gradestack_plugins/records": 1_010,
+    "plugins/gradestack_plugins/reporters": 7_715,
+    "plugins/gradestack_plugins/stability": 1_455,
+    "plugins/gradestack_plugins/statistics": 1_215,
+    "plugins/gradestack_plugins/tau2_bench": 945,
+    "plugins/gradestack_plugins/tau_bench": 2_375,
+    "plugins/gradestack_plugins/text_graders": 950,
+    "plugins/gradestack_plugins/tool_calls": 5_430,
+    "plugins/gradestack_plugins/trajectory": 2_380,
+    "plugins/gradestack_plugins/when2call": 1_550,
+    "core": 23_635,
+    "plugins": 44_085,
+    "tests": 59_815,
+}
+"""Lines of Python a folder may have, blank ones and docstrings included. A landing only lowers them.
+
+A package's own line counts the files that stand directly in it; a folder's line counts everything below.
+"""
+FILES = {"core": 176, "plugins": 324}
+"""How many files of Python there may be."""
+CLOSURES = {"grading.loop": 4_480, "suites.resolve": 12_185, "runner": 18_215}
+"""Lines of the kernel that importing one of its modules loads."""
 LARGEST_FILE = 800
 NO_ROOMS = {"__init__", "__init__.pyi", "__pycache__", "py.typed"}
 PUBLIC = {"gradestack", "gradestack.blocks", "gradestack.testing", "gradestack.exact", "gradestack.jsonio"}
@@ -194,6 +243,44 @@ def test_the_documentation_imports_the_public_paths_only(page):
 def test_no_file_is_larger_than_one_duty():
     """None has more than 800 lines; nothing is split for less."""
     assert {shown(path): lines_of(path) for path in MODULES if lines_of(path) > LARGEST_FILE} == {}
+
+
+def test_no_folder_grows():
+    """Each has a budget, and none that is gone has one still."""
+    sizes = {}
+    for package in (KERNEL, FAMILIES):
+        sizes[shown(package)] = sum(map(lines_of, package.glob("*.py")))
+        folders = {path.relative_to(package).parts[0] for path in package.rglob("*/*.py")}
+        sizes |= {shown(package / each): sum(map(lines_of, (package / each).rglob("*.py"))) for each in folders}
+    sizes |= {each: sum(map(lines_of, (ROOT / each).rglob("*.py"))) for each in ("core", "plugins", "tests")}
+    assert sizes.keys() == BUDGETS.keys()
+    assert {each: lines for each, lines in sizes.items() if lines > BUDGETS[each]} == {}
+
+
+def test_no_more_files():
+    """Fragments are not how a house gets small."""
+    counts = {each: len(list((ROOT / each).rglob("*.py"))) for each in FILES}
+    assert {each: count for each, count in counts.items() if count > FILES[each]} == {}
+
+
+def closure(module):
+    """Return the kernel's modules that importing one loads, itself included, over whatever stands at their tops."""
+    seen, waiting = set(), [module]
+    while waiting:
+        path = KERNEL / waiting.pop().replace(".", "/")
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if path in seen or not path.is_file():
+            continue
+        seen.add(path)
+        named = {name.removeprefix("gradestack.") for name in imports(path, top_only=True) if "gradestack." in name}
+        waiting += [*named, *(name.rpartition(".")[0] for name in named if "." in name)]
+    return seen
+
+
+@pytest.mark.parametrize("module", CLOSURES)
+def test_importing_a_module_loads_few_lines(module):
+    """What one duty needs stays what can be read in a sitting."""
+    assert sum(map(lines_of, closure(module))) <= CLOSURES[module]
 
 
 def test_the_command_line_imports_little_at_its_top():

@@ -57,28 +57,20 @@ class Panel:
             module = importlib.import_module(name)
             found = getattr(module, attribute)
         except (Exception, SystemExit) as error:
-            msg = f"{self.target} cannot be loaded: {type(error).__name__}: {error}"
-            raise PluginError(msg) from error
+            raise PluginError(f"{self.target} cannot be loaded: {type(error).__name__}: {error}") from error
         if not callable(found):
-            msg = f"{self.target} is not a function"
-            raise PluginError(msg)
+            raise PluginError(f"{self.target} is not a function")
         return found, Path(str(module.__file__)).parent
 
 
 def offered(plugin: str, found: Sequence[object]) -> tuple[Panel, ...]:
-    """Return the panels a plugin's hook returned, each with the plugin's name.
-
-    Raises:
-        PluginError: One is none, or cannot be used.
-    """
+    """Return the panels a plugin's hook returned, each with the plugin's name."""
     seen: set[str] = set()
     for panel in found:
         if not isinstance(panel, Panel):
-            msg = f"gradestack_panels returned {panel!r}, expected gradestack.Panel records"
-            raise PluginError(msg)
+            raise PluginError(f"gradestack_panels returned {panel!r}, expected gradestack.Panel records")
         if problem := _problem(panel) or ("is offered twice" if panel.name in seen else ""):
-            msg = f"panel {panel.name!r} {problem}"
-            raise PluginError(msg)
+            raise PluginError(f"panel {panel.name!r} {problem}")
         seen.add(panel.name)
     return tuple(attrs.evolve(panel, plugin=plugin) for panel in found if isinstance(panel, Panel))
 

@@ -43,18 +43,10 @@ def error_text(error: BaseException) -> str:
 
 @contextmanager
 def guarded(what: str) -> Iterator[None]:
-    """Turn whatever a component raises into a PluginError; errors of ours and of the file system pass.
-
-    Args:
-        what: The component, for the message.
-
-    Raises:
-        PluginError: The component raised something it should not.
-    """
+    """Turn whatever a component raises into a PluginError; errors of ours and of the file system pass."""
     try:
         yield
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:
-        msg = f"{what} raised {error_text(error)}"
-        raise PluginError(msg) from error
+        raise PluginError(f"{what} raised {error_text(error)}") from error

@@ -35,12 +35,7 @@ ProgressCallback = Callable[[Progress], None]
 
 
 class ProgressCount:
-    """Keeps count, and calls back with the whole.
-
-    Args:
-        callback: Who wants to know; None for nobody.
-        main: Key of the grader whose states are counted.
-    """
+    """Keeps count, and calls back with the whole."""
 
     def __init__(self, callback: ProgressCallback | None, main: str) -> None:
         self._callback, self._main = callback, main

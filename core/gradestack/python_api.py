@@ -175,11 +175,7 @@ def read_suite(suite: str | Path | Mapping[str, Any], options: RunOptions, cache
 
 
 def _local(path: str | Path) -> Path:
-    """Return the path of a suite or run directory, which no address may stand for.
-
-    Raises:
-        ConfigError: One does.
-    """
+    """Return the path of a suite or run directory, which no address may stand for."""
     try:
         return local_path_of(str(path))
     except ValueError as error:
@@ -257,25 +253,10 @@ def files_suite(
     columns: Mapping[str, str] | None = None,
     **given: str | Path | None,
 ) -> Suite:
-    """Return the suite that grades files with no YAML: recognised format, that format's default stack.
-
-    Args:
-        paths: Files or directories.
-        options: What is asked for beside.
-        graders: Names or ``FILE.py:NAME``, in place of a stack.
-        columns: Field -> column or path, for the reader ``records``.
-        **given: Suite keys ``stack``, ``reader``, ``dataset``, ``profile``, and the reader's ``ids``; None where not
-            asked for.
-
-    Raises:
-        ConfigError: Options that cannot be honoured, or inputs of several formats.
-        DataError: An input does not exist or is of no known format.
-        PluginError: A plugin it uses is broken.
-    """
+    """Return the suite that grades files with no YAML: recognised format, that format's default stack."""
     paths = [paths] if isinstance(paths, str | Path) else paths
     if not paths:
-        msg = "no file to grade: name result files or directories"
-        raise ConfigError(msg)
+        raise ConfigError("no file to grade: name result files or directories")
     data: dict[str, Any] = {
         "name": run_name(str(paths[0])),
         "target": {"paths": [str(path) for path in paths]},
@@ -292,8 +273,9 @@ def files_suite(
         several = wanted if isinstance(wanted, list | tuple) else [wanted]
         for each in several:
             if not isinstance(each, str):
-                msg = f"graders of files are names or FILE.py:NAME, got {each!r}; gradestack.stream takes objects, too"
-                raise ConfigError(msg)
+                raise ConfigError(
+                    f"graders of files are names or FILE.py:NAME, got {each!r}; gradestack.stream takes objects, too"
+                )
         advice = "give one of them another key with --set graders.KEY=NAME instead"
         data["graders"] = by_key(((key_of(each), each) for each in several), advice)
     if graders and "stack" in data:
@@ -313,8 +295,9 @@ def _ids_of(ids: Any, columns: Mapping[str, str] | None, reader: Any) -> tuple[s
 def _reader_of_columns(named: str | None) -> str:
     if named in {None, RECORDS}:
         return RECORDS
-    msg = f"a mapping of columns is for the reader {RECORDS!r}; the reader {named!r} takes none, leave one of them out"
-    raise ConfigError(msg)
+    raise ConfigError(
+        f"a mapping of columns is for the reader {RECORDS!r}; the reader {named!r} takes none, leave one of them out"
+    )
 
 
 def grade(

@@ -48,8 +48,7 @@ def _readable(file: Input) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        msg = f"{file.shown}: cannot be read: {error.strerror or error}"
-        raise DataError(msg) from error
+        raise DataError(f"{file.shown}: cannot be read: {error.strerror or error}") from error
 
 
 def read_records(
@@ -101,8 +100,9 @@ class RecordReader(Reader):
         Raises:
             ValueError: There is none; the message becomes the reason of a bad record.
         """
-        msg = f"{type(self).__name__} does not say what the sample of a record is: sample_of is not written"
-        raise NotImplementedError(msg)
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say what the sample of a record is: sample_of is not written"
+        )
 
     @classmethod
     def looks_like(cls, record: Any) -> float | None:
@@ -199,11 +199,9 @@ class RecordReader(Reader):
 
     def _whole(self, record: Any, source: Source) -> Iterator[Sample | BadRecord]:
         if not isinstance(record, dict):
-            msg = f"expected an object, found {compact(record)[:60]}"
-            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         if not self.keys <= record.keys():
-            msg = f"{', '.join(sorted(self.keys - record.keys()))} missing"
-            raise ValueError(msg)
+            raise ValueError(f"{', '.join(sorted(self.keys - record.keys()))} missing")
         yield self.sample_of(record, source)
 
     def samples(

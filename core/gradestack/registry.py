@@ -112,8 +112,10 @@ class Registry:
             PluginError: Naming both distributions.
         """
         if self.conflicts:
-            msg = "plugins are in conflict; uninstall one of each pair, or name those to load in GRADESTACK_PLUGINS"
-            raise PluginError(msg, *self.conflicts)
+            raise PluginError(
+                "plugins are in conflict; uninstall one of each pair, or name those to load in GRADESTACK_PLUGINS",
+                *self.conflicts,
+            )
 
     def find(self, kind: Kind, name: str) -> tuple[Component, Plugin]:
         """Return a component and the plugin it comes from.
@@ -130,11 +132,11 @@ class Registry:
         close = bool(suggest(name, known, cutoff=0.8))
         if self.broken and not close:
             broken = [f"plugin {plugin}: {plugin.error}" for plugin in self.broken]
-            msg = f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded"
-            raise PluginError(msg, *broken)
+            raise PluginError(
+                f"unknown {kind} {name!r}{hint}; it may belong to a plugin that cannot be loaded", *broken
+            )
         also = "" if hint else f"; there are: {', '.join(known) or 'none'}"
-        msg = f"unknown {kind} {name!r}{hint}{also}"
-        raise ConfigError(msg)
+        raise ConfigError(f"unknown {kind} {name!r}{hint}{also}")
 
     def load(self, kind: Kind, name: str) -> Any:
         """Import and return a component's class (or a stack's function).
@@ -148,11 +150,11 @@ class Registry:
         try:
             target = getattr(importlib.import_module(module), attribute)
         except (Exception, SystemExit) as error:
-            msg = f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
-            raise PluginError(msg) from error
+            raise PluginError(
+                f"{kind} {name!r} of plugin {plugin} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
         if problem := flaw(target, kind):
-            msg = f"{kind} {name!r} of plugin {plugin}: {component.target} {problem}"
-            raise PluginError(msg)
+            raise PluginError(f"{kind} {name!r} of plugin {plugin}: {component.target} {problem}")
         return target
 
     def version(self, kind: Kind, name: str) -> str:
@@ -206,8 +208,7 @@ def _problem(component: object) -> str | None:
 
 def _checked(found: list[Any], implementations: Sequence[Sequence[object]]) -> tuple[Component, ...]:
     if not any(implementations):
-        msg = "it implements no gradestack_components hook (is @hookimpl missing?)"
-        raise PluginError(msg)
+        raise PluginError("it implements no gradestack_components hook (is @hookimpl missing?)")
     for component in found:
         if problem := _problem(component):
             raise PluginError(problem)

@@ -41,13 +41,7 @@ CONTINUE = "what was graded so far is kept: continue with --resume"
 
 @named_as_given()
 def run_suite(suite: Suite, options: RunOptions) -> Report:
-    """Run a suite and write its run directory.
-
-    Raises:
-        ConfigError: The output cannot be written or is not ours, or an unfinished run cannot be continued.
-        DataError: No record could be read, or a bad one under ``strict``; the disk is full.
-        PluginError: A grader raised under ``strict``.
-    """
+    """Run a suite and write its run directory."""
     if options.output is not None:
         given = [*suite.inputs.data, *([suite.inputs.dataset] if suite.inputs.dataset else [])]
         keep_inputs(
@@ -61,12 +55,7 @@ def run_suite(suite: Suite, options: RunOptions) -> Report:
 
 @named_as_given()
 def grade_suite(suite: Suite, options: RunOptions) -> Report:
-    """Run a suite and write nothing: figures and rows are held for the report.
-
-    Raises:
-        DataError: There was no sample, or a bad one under ``strict``; a baseline cannot be used.
-        PluginError: A grader raised under ``strict``.
-    """
+    """Run a suite and write nothing: figures and rows are held for the report."""
     started, begun = datetime.now(UTC), time.perf_counter()
     baselines = find_baselines(suite, None)
     held = HeldRows(suite, strict=options.strict)
@@ -160,11 +149,11 @@ class _Run:
         if isinstance(error, GradestackError):
             error.problems += advice
         if isinstance(error, OSError) and removed:
-            msg = f"{self.staging.base}: was removed while the run was writing there; nothing is left of it"
-            raise DataError(msg) from error
+            raise DataError(
+                f"{self.staging.base}: was removed while the run was writing there; nothing is left of it"
+            ) from error
         if isinstance(error, OSError):
-            msg = f"{error.filename or self.staging.path}: {error.strerror or error}"
-            raise DataError(msg, *advice) from error
+            raise DataError(f"{error.filename or self.staging.path}: {error.strerror or error}", *advice) from error
 
     def whole(self) -> Report:
         """Grade, join, sum up, write pages, and move the directory into its place."""

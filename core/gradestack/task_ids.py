@@ -18,25 +18,14 @@ _LOST: Final = "id_not_found"
 
 
 def check_place(place: str) -> None:
-    """Check a place.
-
-    Raises:
-        ValueError: It is empty, or begins with ``$`` and is no path.
-    """
+    """Check a place."""
     if not place:
-        msg = f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task"
-        raise ValueError(msg)
+        raise ValueError(f"expected {INPUT!r}, a key of the records, or a path such as $.metadata.task")
     path_steps(place)
 
 
 def identified(sample: Sample, record: Any, place: str) -> Sample:
-    """Return a sample with the id that stands at a place of its record, or that of its input.
-
-    Args:
-        sample: The sample.
-        record: What it was made of.
-        place: A key, a path, or ``input``: a digest of the first user message and the tools.
-    """
+    """Return a sample with the id that stands at a place of its record, or that of its input."""
     found = _of_input(sample) if place == INPUT else _at(record, place)
     if found is None:
         return replace(sample, remarks={**sample.remarks, _LOST: sample.remarks.get(_LOST, 0) + 1})

@@ -134,8 +134,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
         shared["overrides"] += (f"num_runs={runs}",)
     if shared.pop("no_rows"):
         if shared["rows"] not in {None, "none"}:
-            msg = f"--no-rows and --rows {shared['rows']} contradict each other; give one of them"
-            raise click.UsageError(msg)
+            raise click.UsageError(f"--no-rows and --rows {shared['rows']} contradict each other; give one of them")
         shared["rows"] = "none"
     if shared.pop("allow_all_failed"):
         shared["overrides"] += ("allow_all_failed=true",)

@@ -23,14 +23,9 @@ _SHOWN = {
 
 
 def component_lines(registry: Registry, kind: str | None = None) -> Iterator[str]:
-    """Yield one line per component, then what plugins show on pages, broken plugins and conflicts.
-
-    Raises:
-        ConfigError: No such kind.
-    """
+    """Yield one line per component, then what plugins show on pages, broken plugins and conflicts."""
     if kind is not None and kind not in KINDS:
-        msg = f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}"
-        raise ConfigError(msg)
+        raise ConfigError(f"unknown kind {kind!r}{suggest(kind, KINDS)}; there are: {', '.join(KINDS)}")
     for component, plugin in registry.components():
         if kind in (None, component.kind):
             yield (
@@ -54,17 +49,11 @@ def _type_name(schema: Mapping[str, Any]) -> str:
 
 
 def describe_lines(registry: Registry, name: str) -> Iterator[str]:
-    """Yield the description of every component of a name.
-
-    Raises:
-        ConfigError: No component of any kind has the name.
-        PluginError: It cannot be loaded.
-    """
+    """Yield the description of every component of a name."""
     kinds: list[Kind] = [kind for kind in KINDS if name in registry.names(kind)]
     if not kinds:
         known = [component.name for component, _ in registry.components()]
-        msg = f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`"
-        raise ConfigError(msg)
+        raise ConfigError(f"no component is called {name!r}{suggest(name, known)}; see `gradestack plugins list`")
     for number, kind in enumerate(kinds):
         if number:
             yield ""

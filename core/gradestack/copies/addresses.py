@@ -36,11 +36,7 @@ def shown_address(text: str) -> str:
 
 
 def protocol_of(text: str) -> str:
-    """Return the protocol of an address that may be opened.
-
-    Raises:
-        ConfigError: It is of another kind, a chain of several, or malformed.
-    """
+    """Return the protocol of an address that may be opened."""
     protocol, separator, rest = text.partition("://")
     place = _PLACE.fullmatch(rest)
     if why := _refusal(protocol if separator else "", text):

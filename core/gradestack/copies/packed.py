@@ -23,11 +23,7 @@ _made: dict[tuple[Any, ...], Path] = {}
 
 
 def readable(path: Path) -> Path:
-    """Return a path that readers can open: itself, or a copy where it is packed, or holds files that are.
-
-    Raises:
-        DataError: It cannot be unpacked.
-    """
+    """Return a path that readers can open: itself, or a copy where it is packed, or holds files that are."""
     try:
         if path.is_dir():
             return _directory(path)
@@ -44,8 +40,7 @@ def readable(path: Path) -> Path:
             note(_made[key], path)
             return _made[key]
     except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise DataError(msg) from error
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _packed(file: BinaryIO) -> str | None:
@@ -56,12 +51,7 @@ def _packed(file: BinaryIO) -> str | None:
 
 
 def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
-    """Write what a packed file holds to a new file, piece by piece.
-
-    Raises:
-        DataError: It is damaged or cut off.
-        OSError: It cannot be read, or the disk is full.
-    """
+    """Write what a packed file holds to a new file, piece by piece."""
     library = importlib.import_module("gzip" if kind == "gzip" else _ZSTD)
     reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
     broken = _errors(kind, library)
@@ -72,8 +62,9 @@ def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
                 try:
                     piece = reader.read(_PIECE)
                 except broken as error:
-                    msg = f"{path}: cannot be unpacked ({kind}): {error}; {written:,} bytes were unpacked before"
-                    raise DataError(msg) from error
+                    raise DataError(
+                        f"{path}: cannot be unpacked ({kind}): {error}; {written:,} bytes were unpacked before"
+                    ) from error
                 if not piece:
                     return
                 written += to.write(piece)

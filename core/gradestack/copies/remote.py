@@ -40,24 +40,18 @@ def run_name(text: str) -> str:
 
 
 def standard_input() -> Path:
-    """Return a copy of standard input.
-
-    Raises:
-        DataError: There is none, or it cannot be read.
-    """
+    """Return a copy of standard input."""
     try:
         if STANDARD_INPUT not in _read:
             _read[STANDARD_INPUT] = note_address(readable(_standard_input()), STANDARD_INPUT)
     except OSError as error:
-        msg = f"{STANDARD_INPUT}: cannot be read: {error.strerror or error}"
-        raise DataError(msg) from error
+        raise DataError(f"{STANDARD_INPUT}: cannot be read: {error.strerror or error}") from error
     return _read[STANDARD_INPUT]
 
 
 def _standard_input() -> Path:
     if sys.stdin is None:
-        msg = f"{STANDARD_INPUT}: there is no standard input"
-        raise DataError(msg)
+        raise DataError(f"{STANDARD_INPUT}: there is no standard input")
     copy = new_folder() / "stdin"
     with copy.open("xb") as to:
         shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
@@ -65,22 +59,12 @@ def _standard_input() -> Path:
 
 
 def fetched(address: str, known: dict[str, Path]) -> list[Path]:
-    """Return copies of what an address names: a file, a directory of a bucket, or files by a pattern.
-
-    Args:
-        address: It is checked before a library is imported, and its protocol alone decides which.
-        known: Full address -> copy, of what was fetched before and shall not be again; added to.
-
-    Raises:
-        ConfigError: The address is of a kind that is not opened, or that what is installed cannot read.
-        DataError: It cannot be read.
-    """
+    """Return copies of what an address names: a file, a directory of a bucket, or files by a pattern."""
     protocol, shown = protocol_of(address), shown_address(address)
     try:
         fsspec = importlib.import_module("fsspec")
     except ImportError as error:
-        msg = f"{shown}: remote files are read by fsspec: pip install 'gradestack[remote]'"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{shown}: remote files are read by fsspec: pip install 'gradestack[remote]'") from error
     try:
         system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
         return [_copy(system, *each, known, web=protocol in _WEB) for each in _meant(system, place, address)]
@@ -90,11 +74,11 @@ def fetched(address: str, known: dict[str, Path]) -> list[Path]:
         _end_tasks()
         raise
     except ImportError as error:  # a kind of address that wants a package more
-        msg = f"{shown}: cannot be read: {error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{shown}: cannot be read: {error}") from error
     except Exception as error:  # noqa: BLE001 - libraries of others: no connection, no right to read, an odd answer
-        msg = f"{shown}: cannot be read: {_reason(error)}"
-        raise DataError(msg) from None  # what libraries say holds the address with all that is secret about it
+        raise DataError(
+            f"{shown}: cannot be read: {_reason(error)}"
+        ) from None  # what libraries say holds the address with all that is secret about it
 
 
 def _end_tasks() -> None:
@@ -142,8 +126,7 @@ def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
         return
     names = sorted(name for name in system.glob(place) if not web or not (set("?#") & set(name) or name.endswith("/")))
     if not names:
-        msg = f"{shown_address(address)}: the pattern matches no file"
-        raise DataError(msg)
+        raise DataError(f"{shown_address(address)}: the pattern matches no file")
     for name in names:
         yield name, name if web else f"{protocol}://{name}"
 
@@ -169,8 +152,9 @@ def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
     for name in sorted(each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")):
         parts = name.removeprefix(start).split("/")
         if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
-            msg = f"{shown}: holds {name!r}, which no local file can be called; name the files to grade by a pattern"
-            raise DataError(msg)
+            raise DataError(
+                f"{shown}: holds {name!r}, which no local file can be called; name the files to grade by a pattern"
+            )
         to = copy.joinpath(*parts)
         to.parent.mkdir(parents=True, exist_ok=True)
         system.get_file(name, str(to))

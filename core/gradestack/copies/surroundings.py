@@ -21,12 +21,7 @@ _like: dict[Path, Path] = {}
 
 
 def free_place(path: Path, name: str) -> Path:
-    """Return where a packed file can be unpacked: a path that is not taken, with links to what stands around the file.
-
-    Args:
-        path: The packed file.
-        name: What the copy is called.
-    """
+    """Return a free path to unpack a file to as ``name``, with links to what stands around the packed file."""
     if is_copy(path):
         return new_folder() / name
     copy = _folder_like(path.parent.resolve()) / name

@@ -67,11 +67,6 @@ def cuts(file: BinaryIO, size: int, *, hurried: bool = False) -> Iterator[tuple[
 
     Before such a place stand only objects and lists whose brackets are closed, with one comma between two of them and
     one at the end; behind it begins another. Nothing is yielded from the first place on where this does not hold.
-
-    Args:
-        file: The file, at its beginning.
-        size: Bytes from one place to the next, at least.
-        hurried: Stop in front of the first element that msgspec refuses, too.
     """
     walk = Walk(file, hurried=hurried)
     at = walk.first()

@@ -22,11 +22,7 @@ _BINARY = {b"PAR1": "Parquet", b"ARROW1": "Arrow", b"SQLite format 3\x00": "SQLi
 
 
 def foreign(head: bytes) -> str | None:
-    """Return what a file is that is no UTF-8 text, with what to do about it; None where its beginning is none of that.
-
-    Args:
-        head: Its first bytes, 64 or more where it has them.
-    """
+    """Return what a file is by its beginning if not UTF-8 text, with what to do about it; else None."""
     for first, name in _PACKED.items():
         if head.startswith(first):
             return f"is compressed ({name}), and is read unpacked only: unpack it first"
@@ -42,13 +38,8 @@ def foreign(head: bytes) -> str | None:
 
 
 def require_text(path: Path, file: BinaryIO) -> None:
-    """Refuse a file that is no UTF-8 text, open at its beginning, and leave it there.
-
-    Raises:
-        DataError: It is compressed, or of another encoding.
-    """
+    """Refuse a file that is no UTF-8 text, open at its beginning, and leave it there."""
     problem = foreign(file.read(_LOOKED_AT))
     file.seek(0)
     if problem is not None:
-        msg = f"{path}: {problem}"
-        raise DataError(msg)
+        raise DataError(f"{path}: {problem}")

@@ -120,8 +120,7 @@ def numbered_lines(
                     yield number, held.pop()
             number += 1
         if end is not None and position < end:
-            msg = f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}"
-            raise DataError(msg)
+            raise DataError(f"{path}: was cut short while it was read: it held {end} bytes, now {path.stat().st_size}")
 
 
 def iter_lines(path: Path, start: int = 0, end: int | None = None, first_line: int = 1) -> Iterator[Line]:

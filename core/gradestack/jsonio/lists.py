@@ -91,11 +91,7 @@ def _ranges(path: Path, size: int, *, hurried: bool = False) -> Iterator[Range]:
 
 
 def _range(path: Path, part: Range) -> Iterator[Element]:
-    """Yield the elements of a range.
-
-    Raises:
-        DataError: It begins with the file, which is empty, no UTF-8 text, or does not hold a list.
-    """
+    """Yield the elements of a range."""
     encoding = "utf-8" if part.start else "utf-8-sig"
     with path.open("rb") as file:
         if part.start:
@@ -119,18 +115,15 @@ def _range(path: Path, part: Range) -> Iterator[Element]:
 
 
 def _text(file: BinaryIO, part: Range) -> bytes:
-    """Return a range, at whose beginning the file stands, as the text of a list of its own.
-
-    Raises:
-        DataError: The file ends before the range does: it was cut short since the range was planned.
-    """
+    """Return a range, at whose beginning the file stands, as the text of a list of its own."""
     opening = b"[" if part.start else b""
     if part.end is None:
         return opening + file.read()
     text = file.read(part.end - part.start)
     if len(text) < part.end - part.start:
-        msg = f"{file.name}: was cut short while it was read: it held {part.end} bytes, now {part.start + len(text)}"
-        raise DataError(msg)
+        raise DataError(
+            f"{file.name}: was cut short while it was read: it held {part.end} bytes, now {part.start + len(text)}"
+        )
     end = len(text) - text.endswith(b",")
     return b"".join((opening, memoryview(text)[:end], b"]"))
 

@@ -59,8 +59,7 @@ def iter_members(path: Path, size: int = SHARD_BYTES) -> Iterator[Member]:
                 if not first
                 else f"expected a JSON object, found {first.decode(errors='replace')!r}"
             )
-            msg = f"{path}:{scan.line()}: {what}"
-            raise DataError(msg)
+            raise DataError(f"{path}:{scan.line()}: {what}")
         scan.at += 1
         while scan.peek() not in {b"}", b""}:
             member = _member(scan, size)

@@ -42,8 +42,7 @@ class Query:
             library = importlib.import_module("jsonpath")
         except ImportError as error:
             what = "wildcards, slices and filters are followed by python-jsonpath"
-            msg = f"{place[:_LONGEST]!r}: {what}: pip install 'gradestack[paths]'"
-            raise ValueError(msg) from error
+            raise ValueError(f"{place[:_LONGEST]!r}: {what}: pip install 'gradestack[paths]'") from error
         try:
             self._find = library.JSONPathEnvironment(strict=True).compile(path).findall
         except (library.JSONPathError, RecursionError) as error:
@@ -57,8 +56,7 @@ class Query:
         except RecursionError:
             raise
         except Exception as error:  # of the library: a filter that cannot be applied to what is there
-            msg = f"a path cannot be followed: {error}"
-            raise ValueError(msg) from error
+            raise ValueError(f"a path cannot be followed: {error}") from error
 
 
 Steps: TypeAlias = tuple[str | int | Query, ...]

@@ -127,9 +127,6 @@ class Beginnings:
         """Return what :func:`first_records` yields of the first 16 MB of a file.
 
         A record that does not end within them is not decoded: that takes all its memory, and fails.
-
-        Raises:
-            OSError: The file cannot be read.
         """
         about = path.stat()
         state = (path, about.st_size, about.st_mtime_ns)

@@ -127,16 +127,11 @@ def _skip_value(window: Window) -> bool:
 
 
 def open_list(window: Window, path: Path) -> None:
-    """Move past the bracket that opens a list.
-
-    Raises:
-        DataError: There is none.
-    """
+    """Move past the bracket that opens a list."""
     first = window.skip_space()
     if first != "[":
         what = "the file is empty" if not first else f"expected a JSON list, found {first!r}"
-        msg = f"{path}:{window.line}: {what}"
-        raise DataError(msg)
+        raise DataError(f"{path}:{window.line}: {what}")
     window.advance(window.at + 1)
 
 

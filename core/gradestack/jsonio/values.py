@@ -45,11 +45,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def loads_long(text: bytes) -> Any:
-    """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object.
-
-    Raises:
-        JsonProblem: As of :func:`loads`.
-    """
+    """Return what :func:`loads` returns; of a long text with less memory: equal long texts in it are one object."""
     if len(text) > _PIECE:
         with contextlib.suppress(ValueError, RecursionError):  # the other way decides
             return _shared(msgspec.Raw(text), [])
@@ -94,25 +90,20 @@ def _loads_slowly(text: str | bytes) -> Any:
     try:
         return standard_loads(text)
     except json.JSONDecodeError as error:
-        msg = f"not JSON: {error.msg} at character {error.pos}"
-        raise JsonProblem(msg) from error
+        raise JsonProblem(f"not JSON: {error.msg} at character {error.pos}") from error
     except UnicodeDecodeError as error:
-        msg = f"not UTF-8: byte {error.start} cannot be decoded"
-        raise JsonProblem(msg) from error
+        raise JsonProblem(f"not UTF-8: byte {error.start} cannot be decoded") from error
     except RecursionError as error:
-        msg = "nested too deeply"
-        raise JsonProblem(msg) from error
+        raise JsonProblem("nested too deeply") from error
     except ValueError as error:  # integers over the interpreter's digit limit
-        msg = f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read"
-        raise JsonProblem(msg) from error
+        raise JsonProblem(f"a whole number of more than {sys.get_int_max_str_digits()} digits is not read") from error
 
 
 _AS_IS = frozenset({str, int, float, bool, type(None)})
 
 
 def _refused(value: Any) -> Any:
-    msg = f"Object of type {type(value).__name__} is not JSON serializable"
-    raise TypeError(msg)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
 
 
 @cache
@@ -134,16 +125,7 @@ def _left_out(value: Any, default: Any) -> bool:
 
 
 def json_data(value: Any, other: Callable[[Any], Any] = _refused) -> Any:
-    """Return a value as JSON data: objects become mappings without their absent fields, enums their values.
-
-    Args:
-        value: JSON data, structs, attrs objects, enums, mappings, lists and tuples of such.
-        other: Returns the data for what has no JSON form, such as a path or a set; by default it is refused.
-
-    Raises:
-        RecursionError: It is nested too deeply.
-        TypeError: It has no JSON form.
-    """
+    """Return a value as JSON data: objects become mappings without their absent fields, enums their values."""
     kind = type(value)
     if kind in _AS_IS:
         return value

@@ -27,12 +27,7 @@ def terminal_line(text: object) -> str:
 
 
 def traceback_text(error: BaseException, at: TracebackType | None) -> str:
-    """Return a traceback whose lines are safe; further lines of a message stand behind a bar, where they pass for none.
-
-    Args:
-        error: What was raised.
-        at: Where the traceback begins.
-    """
+    """Return a traceback whose lines are safe; further lines of a message stand behind a bar."""
     import traceback  # noqa: PLC0415 - only where something is wrong
 
     found: list[str] = []

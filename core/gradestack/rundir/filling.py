@@ -21,13 +21,6 @@ def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
     """Yield an empty directory; at the end its files are moved into ``place``, after a failure they are removed.
 
     A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if they lay in ``place``.
-
-    Args:
-        place: An existing directory, or a link to one: that was named by the user.
-        earlier: Patterns ``FOLDER/NAME`` of files left by an earlier time, removed unless they are written again.
-
-    Raises:
-        OSError: A file cannot be moved, say onto a directory, or there is no room.
     """
     new = Path(tempfile.mkdtemp(prefix=".gradestack-", dir=place))
     try:

@@ -39,15 +39,6 @@ def stream_grades(
     """Yield every sample with its grades by grader key, in input order, those no record answers last.
 
     A block of samples at most is graded ahead of the caller; files are closed when the caller leaves the loop.
-
-    Args:
-        plan: What to grade; without metrics and exporters.
-        bad: Called with every record no sample could be made of.
-        strict: Raise at the first bad record or raising grader.
-
-    Raises:
-        DataError: The input cannot be read, holds nothing, or, where that is an error, repeats a record.
-        PluginError: A component is broken.
     """
     handed = _Handed()
     loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)

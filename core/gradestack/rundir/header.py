@@ -113,14 +113,7 @@ def peak_memory() -> dict[str, int]:
 def header(
     suite: Suite, started: str, timings: Mapping[str, Any], remarks: Mapping[str, Sequence[Any]]
 ) -> dict[str, Any]:
-    """Return the content of header.json, the one file whose bytes depend on time, place and machine.
-
-    Args:
-        suite: What ran.
-        started: When.
-        timings: How long its parts took.
-        remarks: Kind of what readers left out -> how many, and where the first was.
-    """
+    """Return the content of header.json, the one file whose bytes depend on time, place and machine."""
     before: list[Stage] = [suite.reader, *suite.graders]
     after: list[Stage] = [*suite.exporters, suite.engine, *suite.reports]
     given = [each.path for each in (*suite.inputs.data, suite.inputs.dataset) if each is not None]

@@ -79,11 +79,7 @@ class MemoryGuard:
         self._done = self._samples = self._due = self._bytes = 0
 
     def look(self, result: ShardResult, shard: Shard) -> None:
-        """Refuse to go on when the rest of the input would not fit into memory; looks at 1, 2, 4, ... shards.
-
-        Raises:
-            ConfigError: With the samples, the memory, and what to do.
-        """
+        """Refuse to go on when the rest of the input would not fit into memory; looks at 1, 2, 4, ... shards."""
         if not self._all or not result.samples:
             return
         self._done += shard.size()
@@ -95,12 +91,9 @@ class MemoryGuard:
         room, rest = free_memory(), max(0, self._all - self._done) / self._done
         if room is not None and rest * self._bytes > _SHARE * room:
             samples, need = (1 + rest) * self._samples, rest * self._bytes
-            msg = (
-                f"the grades of about {samples:,.0f} samples need {_shown(need)} more memory for their figures, and "
-                f"{_shown(room)} are free"
-            )
             raise ConfigError(
-                msg,
+                f"the grades of about {samples:,.0f} samples need {_shown(need)} more memory for their figures, and "
+                f"{_shown(room)} are free",
                 "do without the metrics that look at items, reasons or metadata (gradestack plugins describe METRIC)",
                 "or split the input into several runs, or take the first tasks only: --set max_samples=N",
             )

@@ -33,61 +33,42 @@ def default_place(name: str, now: datetime) -> Path:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place that holds anything but nothing or an earlier run.
-
-    Raises:
-        ConfigError: A file, a directory that is not ours, or one that cannot be written.
-    """
+    """Refuse a place that holds anything but nothing or an earlier run."""
     try:
         _check_place(path)
     except OSError as error:
-        msg = f"{path}: cannot be written: {error.strerror or error}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _check_place(path: Path) -> None:
     if Path.cwd().is_relative_to(path.absolute()) or Path.cwd().is_relative_to(path.resolve()):
-        msg = f"{path}: holds the working directory, and a run directory is replaced whole; name another with -o"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"{path}: holds the working directory, and a run directory is replaced whole; name another with -o"
+        )
     if path.is_dir() and any(path.iterdir()) and not is_run(path):
-        msg = f"{path}: the directory is not empty and not a gradestack run; name another with -o"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path}: the directory is not empty and not a gradestack run; name another with -o")
     check_directory(path, path.absolute().parent)
 
 
 def check_directory(path: Path, parent: Path | None = None) -> None:
-    """Refuse what is no directory, and one that cannot be made or written to.
-
-    Args:
-        path: The directory.
-        parent: What must be writable, or if it does not exist what it would be made in; default: the directory itself.
-
-    Raises:
-        ConfigError: What is wrong with it.
-        OSError: It cannot be looked at.
-    """
+    """Refuse what is no directory, and one that cannot be made or written to."""
     if not path.is_dir() and (path.exists() or path.is_symlink()):
-        msg = f"{path}: exists and is not a directory; name another place with -o"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path}: exists and is not a directory; name another place with -o")
     parent = parent or path.absolute()
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK):
-        msg = f"{path}: {parent} is not a directory that can be written to; name another place with -o"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path}: {parent} is not a directory that can be written to; name another place with -o")
 
 
 def keep_inputs(output: Path, paths: Iterable[Path]) -> None:
-    """Refuse an output that holds a file the run reads, or is one: a rerun replaces the directory whole.
-
-    Raises:
-        ConfigError: Naming the file that would be lost.
-    """
+    """Refuse an output that holds a file the run reads, or is one: a rerun replaces the directory whole."""
     place = output.resolve()
     for path in paths:
         if path.resolve().is_relative_to(place):
-            msg = f"{output}: holds {path}, which this run reads and would replace; name another place with -o"
-            raise ConfigError(msg)
+            raise ConfigError(
+                f"{output}: holds {path}, which this run reads and would replace; name another place with -o"
+            )
 
 
 def unfinished(place: Path) -> Path:
@@ -101,12 +82,7 @@ def can_continue(place: Path) -> bool:
 
 
 def newest_unfinished(name: str, patience: float) -> Path | None:
-    """Return the default place of a suite whose run was begun last and is not finished; None when there is none.
-
-    Args:
-        name: The suite's name.
-        patience: Seconds to wait for one that another process has, say what is left of a killed run.
-    """
+    """Return the default place of a suite whose run was begun last and is not finished; None when there is none."""
     found = (Path("gradestack-runs") / _safe(name)).glob(f".*{UNFINISHED}")
     places = [path.with_name(path.name[1 : -len(UNFINISHED)]) for path in found if (path / JOURNAL).is_file()]
     for place in sorted(places, key=lambda place: _age(place.name), reverse=True):

@@ -46,11 +46,7 @@ class DirectoryRecorder:
         self._memory: MemoryGuard | None = None
 
     def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
-        """Open results.jsonl and, where there is anything to be continued, the journal; yield what they hold.
-
-        Raises:
-            ConfigError: Something the results depend on has changed since.
-        """
+        """Open results.jsonl and, where there is anything to be continued, the journal; yield what they hold."""
         known = self._resume and self._staging.journal.is_file()
         done = 0
         if len(shards) > 1 or known:
@@ -69,12 +65,7 @@ class DirectoryRecorder:
         self._memory = MemoryGuard(shards[done:])
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
-        """Add a result's rows to results.jsonl and have it recorded; return where its rows start.
-
-        Raises:
-            ConfigError: A metric that holds every sample would not fit into memory.
-            OSError: The disk is full.
-        """
+        """Add a result's rows to results.jsonl and have it recorded; return where its rows start."""
         if self._memory is not None and shard is not None:
             self._memory.look(result, shard)
         offset = self._rows.size if self._rows is not None else 0
@@ -102,11 +93,7 @@ class DirectoryRecorder:
             return places_in_rows(rows, wanted)
 
     def close(self, *, failed: bool = False) -> int:
-        """Let go of the files; return the number of shards on record, from which the run can be continued.
-
-        Args:
-            failed: The disk is full or broken.
-        """
+        """Let go of the files; return the number of shards on record, from which the run can be continued."""
         recorded = self._journal.close(failed=failed) if self._journal is not None else 0
         if self._rows is not None:
             self._rows.close()

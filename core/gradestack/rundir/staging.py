@@ -46,19 +46,18 @@ class Staging:
                 raise
             self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
         except OSError as error:
-            msg = f"{place}: cannot be written: {error.strerror or error}"
-            raise (DataError if storage_failed(error) else ConfigError)(msg) from error
+            raise (DataError if storage_failed(error) else ConfigError)(
+                f"{place}: cannot be written: {error.strerror or error}"
+            ) from error
 
     def _enter(self, *, resume: bool) -> None:
         """Take the hidden directory for this run alone; keep in it what a resumed run needs."""
         if self.base.is_symlink():
-            msg = f"{self.base}: is a link, and an unfinished run is a directory of its own; move it away"
-            raise ConfigError(msg)
+            raise ConfigError(f"{self.base}: is a link, and an unfinished run is a directory of its own; move it away")
         self.base.mkdir(exist_ok=True)
         self._lock = lock(self.base)
         if self._lock is None:
-            msg = f"{self.place}: another run is writing it ({self.base})"
-            raise ConfigError(msg)
+            raise ConfigError(f"{self.place}: another run is writing it ({self.base})")
         old = self.base / _OLD
         if old.is_dir() and not self.place.exists():  # killed while it was being replaced
             old.rename(self.place)
@@ -67,8 +66,7 @@ class Staging:
             self._check_own()
         for path in self.base.iterdir():
             if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
-                msg = f"{self.base}: holds {path.name}, which is not ours; move the directory away"
-                raise ConfigError(msg)
+                raise ConfigError(f"{self.base}: holds {path.name}, which is not ours; move the directory away")
         for path in list(self.base.iterdir()):
             if not kept or not path.name.startswith(kept):
                 self.replaced |= path.name == JOURNAL
@@ -79,16 +77,14 @@ class Staging:
                 _remove(path)
 
     def _check_own(self) -> None:
-        """Refuse to continue in files that lie elsewhere, too: what is written here would be written there.
-
-        Raises:
-            ConfigError: The first of them.
-        """
+        """Refuse to continue in files that lie elsewhere, too: what is written here would be written there."""
         for place, folders, files in os.walk(self.base):
             paths = (Path(place, name) for name in (*folders, *files))
             if other := next((path for path in paths if not _own(path)), None):
-                msg = f"{other}: is a link or no plain file, which no unfinished run of ours has"
-                raise ConfigError(msg, "run without --resume to start anew")
+                raise ConfigError(
+                    f"{other}: is a link or no plain file, which no unfinished run of ours has",
+                    "run without --resume to start anew",
+                )
 
     @property
     def journal(self) -> Path:
@@ -102,12 +98,7 @@ class Staging:
         return loads(text)
 
     def commit(self, *, durable: bool = False, keep: bool = False) -> Path:
-        """Move the directory into its place, replacing an earlier run whole, and return the place.
-
-        Args:
-            durable: Have everything on the disk before.
-            keep: Keep the journal and the pieces, so that the rest can be graded later.
-        """
+        """Move the directory into its place, replacing an earlier run whole, and return the place."""
         place, old = self.place, self.base / _OLD
         if durable:
             for path in [*self.path.rglob("*"), self.path]:

@@ -29,17 +29,7 @@ class FromFile(NamedTuple):
 
 
 def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> FromFile:
-    """Return the component a reference names.
-
-    Args:
-        reference: As written.
-        kind: What it stands for. A grader may be a function.
-        path: The file.
-        registry: Where the grader of functions comes from.
-
-    Raises:
-        ConfigError: The file cannot be loaded, or has no component of that kind and name; with its line.
-    """
+    """Return the component a reference names."""
     module = load_file(path)
     found = getattr(module, reference.name, None)
     options: dict[str, str] = {}
@@ -60,11 +50,7 @@ def from_file(reference: InFile, kind: Kind, path: Path, registry: Registry) -> 
 
 
 def file_plugin(path: Path) -> Plugin:
-    """Return what a file offers, as if it were installed: by its hooks, components else as classes.
-
-    Raises:
-        ConfigError: It cannot be loaded, or offers nothing.
-    """
+    """Return what a file offers, as if it were installed: by its hooks, components else as classes."""
     module = load_file(path)
     panels: tuple[Panel, ...] = ()
     if hasattr(module, "gradestack_components") or hasattr(module, "gradestack_panels"):
@@ -85,12 +71,7 @@ def file_plugin(path: Path) -> Plugin:
 
 
 def with_files(registry: Registry, files: Iterable[str], *, allow_code: bool) -> Registry:
-    """Return a registry with what Python files offer.
-
-    Raises:
-        ConfigError: Code is not allowed, or a file cannot be loaded or offers nothing.
-        PluginError: A file's component has the name of another.
-    """
+    """Return a registry with what Python files offer."""
     for file in files:
         if not allow_code:
             raise ConfigError(f"{file} is Python code; pass --allow-code if you trust it")

@@ -73,11 +73,7 @@ def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], seen: set[int]
 
 
 def parse_yaml(text: str, origin: str) -> Document:
-    """Return the document of a YAML text.
-
-    Raises:
-        ConfigError: Not YAML, not a mapping, an unknown tag, or a key given twice.
-    """
+    """Return the document of a YAML text."""
     lines: dict[Place, int] = {}
     problems: list[str] = []
     try:
@@ -90,41 +86,31 @@ def parse_yaml(text: str, origin: str) -> Document:
         line = f":{mark.line + 1}" if mark is not None else ""
         deep = isinstance(error, RecursionError)
         said = "nested too deeply" if deep else getattr(error, "problem", None) or str(error)
-        msg = f"{origin}{line}: not valid YAML: {said}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{origin}{line}: not valid YAML: {said}") from error
     if not isinstance(data, dict):
         what = (
             "the file is empty"
             if data is None
             else f"expected a mapping at top level, got {'a list' if isinstance(data, list) else compact(data)[:60]}"
         )
-        msg = f"{origin}: {what}"
-        raise ConfigError(msg)
+        raise ConfigError(f"{origin}: {what}")
     if problems:
-        msg = f"{origin}: {len(problems)} problem(s)"
-        raise ConfigError(msg, *problems)
+        raise ConfigError(f"{origin}: {len(problems)} problem(s)", *problems)
     return Document(data=data, origin=origin, lines=lines)
 
 
 def read_yaml(path: Path) -> Document:
-    """Return the document of a YAML file.
-
-    Raises:
-        ConfigError: The file cannot be read, or see :func:`parse_yaml`.
-    """
+    """Return the document of a YAML file."""
     try:
         content = path.read_bytes()
         if said := foreign(content):
-            msg = f"{path}: {said}"
-            raise ConfigError(msg)
+            raise ConfigError(f"{path}: {said}")
         text = content.decode("utf-8-sig")
     except FileNotFoundError as error:
-        msg = f"{path}: no such file"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: no such file") from error
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        msg = f"{path}: cannot be read: {reason}"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"{path}: cannot be read: {reason}") from error
     return parse_yaml(text, str(path))
 
 
@@ -132,20 +118,15 @@ def apply_override(document: Document, assignment: str) -> None:
     """Set one value from ``PATH=VALUE``; VALUE is YAML, and a mapping replaces the whole value.
 
     A component written in short form (``reader: jsonl``) opens into ``{kind: jsonl}`` when an option of it is set.
-
-    Raises:
-        ConfigError: The assignment has no ``=``, its value is not YAML, or its path runs through a plain value.
     """
     path, equals, text = assignment.partition("=")
     steps = path.strip().split(".")
     if not equals or not all(steps):
-        msg = f"--set {assignment}: expected PATH=VALUE, such as --set graders.partial.no_expected=skip"
-        raise ConfigError(msg)
+        raise ConfigError(f"--set {assignment}: expected PATH=VALUE, such as --set graders.partial.no_expected=skip")
     try:
         value = yaml_data(text)
     except (yaml.YAMLError, RecursionError) as error:
-        msg = f"--set {assignment}: the value is not valid YAML (quote it?)"
-        raise ConfigError(msg) from error
+        raise ConfigError(f"--set {assignment}: the value is not valid YAML (quote it?)") from error
     at: Any = document.data
     place: Place = ()
     for step in steps[:-1]:
@@ -158,8 +139,7 @@ def apply_override(document: Document, assignment: str) -> None:
     if isinstance(at, dict) or (isinstance(last, int) and last < len(at)):
         at[last] = value
     else:
-        msg = f"--set {assignment}: {show_place(place)} has no entry {steps[-1]!r}"
-        raise ConfigError(msg)
+        raise ConfigError(f"--set {assignment}: {show_place(place)} has no entry {steps[-1]!r}")
     document.overrides.add((*place, last))
 
 
@@ -179,5 +159,4 @@ def _enter(at: Any, key: str | int, assignment: str) -> Any:
             inner = at[str(key)] = {"kind": inner}
         if isinstance(inner, dict | list):
             return inner
-    msg = f"--set {assignment}: there is no mapping or list at {key!r} to set anything in"
-    raise ConfigError(msg)
+    raise ConfigError(f"--set {assignment}: there is no mapping or list at {key!r} to set anything in")

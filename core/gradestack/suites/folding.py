@@ -73,8 +73,7 @@ def _graded(row: GradedRow, ordinal: int) -> tuple[Key, Grade]:
     if isinstance(grade, int | float):
         grade = Grade(score=float(grade))
     if not isinstance(grade, Grade) or fields.get("task") is None:
-        msg = f"row {ordinal}: expected task, run, model and a grade or score, got {row!r:.200}"
-        raise ConfigError(msg)
+        raise ConfigError(f"row {ordinal}: expected task, run, model and a grade or score, got {row!r:.200}")
     cluster = fields.get("cluster")
     key = Key(
         id=str(fields["task"]),

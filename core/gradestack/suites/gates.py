@@ -42,14 +42,7 @@ _FORMS: Mapping[object, type] = {
 
 
 class _Gates:
-    """Resolves the gates of a suite.
-
-    Args:
-        resolver: Where problems and warnings go.
-        spec: The suite.
-        graders: Its graders by key.
-        metrics: Its aggregators.
-    """
+    """Resolves the gates of a suite."""
 
     def __init__(
         self, resolver: Resolver, spec: SuiteSpec, graders: Mapping[str, Stage], metrics: Iterable[Metric]

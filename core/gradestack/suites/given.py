@@ -40,16 +40,11 @@ class MemoryReader(Reader):
 
 
 def by_key(graders: Iterable[tuple[str, Any]], advice: str) -> dict[str, Any]:
-    """Return graders by key.
-
-    Raises:
-        ConfigError: Two have the same, with what to do about it.
-    """
+    """Return graders by key."""
     found: dict[str, Any] = {}
     for key, each in graders:
         if key in found:
-            msg = f"two graders are called {key!r}; {advice}"
-            raise ConfigError(msg)
+            raise ConfigError(f"two graders are called {key!r}; {advice}")
         found[key] = each
     return found
 
@@ -84,11 +79,7 @@ _ANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def _object_of(kind: type) -> Grader:
-    """Return a grader of a class without options.
-
-    Raises:
-        ConfigError: It is no class of graders, lacks a method, or has options that must be given.
-    """
+    """Return a grader of a class without options."""
     name = kind.__name__
     if not issubclass(kind, Grader) or inspect.isabstract(kind):
         raise ConfigError(f"graders: {name} {flaw(kind, 'grader')}")
@@ -104,22 +95,19 @@ def as_samples(
     """Return samples as they are, and mappings as the ``jsonl`` format reads them.
 
     A data frame, and mappings whose columns are given, are read as the reader ``records`` reads a table.
-
-    Raises:
-        ConfigError: They are no samples; or, when the first is asked for, the columns cannot be.
-        DataError: When the first is asked for: there are no such columns.
     """
     wanted = "expected a list of samples or mappings, or a data frame"
     if (paths := paths_of(samples)) is not None:
         first = paths[0] if len(paths[0]) <= _LONGEST else f"{paths[0][:_LONGEST]}…"
-        msg = f"samples: {wanted}, got a path or text: {first!r}; files are graded by gradestack.grade_files"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"samples: {wanted}, got a path or text: {first!r}; files are graded by gradestack.grade_files"
+        )
     if isinstance(samples, Sample | Mapping):
-        msg = f"samples: {wanted}, got one {'sample' if isinstance(samples, Sample) else 'mapping'}; put it into a list"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"samples: {wanted}, got one {'sample' if isinstance(samples, Sample) else 'mapping'}; put it into a list"
+        )
     if isinstance(samples, bytes | bytearray) or not (hasattr(samples, "columns") or isinstance(samples, Iterable)):
-        msg = f"samples: {wanted}, got {type(samples).__name__}"
-        raise ConfigError(msg)
+        raise ConfigError(f"samples: {wanted}, got {type(samples).__name__}")
     return _samples(samples, registry, columns)
 
 

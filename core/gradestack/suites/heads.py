@@ -107,13 +107,7 @@ def _complaint(reader: type[RecordReader], record: dict[str, Any]) -> str | None
 
 
 def oddities(head: bytes, name: str, readers: Mapping[str, type[Reader]]) -> Iterator[str]:
-    """Yield what is odd about a file, once each: a key that stands twice in an object, records of other formats.
-
-    Args:
-        head: Its beginning.
-        name: The reader it is read with.
-        readers: All of them.
-    """
+    """Yield what is odd about a file, once each: a key that stands twice in an object, records of other formats."""
     records = [(element, text) for element, text in _records(head) if element.problem is None]
     if (reader := readers.get(name)) is not None and issubclass(reader, RecordReader):
         yield from _others([element for element, _ in records], reader, name, readers)

@@ -22,10 +22,6 @@ def default_stack(registry: Registry, samples: MemoryReader, *, table: bool) -> 
 
     It is the one that a file of them would have. Where none of the first expects anything there is nothing to compare:
     then it is the stack that needs no reference.
-
-    Raises:
-        DataError: The samples cannot be read.
-        PluginError: The stack cannot be made.
     """
     if table:
         return stack_for(registry, registry.load("reader", RECORDS).stack), samples

@@ -49,17 +49,12 @@ def expand(texts: Iterable[str], base: Path | None = None) -> list[Path]:
     """Return the paths meant, globs expanded in sorted order, relative ones taken from ``base``.
 
     One that is meant twice is returned twice. Of what is packed, remote or standard input, the path is that of a copy.
-
-    Raises:
-        ConfigError: A kind of address that nothing installed can read.
-        DataError: A path does not exist, is neither file nor directory, or a pattern matches nothing.
     """
     found: list[Path] = []
     known: dict[str, Path] = {}
     for text in texts:
         if not text:
-            msg = "an empty path was given; name result files or directories"
-            raise DataError(msg)
+            raise DataError("an empty path was given; name result files or directories")
         if text == STANDARD_INPUT:
             found.append(standard_input())
         elif there := _there(text, base):
@@ -92,8 +87,7 @@ def _there(text: str, base: Path | None) -> list[Path]:
         # As shells do it: * leaves hidden files alone, which Path.glob does not.
         return sorted(map(Path, glob.glob(str(path), recursive=True))) if _MAGIC & set(text) else []  # noqa: PTH207
     if not path.is_file() and not path.is_dir():  # a pipe would be used up by looking at its head
-        msg = f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -"
-        raise DataError(msg)
+        raise DataError(f"{path}: neither a file nor a directory; write it to a file first, or pipe it to -")
     return [path]
 
 
@@ -125,8 +119,7 @@ def _head(path: Path) -> bytes:
         with open_regular(path) as file:
             return file.read(_HEAD)
     except OSError as error:
-        msg = f"{path}: cannot be read: {error.strerror or error}"
-        raise DataError(msg) from error
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _readers(registry: Registry) -> dict[str, type[Reader]]:
@@ -155,8 +148,7 @@ def _best(path: Path, readers: dict[str, type[Reader]]) -> str | None:
     if top <= 0.0:
         return None
     if len(winners) > 1:
-        msg = f"{path}: could be {' or '.join(winners)}; name the format with --reader"
-        raise ConfigError(msg)
+        raise ConfigError(f"{path}: could be {' or '.join(winners)}; name the format with --reader")
     return winners[0]
 
 
@@ -169,17 +161,7 @@ def _files(directory: Path) -> list[Path]:
 
 
 def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> Recognised:
-    """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole.
-
-    Args:
-        paths: What was given.
-        registry: Where readers come from.
-        reader: Its name when the user gave one; then nothing is guessed.
-
-    Raises:
-        ConfigError: Several formats at once, or one that two readers claim.
-        DataError: Nothing recognised.
-    """
+    """Return the reader of the given paths, directories replaced by their files unless the reader takes them whole."""
     readers = {reader: registry.load("reader", reader)} if reader else _readers(registry)
     wanted = _once(paths)
     names: dict[str, list[Path]] = {}
@@ -189,8 +171,7 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         whole = asked or _best(path, readers)
         inside = [] if whole or not path.is_dir() else _files(path)
         if path.is_dir() and not whole and not inside:
-            msg = f"{path}: the directory holds no file"
-            raise DataError(msg)
+            raise DataError(f"{path}: the directory holds no file")
         if whole:
             names.setdefault(whole, []).append(path)
         for file in inside:
@@ -205,8 +186,9 @@ def recognise(paths: Sequence[Path], registry: Registry, reader: str | None) -> 
         raise DataError(_unknown(paths[0], registry, reader))
     if len(names) > 1:
         shown = "; ".join(f"{name}: {', '.join(str(path) for path in found[:3])}" for name, found in names.items())
-        msg = f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
-        raise ConfigError(msg)
+        raise ConfigError(
+            f"the inputs are of several formats ({shown}); grade them one format at a time or name it with --reader"
+        )
     ((name, found),) = names.items()
     times = _once(found)
     repeated = {path: max(number, wanted.get(path, 1)) for path, number in times.items()}

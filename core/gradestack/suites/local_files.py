@@ -81,10 +81,6 @@ def code_of_component(component: Any, path: Path | None) -> dict[str, str]:
     """Return the user's own code that a component consists of, files by their name in its folder -> SHA-256.
 
     That is the file that it was taken from and whatever this imports from its folder; nothing for installed components.
-
-    Args:
-        component: The component.
-        path: The file that was named for it; default: that of its class.
     """
     file = path or getattr(sys.modules.get(type(component).__module__), "__file__", None)
     if file is None or str(file) not in LOCAL_CODE:

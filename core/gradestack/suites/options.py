@@ -19,18 +19,15 @@ RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": Fal
 
 
 def as_rows(value: object) -> Rows | None:
-    """Return what is to be kept; True is ``full``, False is ``none``, None leaves it to the suite.
-
-    Raises:
-        ConfigError: It is none of these.
-    """
+    """Return what is to be kept; True is ``full``, False is ``none``, None leaves it to the suite."""
     if value is None or isinstance(value, bool):
         return None if value is None else "full" if value else "none"
     for word in get_args(Rows):
         if value == word:
             return word  # type: ignore[no-any-return]
-    msg = f"rows: expected one of {', '.join(get_args(Rows))}; got {value!r}{suggest(value, get_args(Rows))}"
-    raise ConfigError(msg)
+    raise ConfigError(
+        f"rows: expected one of {', '.join(get_args(Rows))}; got {value!r}{suggest(value, get_args(Rows))}"
+    )
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:

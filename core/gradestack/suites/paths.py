@@ -13,19 +13,13 @@ Place = tuple[str | int, ...]
 
 
 def path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path, ``~`` expanded, a relative one taken from ``base``.
-
-    Raises:
-        ValueError: It holds a NUL character, or half of a surrogate pair, which no path does.
-    """
+    """Return a path, ``~`` expanded, a relative one taken from ``base``."""
     if "\0" in text:
-        msg = "a path holds no NUL character"
-        raise ValueError(msg)
+        raise ValueError("a path holds no NUL character")
     try:
         os.fsencode(text)
     except UnicodeEncodeError as error:
-        msg = f"{text!r} is no path: it holds half of a surrogate pair"
-        raise ValueError(msg) from error
+        raise ValueError(f"{text!r} is no path: it holds half of a surrogate pair") from error
     path = Path(text)
     with suppress(RuntimeError):  # no such user: a file may be called ~x
         path = path.expanduser()
@@ -37,19 +31,13 @@ class AddressGivenError(ValueError):
 
 
 def local_path_of(text: str, base: Path | None = None) -> Path:
-    """Return a path as :func:`path_of` does, of a file that is never fetched from elsewhere.
-
-    Raises:
-        AddressGivenError: It is an address.
-        ValueError: It is no path.
-    """
+    """Return a path as :func:`path_of` does, of a file that is never fetched from elsewhere."""
     path = path_of(text, base)
     if is_address(text):
         with suppress(OSError):  # a name too long
             if path.exists():
                 return path
-        msg = (
+        raise AddressGivenError(
             f"{shown_address(text)} is an address; here a local file is wanted; only inputs and datasets may be remote"
         )
-        raise AddressGivenError(msg)
     return path

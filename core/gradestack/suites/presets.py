@@ -22,9 +22,7 @@ def preset_version(preset: str | None, versions: Mapping[str, str]) -> str | Non
     name, at, version = preset.partition("@")
     if name not in versions:
         hint = suggest(name, versions) or f"; there are: {', '.join(versions)}"
-        msg = f"unknown preset {name!r}{hint}"
-        raise ValueError(msg)
+        raise ValueError(f"unknown preset {name!r}{hint}")
     if at and version != versions[name]:
-        msg = f"preset {name!r} is there in version {versions[name]} only, not in {version!r}"
-        raise ValueError(msg)
+        raise ValueError(f"preset {name!r} is there in version {versions[name]} only, not in {version!r}")
     return f"{name}@{versions[name]}"

@@ -48,15 +48,7 @@ def _entry(written: Any, stage: Stage) -> Any:
 def published(
     data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
 ) -> dict[str, Any]:
-    """Return the configuration for summary.json.
-
-    Args:
-        data: The suite as written, overrides and stack included.
-        inputs: What it reads; shown by short names.
-        reader: The reader, sniffed or named.
-        graders: Graders by key.
-        metrics: All aggregators.
-    """
+    """Return the configuration for summary.json."""
     config = dict(data)
     target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
     config["target"] = {**target, "paths": [each.shown for each in inputs.data]}

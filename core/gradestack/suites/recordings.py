@@ -33,10 +33,6 @@ def stack_for(
     """Return the suite mapping of a named stack, made for the inputs and their reader where its function takes them.
 
     ``samples`` are the first of those in memory, for which there are no inputs.
-
-    Raises:
-        ConfigError: No such stack.
-        PluginError: It cannot be made.
     """
     make = registry.load("stack", name)
     try:
@@ -45,21 +41,18 @@ def stack_for(
         known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
         fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
     except Exception as error:
-        msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
-        raise PluginError(msg) from error
+        raise PluginError(
+            f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(fragment, Mapping):
-        msg = f"stack {name!r} of plugin {registry.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
-        raise PluginError(msg)
+        raise PluginError(
+            f"stack {name!r} of plugin {registry.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
+        )
     return fragment
 
 
 def first_samples(reader: Reader, inputs: Inputs) -> Iterator[Sample]:
-    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for.
-
-    Raises:
-        DataError: An input cannot be read.
-        PluginError: The reader is broken.
-    """
+    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for."""
     shards, index = shards_of(reader, inputs)
     for _, own in groupby(shards, key=lambda shard: shard.input.name):
         records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
@@ -72,11 +65,6 @@ def graders_for(
     """Return the graders as the recording asks for, and what the reader has to say of it.
 
     What one of them or the reader refuses is a problem of the configuration.
-
-    Raises:
-        ConfigError: Everything that was refused.
-        DataError: An input cannot be read.
-        PluginError: One of them is broken.
     """
     found = {key: _grader_for(resolver, stage, reader, inputs) for key, stage in graders.items()}
     remarks: list[str] = []

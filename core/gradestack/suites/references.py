@@ -32,15 +32,7 @@ def profile_of(component: Any, inherited: Profile) -> Profile:
 
 
 class Resolver:
-    """Resolves component references, collecting problems instead of stopping at the first.
-
-    Args:
-        document: The configuration.
-        registry: Where components come from; those of files the configuration names are added.
-        base: Directory that relative paths are taken from.
-        allow_code: Whether code it names may be imported.
-        allow_remote: Whether addresses it names may be opened; those set on the command line always are.
-    """
+    """Resolves component references, collecting problems instead of stopping at the first."""
 
     def __init__(
         self,
@@ -107,12 +99,7 @@ class Resolver:
                 data = {key: value for key, value in data.items() if key not in whole}
 
     def load_plugins(self) -> None:
-        """Add what the files under ``plugins`` offer; where that fails nothing else can be told.
-
-        Raises:
-            ConfigError: Code is not allowed, or a file cannot be loaded.
-            PluginError: A file's component has the name of another.
-        """
+        """Add what the files under ``plugins`` offer; where that fails nothing else can be told."""
         written = self.document.data.get("plugins")
         for number, file in enumerate(written if isinstance(written, list) else []):
             if not isinstance(file, str) or not self._allowed(f"{file} is Python code", ("plugins", number)):
@@ -126,11 +113,7 @@ class Resolver:
         self.registry.require_sound()
 
     def _path(self, file: str) -> Path:
-        """Return a file of code, and count it as in use.
-
-        Raises:
-            ConfigError: It is no path.
-        """
+        """Return a file of code, and count it as in use."""
         try:
             path = local_path_of(file, self.base)
         except ValueError as error:
@@ -154,12 +137,7 @@ class Resolver:
         return not refused
 
     def may_read(self, text: str, place: Place) -> bool:
-        """Return whether an input may be opened; an address that only the suite names is a problem, and is recorded.
-
-        Raises:
-            ConfigError: It is an address that is never opened.
-            DataError: It is no file.
-        """
+        """Return whether an input may be opened; an address that only the suite names is a problem, and is recorded."""
         if not is_remote(text, self.base):
             return True
         protocol_of(text)
@@ -262,8 +240,10 @@ class Resolver:
         """Raise what was collected."""
         if self.problems:
             count = len(self.problems)
-            msg = f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration"
-            raise ConfigError(msg, *self.problems, *self.broken) from self._cause
+            raise ConfigError(
+                f"{self.document.origin}: {count} problem{'s' if count > 1 else ''} in the configuration",
+                *self.problems,
+                *self.broken,
+            ) from self._cause
         if self.broken:
-            msg = f"{self.document.origin}: a plugin it uses is broken"
-            raise PluginError(msg, *self.broken)
+            raise PluginError(f"{self.document.origin}: a plugin it uses is broken", *self.broken)

@@ -76,19 +76,7 @@ _EARLY = ("reader", "target", "stack", "profile", "dataset", "name", "plugins")
 def resolve(
     document: Document, options: RunOptions, base: Path | None = None, made: Mapping[str, Grader] | None = None
 ) -> Suite:
-    """Return the suite a document describes.
-
-    Args:
-        document: Parsed configuration; changed in place by options and stack.
-        options: What is asked for beside it.
-        base: Directory that relative paths are taken from.
-        made: Grader objects by key, for entries of the document's graders.
-
-    Raises:
-        ConfigError: Everything that is wrong with the configuration, each with its place.
-        DataError: An input does not exist or is not recognised.
-        PluginError: A plugin the suite uses is broken.
-    """
+    """Return the suite a document describes."""
     resolver = _resolver(document, options, base)
     _refuse_live_target(resolver)
     reference, reader_place = _reader_reference(document.data)
@@ -147,18 +135,7 @@ def resolve_samples(
     samples: MemoryReader,
     graders: Mapping[str, Grader | str | Mapping[str, Any]],
 ) -> Suite:
-    """Return a suite over samples in memory.
-
-    Args:
-        document: ``name``, ``profile``, ``metrics``, ``gate``, ``reports``; no target.
-        options: What is asked for beside it.
-        samples: A reader that yields the samples.
-        graders: Grader objects, names, or ``{kind: name, option: value}`` mappings, by key.
-
-    Raises:
-        ConfigError: Everything that is wrong, each with its place.
-        PluginError: A plugin in use is broken.
-    """
+    """Return a suite over samples in memory."""
     resolver = _resolver(document, options, None)
     made = {key: each for key, each in graders.items() if isinstance(each, Grader)}
     document.data.setdefault("engine", "serial")

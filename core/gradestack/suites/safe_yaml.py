@@ -36,11 +36,7 @@ def _mistake(what: str, node: yaml.Node) -> yaml.constructor.ConstructorError:
 
 
 def parse(text: str) -> tuple[yaml.Node | None, _Loader]:
-    """Return the nodes of a text, None when it is empty, and the loader that makes data of them.
-
-    Raises:
-        yaml.YAMLError: Not YAML, or its aliases stand for too much; ``problem_mark`` says where, when that is known.
-    """
+    """Return the nodes of a text, None when it is empty, and the loader that makes data of them."""
     try:
         loader = _Loader(text)
     except yaml.reader.ReaderError as error:
@@ -57,11 +53,7 @@ def parse(text: str) -> tuple[yaml.Node | None, _Loader]:
 
 
 def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Return how many nodes there are at and below one, counting what an alias stands for as often as it is used.
-
-    Raises:
-        yaml.YAMLError: They are too many beyond those that are written out, or without an end.
-    """
+    """Return how many nodes there are at and below one, counting what an alias stands for as often as it is used."""
     found = known.get(id(node))
     if found is not None:
         if not found:

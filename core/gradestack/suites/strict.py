@@ -65,8 +65,9 @@ def _scalar(value: Any, kind: type) -> Any:
     exact = type(value) is kind or (kind is float and type(value) is int)
     if not exact or (kind is float and not math.isfinite(value)):
         quote = "; put it in quotes" if kind is str and not isinstance(value, Mapping | list | None) else ""
-        msg = f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}{_in_yaml(value) if kind is float else ''}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"expected {_WORDS[kind]}, got {_kind_of(value)}{quote}{_in_yaml(value) if kind is float else ''}"
+        )
     return float(value) if kind is float else value
 
 
@@ -76,8 +77,7 @@ def _literal(value: Any, kind: Any) -> Any:
         if type(choice) is type(value) and choice == value:
             return value
     names = ", ".join(str(choice) for choice in choices)
-    msg = f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}"
-    raise ValueError(msg)
+    raise ValueError(f"expected one of {names}; got {_kind_of(value)}{suggest(value, map(str, choices))}")
 
 
 def _origin(kind: Any) -> Any:
@@ -94,8 +94,7 @@ def _attrs_hook(converter: cattrs.Converter, kind: Any) -> Any:
 
     def checked(value: Any, _: Any) -> Any:
         if not isinstance(value, Mapping):
-            msg = f"expected a mapping, got {_kind_of(value)}"
-            raise ValueError(msg)  # noqa: TRY004
+            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
         return inner(dict(value), kind)
 
     return checked
@@ -115,15 +114,13 @@ def make_converter(base: Path | None = None) -> cattrs.Converter:
 
     def sequence(value: Any, kind: Any) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
-            msg = f"expected a list, got {_kind_of(value)}"
-            raise ValueError(msg)  # noqa: TRY004 - one kind of problem for all
+            raise ValueError(f"expected a list, got {_kind_of(value)}")  # noqa: TRY004 - one kind of problem for all
         inner = get_args(kind)[0]
         return _each(converter, ((position, item, inner) for position, item in enumerate(value)))
 
     def mapping(value: Any, kind: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            msg = f"expected a mapping, got {_kind_of(value)}"
-            raise ValueError(msg)  # noqa: TRY004
+            raise ValueError(f"expected a mapping, got {_kind_of(value)}")  # noqa: TRY004
         _, inner = get_args(kind) or (str, Any)
         return dict(zip(map(str, value), _each(converter, ((str(k), v, inner) for k, v in value.items())), strict=True))
 
@@ -193,11 +190,7 @@ def problems_of(error: BaseException) -> Iterator[tuple[Place, str]]:
 
 
 def structure(data: Any, kind: type[T], base: Path | None = None) -> T:
-    """Return ``data`` as an instance of ``kind``.
-
-    Raises:
-        Problems: Everything that is wrong, each with its place.
-    """
+    """Return ``data`` as an instance of ``kind``."""
     try:
         return make_converter(base).structure(data, kind)
     except Exception as error:

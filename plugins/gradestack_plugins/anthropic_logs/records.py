@@ -55,11 +55,7 @@ def _body(value: Any) -> Mapping[str, Any]:
 
 
 def exchange_of(record: Any) -> Exchange:
-    """Return what a record holds.
-
-    Raises:
-        ValueError: It holds neither messages nor an answer; the message says what would.
-    """
+    """Return what a record holds."""
     if isinstance(record, list):
         return Exchange(messages=tuple(record))
     request, (answer, error) = _request(record), _answer(record)
@@ -70,8 +66,7 @@ def exchange_of(record: Any) -> Exchange:
             messages.pop()
         messages.append(answer)
     if not messages and error is None:
-        msg = "no messages and no answer: an object with messages, or with role and content, is expected"
-        raise ValueError(msg)
+        raise ValueError("no messages and no answer: an object with messages, or with role and content, is expected")
     return Exchange(request=request, answer=answer, messages=tuple(messages), error=error)
 
 

@@ -51,27 +51,24 @@ class Dask(Engine):
         check_workers(self.workers)
         size = parse_size(self.memory) if self.memory is not None else None
         if size is not None and size < _LEAST:
-            msg = f"memory must be at least 64MiB, what a dask worker itself takes while at work, got {self.memory}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"memory must be at least 64MiB, what a dask worker itself takes while at work, got {self.memory}"
+            )
         if self.patience <= 0:
-            msg = f"patience must be positive, got {self.patience}"
-            raise ValueError(msg)
+            raise ValueError(f"patience must be positive, got {self.patience}")
         if self.address is not None and (self.workers is not None or self.memory is not None):
-            msg = "workers and memory are those of a cluster on this machine; the one at an address has its own"
-            raise ValueError(msg)
+            raise ValueError(
+                "workers and memory are those of a cluster on this machine; the one at an address has its own"
+            )
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order.
-
-        Raises:
-            ConfigError: dask is not installed, no scheduler answers, or it has no workers.
-            DataError: A worker cannot see the data or the run directory.
-            PluginError: A shard ends every worker, and no single record is to blame.
-        """
+        """Yield ``work(shard)`` for every shard, in order."""
         if importlib.util.find_spec("distributed") is None:
-            msg = "the engine `dask` needs dask.distributed, which is not installed"
-            raise ConfigError(msg, "install it: pip install 'gradestack[dask]'")
+            raise ConfigError(
+                "the engine `dask` needs dask.distributed, which is not installed",
+                "install it: pip install 'gradestack[dask]'",
+            )
         if not shards:
             return
         from gradestack_plugins.engines.dask_cluster import connected  # noqa: PLC0415 - half a second

@@ -67,11 +67,7 @@ class Cluster:
         return max(1, self._threads)
 
     def submit(self, task: Callable[[], Any]) -> Future:
-        """Have a task done.
-
-        Raises:
-            ConfigError: The scheduler is gone.
-        """
+        """Have a task done."""
         try:
             future = self._client.submit(task, key=f"gradestack-{uuid.uuid4().hex}", pure=False)
         except Exception as error:
@@ -80,12 +76,7 @@ class Cluster:
         return future
 
     def wait(self, futures: Sequence[Future]) -> list[Future]:
-        """Return those that are done; none after a second in which none was.
-
-        Raises:
-            ConfigError: The scheduler is gone, or had no workers for too long.
-            PluginError: No worker can be started on this machine.
-        """
+        """Return those that are done; none after a second in which none was."""
         self._wake.clear()
         found = [future for future in futures if future.status != "pending"]
         if not found:
@@ -133,8 +124,10 @@ class Cluster:
         if self._threads:
             self._seen = now
         elif now - self._seen > self._patience:
-            msg = f"the dask scheduler {self._name} has had no worker for {self._patience:g} seconds"
-            raise LostEngineError(msg, "start workers, or wait longer: `patience`")
+            raise LostEngineError(
+                f"the dask scheduler {self._name} has had no worker for {self._patience:g} seconds",
+                "start workers, or wait longer: `patience`",
+            )
 
     def _gone(self) -> LostEngineError:
         return LostEngineError(f"the dask scheduler {self._name} does not answer any more")
@@ -162,9 +155,6 @@ def connected(address: str | None, workers: int, memory: str | None, patience: f
     """Connect to the scheduler at an address, or start a cluster on this machine and end it afterwards.
 
     The arguments are the engine's options; ``workers`` and ``memory`` are for a cluster on this machine.
-
-    Raises:
-        ConfigError: No scheduler answers.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
@@ -192,16 +182,11 @@ def _client(address: str, patience: float) -> Client:
             warnings.simplefilter("ignore")  # of versions that differ: what matters of that is checked with the work
             return Client(address, set_as_default=False, timeout=patience)
     except (OSError, TimeoutError, ValueError, ImportError) as error:
-        msg = f"engine: no dask scheduler answers at {address}"
-        raise ConfigError(msg, str(error)) from error
+        raise ConfigError(f"engine: no dask scheduler answers at {address}", str(error)) from error
 
 
 def _wait_for(address: str, place: tuple[str, int], patience: float) -> None:
-    """Wait until somebody answers at an address, and say so when that is not at once.
-
-    Raises:
-        OSError: Nobody does for as long as the patience lasts.
-    """
+    """Wait until somebody answers at an address, and say so when that is not at once."""
     until, said = time.monotonic() + patience, False
     while True:
         try:

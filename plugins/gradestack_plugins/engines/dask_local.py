@@ -63,14 +63,9 @@ def _remove(place: Path) -> None:
 
 
 def _lock(file: BinaryIO) -> None:
-    """Lock a file for this process.
-
-    Raises:
-        OSError: Another process has locked it, or this system has no such locks.
-    """
+    """Lock a file for this process."""
     if sys.platform == "win32":
-        msg = "no locks of files that end with their process"
-        raise OSError(msg)
+        raise OSError("no locks of files that end with their process")
     import fcntl  # noqa: PLC0415 - not on every system
 
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,19 +90,16 @@ class LocalWorkers:
         self._at_exit = Finalize(None, self.close, exitpriority=10)
 
     def tend(self) -> None:
-        """Start as many workers as are missing.
-
-        Raises:
-            PluginError: They end before they join the scheduler.
-        """
+        """Start as many workers as are missing."""
         for process in [each for each in self.processes if each.poll() is not None]:
             self.processes.remove(process)
             if not _mark(self._directory, process.pid).exists():
                 self._stillborn += 1
             if self._stillborn >= _STILLBORN:
                 lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-                msg = f"dask workers end before they are ready (exit code {process.returncode})"
-                raise PluginError(msg, *lines[-1:])
+                raise PluginError(
+                    f"dask workers end before they are ready (exit code {process.returncode})", *lines[-1:]
+                )
         while len(self.processes) < self.count:
             self.processes.append(self._start())
 

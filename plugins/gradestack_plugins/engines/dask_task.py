@@ -52,12 +52,7 @@ class Order:
         Path(self.path).unlink(missing_ok=True)
 
     def work(self) -> Any:
-        """Return the work, from this process's memory if it was here before.
-
-        Raises:
-            ConfigError: Another version of gradestack is installed here.
-            DataError: The file, or an input, is not to be seen here.
-        """
+        """Return the work, from this process's memory if it was here before."""
         with _loading:
             if self.digest not in _loaded:
                 sizes, content = self._content()
@@ -68,13 +63,16 @@ class Order:
 
     def _content(self) -> tuple[dict[str, int], bytes]:
         if self.version != __version__:
-            msg = f"the dask worker on {_here()} has gradestack {__version__}, this is {self.version}"
-            raise ConfigError(msg, "install the same versions on all machines")
+            raise ConfigError(
+                f"the dask worker on {_here()} has gradestack {__version__}, this is {self.version}",
+                "install the same versions on all machines",
+            )
         try:
             return pickle.loads(Path(self.path).read_bytes())  # type: ignore[no-any-return]  # noqa: S301 - as above
         except OSError as error:
-            msg = f"{Path(self.path).parent}: the dask worker on {_here()} cannot see it: {error.strerror}"
-            raise DataError(msg, _HINT) from error
+            raise DataError(
+                f"{Path(self.path).parent}: the dask worker on {_here()} cannot see it: {error.strerror}", _HINT
+            ) from error
 
 
 def _check(sizes: dict[str, int]) -> None:
@@ -82,11 +80,11 @@ def _check(sizes: dict[str, int]) -> None:
     for name, size in sizes.items():
         file = Path(name)
         if not file.is_file():
-            msg = f"{name}: the dask worker on {_here()} cannot see it"
-            raise DataError(msg, _HINT)
+            raise DataError(f"{name}: the dask worker on {_here()} cannot see it", _HINT)
         if file.stat().st_size < size:  # it may have grown meanwhile
-            msg = f"{name}: the dask worker on {_here()} sees {file.stat().st_size} bytes of it, there were {size}"
-            raise DataError(msg, _HINT)
+            raise DataError(
+                f"{name}: the dask worker on {_here()} sees {file.stat().st_size} bytes of it, there were {size}", _HINT
+            )
 
 
 @attrs.frozen
@@ -101,10 +99,6 @@ class Task:
 
         Errors of ours and of the file system come back as a value, as they are: what dask itself raises where the value
         is waited for is then never taken for one of them. Other errors are told in words.
-
-        Raises:
-            ConfigError: Another version of gradestack is installed here.
-            DataError: Something is not to be seen here.
         """
         work = self.order.work()
         try:

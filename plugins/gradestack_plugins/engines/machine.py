@@ -61,38 +61,23 @@ def usable_cores() -> int:
 
 
 def check_workers(workers: int | None) -> None:
-    """Refuse a number of workers that makes no sense.
-
-    Raises:
-        ValueError: It is less than one.
-    """
+    """Refuse a number of workers that makes no sense."""
     if workers is not None and workers < 1:
-        msg = f"workers must be at least 1, got {workers}"
-        raise ValueError(msg)
+        raise ValueError(f"workers must be at least 1, got {workers}")
 
 
 def parse_size(text: str) -> int | None:
-    """Return the bytes of a size such as ``2 GiB`` or ``500MB``; None for ``none``.
-
-    Raises:
-        ValueError: Not a size.
-    """
+    """Return the bytes of a size such as ``2 GiB`` or ``500MB``; None for ``none``."""
     if text.strip().lower() == "none":
         return None
     match = _SIZE.fullmatch(text.strip())
     if not match or not float(match[1]):
-        msg = f"expected a size such as 2GiB or 500MB, or none; got {text!r}"
-        raise ValueError(msg)
+        raise ValueError(f"expected a size such as 2GiB or 500MB, or none; got {text!r}")
     return int(float(match[1]) * (1024 if match[3] else 1000) ** " KMGT".index(match[2].upper() or " "))
 
 
 def memory_share(given: str | None, workers: int) -> int | None:
-    """Return the bytes each of ``workers`` may allocate; None for no limit.
-
-    Args:
-        given: The option ``memory``; None for an equal share of what is free.
-        workers: How many there are.
-    """
+    """Return the bytes each of ``workers`` may allocate; None for no limit."""
     if given is not None:
         return parse_size(given)
     free = free_memory()
@@ -133,9 +118,6 @@ def die_with_forker(parent: int) -> None:
     """Have the system kill this process when the one that forked it is gone, whatever it is at by then. Linux only.
 
     A thread of our own would not do: native code that keeps the interpreter's lock keeps that thread waiting, too.
-
-    Args:
-        parent: The process id of the one that forked this, from its main thread: the signal comes with a thread's end.
     """
     if sys.platform != "linux":
         return
@@ -151,9 +133,6 @@ def die_with_pipe(end: int) -> None:
     """Have the system kill this process when the last one that can write to a pipe is gone. Linux only.
 
     For a process whose parent is not the one to follow: a server starts it.
-
-    Args:
-        end: Descriptor of the reading end; nothing is written any more.
     """
     if sys.platform != "linux":
         return
@@ -168,12 +147,7 @@ def die_with_pipe(end: int) -> None:
 
 
 def leave_when(gone: Callable[[], bool], tidy: Callable[[], None] | None = None) -> None:
-    """End this process when the run is gone, as nobody would take its results. Never returns; run it in a thread.
-
-    Args:
-        gone: Whether it is; asked once a second.
-        tidy: Called before the end.
-    """
+    """End this process when the run is gone, as nobody would take its results. Never returns; run it in a thread."""
     while not gone():
         time.sleep(1)
     if tidy is not None:

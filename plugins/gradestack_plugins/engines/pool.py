@@ -164,11 +164,7 @@ def _print_lines() -> None:
 
 
 def _follow(forker: int | None) -> None:
-    """Have this process end with the run, whatever it is at by then.
-
-    Args:
-        forker: The run's process if it forked this one; None if a server did, or nobody.
-    """
+    """Have this process end with the run, whatever it is at by then."""
     run = multiprocessing.parent_process()
     if forker is not None:
         die_with_forker(forker)
@@ -269,11 +265,7 @@ class Member:
             self.line.send(place)
 
     def take(self) -> tuple[int, Any] | None:
-        """Return the next (place, result or :class:`Raised`); None when all it had to say was that it is there.
-
-        Raises:
-            EOFError: It is dead.
-        """
+        """Return the next (place, result or :class:`Raised`); None when all it had to say was that it is there."""
         try:
             self._wait()
             answer = self.line.recv_bytes()
@@ -293,9 +285,6 @@ class Member:
         """Wait until it has something to say, or is dead.
 
         Its end of the line does not tell: a process that its grader has forked holds it, too.
-
-        Raises:
-            EOFError: It is dead.
         """
         while not self.line.poll(LOOK):
             if self.exit_code is not None and not self.line.poll():

@@ -45,11 +45,7 @@ class Processes(Engine):
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order.
-
-        Raises:
-            PluginError: A shard ends every process that works on it, and no single record is to blame.
-        """
+        """Yield ``work(shard)`` for every shard, in order."""
         shards = list(shards)
         if not shards:
             return

@@ -35,18 +35,7 @@ when nothing is known.
 
 
 def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: PluginError | None = None) -> Any:
-    """Return the result of a range lost too often, the records that end a worker left ungraded.
-
-    Args:
-        work: What is applied to shards; one without ``watched`` has no records to blame.
-        shard: The range.
-        attempt: How to apply it.
-        certain: How many deaths at the same record, one after the other, make it the culprit.
-        why: What is known of the deaths so far, as from ``attempt``.
-
-    Raises:
-        PluginError: No single record is to blame, or one is and the run is strict.
-    """
+    """Return the result of a range lost too often, the records that end a worker left ungraded."""
     if not hasattr(work, "watched"):
         raise why or PluginError(_ends_every(shard, None))
     watched = work.watched()
@@ -73,8 +62,10 @@ def alone(work: Any, shard: Shard, attempt: Attempt, *, certain: int = 2, why: P
         elif deaths.total() >= (_PATIENCE if why is None else certain + 1):
             if why is not None:
                 raise why
-            msg = f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever different records"
-            raise PluginError(msg, "is the machine out of memory? fewer workers need less")
+            raise PluginError(
+                f"{shard.input.shown}: workers on the range from byte {shard.start} die at ever different records",
+                "is the machine out of memory? fewer workers need less",
+            )
 
 
 def _reached(watched: Any, shard: Shard) -> tuple[int | None, float]:
@@ -93,12 +84,7 @@ def _fault(work: Any, seconds: float) -> Fault:
 
 
 def full(shard: Shard, memory: int | None) -> PluginError:
-    """Return what is said of a range whose figures take more memory than a worker has.
-
-    Args:
-        shard: The range.
-        memory: The worker's limit.
-    """
+    """Return what is said of a range whose figures take more memory than a worker has."""
     room = "" if memory is None else f" ({memory / 2**20:,.0f} MiB)"
     msg = f"{shard.input.shown}: the range from byte {shard.start} does not fit into a worker's memory{room}"
     return PluginError(

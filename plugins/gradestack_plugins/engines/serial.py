@@ -18,24 +18,15 @@ class Serial(Engine):
 
     @override
     def map(self, work: Callable[[Shard], ResultT], shards: Sequence[Shard]) -> Iterator[ResultT]:
-        """Yield ``work(shard)`` for every shard, in order.
-
-        Raises:
-            PluginError: There is not enough memory.
-        """
+        """Yield ``work(shard)`` for every shard, in order."""
         for shard in shards:
             yield apply(work, shard)
 
 
 def apply(work: Callable[[Shard], ResultT], shard: Shard) -> ResultT:
-    """Return ``work(shard)``.
-
-    Raises:
-        PluginError: There is not enough memory.
-    """
+    """Return ``work(shard)``."""
     try:
         with same_directory(), time_limit(seconds_of(work)):
             return work(shard)
     except MemoryError as error:
-        msg = f"{shard.input.shown}: not enough memory for the range from byte {shard.start}"
-        raise PluginError(msg) from error
+        raise PluginError(f"{shard.input.shown}: not enough memory for the range from byte {shard.start}") from error

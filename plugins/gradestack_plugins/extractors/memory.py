@@ -33,11 +33,7 @@ class MemoryBlock(Extractor):
 
     @override
     def extract(self, sample: Sample) -> str:
-        """Return the block's text.
-
-        Raises:
-            LookupError: The recording has no memory.
-        """
+        """Return the block's text."""
         for place in PLACES:
             blocks = _at(sample.recorded, place)
             if isinstance(blocks, list | tuple):

@@ -42,11 +42,7 @@ class Pattern(Extractor):
     search_all: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Check the pattern and the group.
-
-        Raises:
-            ValueError: Not a regular expression, or it has no such group.
-        """
+        """Check the pattern and the group."""
         try:
             groups = _compiled(self.pattern).groups
         except (re.error, OverflowError, RecursionError) as error:
@@ -85,11 +81,7 @@ class AfterMarker(Extractor):
     include_marker: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Check the marker.
-
-        Raises:
-            ValueError: It is empty.
-        """
+        """Check the marker."""
         if not self.marker:
             raise ValueError("marker is empty: name the text that stands before the answer")
 

@@ -85,23 +85,19 @@ def _entries(value: Any) -> list[Any]:
 
 
 def exchange_of(record: Any) -> Exchange:
-    """Return what a record holds.
-
-    Raises:
-        ValueError: It holds neither messages nor an answer; the message says what would.
-    """
+    """Return what a record holds."""
     if isinstance(record, list):
         return Exchange(entries=record)
     if str(record.get("object", "")).endswith(".chunk"):
-        msg = "a piece of a streamed answer; log the whole answer"
-        raise ValueError(msg)
+        raise ValueError("a piece of a streamed answer; log the whole answer")
     request = _request(record)
     response = _response(record, request)
     entries, error = _asked(request, response), _error(record, response)
     answers = tuple(_answers(record, response))
     if not entries and error is None and not any(answer.entries for answer in answers):
-        msg = "no messages, no items and no answer: an object with messages, input, choices or output is expected"
-        raise ValueError(msg)
+        raise ValueError(
+            "no messages, no items and no answer: an object with messages, input, choices or output is expected"
+        )
     return Exchange(request=request, response=response, entries=_before(entries, answers), answers=answers, error=error)
 
 

@@ -31,12 +31,7 @@ _TEXTS = {
 
 
 def jsonl(inputs: Inputs | None = None, samples: Sequence[Sample] = ()) -> dict[str, Any]:
-    """Return the stack for gradestack's own form: partial credit for calls, or where only texts are expected, equality.
-
-    Args:
-        inputs: The files.
-        samples: Without files, the first samples in memory.
-    """
+    """Return the stack of gradestack's own form: partial credit for calls, equality where only texts are expected."""
     in_memory = (_is_text(each.expected) for each in islice(samples, _LOOKED_AT))
     found = [each for each in (in_memory if inputs is None else _in_files(inputs)) if each is not None]
     return dict(_TEXTS if found and all(found) else _CALLS)

@@ -45,19 +45,16 @@ def _number(value: Any, field: str) -> Any:
         with suppress(JsonProblem):
             value = loads(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        msg = f"{field}: expected a number, got {compact(value)[:60]}"
-        raise ValueError(msg)
+        raise ValueError(f"{field}: expected a number, got {compact(value)[:60]}")
     if value < 0:
-        msg = f"{field}: expected a number of at least 0, got {compact(value)}"
-        raise ValueError(msg)
+        raise ValueError(f"{field}: expected a number of at least 0, got {compact(value)}")
     return _number_or(value)
 
 
 def _count(value: Any, field: str) -> Any:
     found = _number(value, field)
     if isinstance(found, float):
-        msg = f"{field}: expected a whole number, got {compact(found)}"
-        raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        raise ValueError(f"{field}: expected a whole number, got {compact(found)}")  # noqa: TRY004 - what makes a bad record
     return found
 
 
@@ -71,8 +68,7 @@ def _data(value: Any, field: str) -> Any:
         return loads(value)
     except JsonProblem as problem:
         advice = "; it is written as Python shows it: write it with json.dumps" * bool(_WRITTEN_BY_PYTHON.match(value))
-        msg = f"{field}: expected JSON, got {compact(value)[:60]} ({problem}){advice}"
-        raise ValueError(msg) from problem
+        raise ValueError(f"{field}: expected JSON, got {compact(value)[:60]} ({problem}){advice}") from problem
 
 
 def _text_or_data(value: Any, field: str) -> Any:

@@ -25,20 +25,16 @@ class Mapped(NamedTuple):
 
 
 def check_columns(columns: Mapping[str, str]) -> None:
-    """Check a mapping.
-
-    Raises:
-        ValueError: A field or a path that cannot be; the message says what can.
-    """
+    """Check a mapping."""
     for field, place in columns.items():
         if reader_of(field) is None:
             known = [*FIELDS, *(f"{name}.NAME" for name in BELOW)]
             hint = suggest(field, known) or f"; known: {', '.join(known)}"
-            msg = f"{field!r} is no field of a sample{hint}; put your own data under facets.{field.rpartition('.')[2]}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{field!r} is no field of a sample{hint}; put your own data under facets.{field.rpartition('.')[2]}"
+            )
         if not place:
-            msg = f"{field}: no column or path is given"
-            raise ValueError(msg)
+            raise ValueError(f"{field}: no column or path is given")
         try:
             path_steps(place)
         except ValueError as error:
@@ -89,16 +85,7 @@ def lead_nowhere(fields: Iterable[Mapped], rows: Iterable[Mapping[str, Any]]) ->
 
 
 def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool) -> dict[str, Any]:
-    """Return a record in the jsonl form: of every mapped cell that is not empty its value.
-
-    Args:
-        record: The record.
-        fields: What is mapped.
-        table: Whether an empty text is an empty cell.
-
-    Raises:
-        ValueError: A cell that holds nothing its field can be.
-    """
+    """Return a record in the jsonl form: of every mapped cell that is not empty its value."""
     found: dict[str, Any] = {}
     for each in fields:
         raw = path_value(record, each.steps)
@@ -116,8 +103,7 @@ def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool)
         holder, key = (parent, name) if dot else ("predicted", parent)
         inner = found.setdefault(holder, {})
         if not isinstance(inner, dict):
-            msg = f"{each.field}: {holder} is mapped as well, and is no object: {str(inner)[:60]!r}"
-            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+            raise ValueError(f"{each.field}: {holder} is mapped as well, and is no object: {str(inner)[:60]!r}")  # noqa: TRY004 - what makes a bad record
         inner[key] = value
     return found
 
@@ -125,8 +111,7 @@ def form_of(record: Mapping[str, Any], fields: Iterable[Mapped], *, table: bool)
 def _only(found: list[Any] | None, field: str) -> Any:
     """Return the one value a query found for a field that holds one."""
     if found is not None and len(found) > 1:
-        msg = f"{field}: the path leads to {len(found)} values, where one is meant"
-        raise ValueError(msg)
+        raise ValueError(f"{field}: the path leads to {len(found)} values, where one is meant")
     return found[0] if found else None
 
 
@@ -138,8 +123,7 @@ def _put(form: dict[str, Any], field: str, value: Any) -> None:
     elif isinstance(value, dict):
         form[field] = {**value, **parts}
     else:
-        msg = f"{field}: parts of it are mapped as well, and it is no object: {str(value)[:60]!r}"
-        raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        raise ValueError(f"{field}: parts of it are mapped as well, and it is no object: {str(value)[:60]!r}")  # noqa: TRY004 - what makes a bad record
 
 
 def left_out(record: Iterable[str], taken: frozenset[Any]) -> dict[str, int]:

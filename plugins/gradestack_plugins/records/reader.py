@@ -107,8 +107,7 @@ class Records(RecordReader):
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
             if not given.path.is_file():
                 what = "is a directory" if given.path.is_dir() else "no such file"
-                msg = f"{given.shown}: {what}; a CSV, Parquet or JSON file is expected"
-                raise DataError(msg)
+                raise DataError(f"{given.shown}: {what}; a CSV, Parquet or JSON file is expected")
             form = _form_of(given.path)
             if form in _COLUMNS:
                 names = _COLUMNS[form](given)
@@ -129,27 +128,15 @@ class Records(RecordReader):
         yield from (found.value for found in read_records(given) if found.problem is None)
 
     def _columns_of(self, names: list[str], first: list[Any] | None, where: str, how: str = _OPTIONS) -> dict[str, str]:
-        """Return what is mapped.
-
-        Args:
-            names: The columns there are.
-            first: The first records, of which one at least must have each place; None for a table, which has columns.
-            where: What has them, for messages.
-            how: How they are mapped there.
-
-        Raises:
-            DataError: A column that is mapped does not exist, or no column is named like a field.
-        """
+        """Return what is mapped."""
         if first is not None and not first:
             return dict(self.columns or {})
         if not names:
-            msg = f"{where}: there are no columns"
-            raise DataError(msg)
+            raise DataError(f"{where}: there are no columns")
         if not self.columns:
             found = by_name(names)
             if not found:
-                msg = f"{where}: no column is named like a field of a sample; {_advice(names, how)}"
-                raise DataError(msg)
+                raise DataError(f"{where}: no column is named like a field of a sample; {_advice(names, how)}")
             return found
         fields = mapped(self.columns)
         lost = [each for each in fields if each.steps[0] not in names] if first is None else missing(fields, first)
@@ -157,8 +144,7 @@ class Records(RecordReader):
             told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
             hint = suggest(lost[0].place, names)
             what = "there is no column" if len(lost) == 1 else "there are no columns"
-            msg = f"{where}: {what} {told}{hint}; there are: {_listed(names)}"
-            raise DataError(msg)
+            raise DataError(f"{where}: {what} {told}{hint}; there are: {_listed(names)}")
         return self.columns
 
     @override
@@ -173,11 +159,7 @@ class Records(RecordReader):
         return self.samples(shard, partial(self._samples_of, mapped(columns), stem, table=False))
 
     def rows(self, frame: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a data frame, or of mappings, as they would be read of a file.
-
-        Raises:
-            DataError: A column that is mapped does not exist, or no column is named like a field.
-        """
+        """Yield the samples of a data frame, or of mappings, as they would be read of a file."""
         found = tables.frame_table(frame)
         names = tables.frame_columns(frame)
         if names is None:
@@ -214,22 +196,16 @@ class Records(RecordReader):
         self, fields: tuple[Mapped, ...], stem: str, record: Any, source: Source, *, table: bool
     ) -> Iterator[Sample | BadRecord]:
         if not isinstance(record, dict):
-            msg = f"expected an object, found {compact(record)[:60]}"
-            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+            raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         yield sample_of(record, fields, source, made=f"{stem}:{source.ordinal}", table=table)
 
 
 def _check_paths(columns: Mapping[str, str], rows: Iterable[tables.Row], where: str) -> None:
-    """Check that paths lead somewhere in a table.
-
-    Raises:
-        DataError: One leads to nothing in all of the first rows whose cell is not empty.
-    """
+    """Check that paths lead somewhere in a table."""
     first = (row.cells for row in islice(rows, _FIRST) if row.cells is not None)
     if lost := lead_nowhere(mapped(columns), first):
         told = "; ".join(f"{each.place!r}, mapped to {each.field}" for each in lost)
-        msg = f"{where}: in none of the first rows there is anything at {told}"
-        raise DataError(msg)
+        raise DataError(f"{where}: in none of the first rows there is anything at {told}")
 
 
 def _listed(names: list[str]) -> str:

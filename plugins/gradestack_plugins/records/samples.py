@@ -19,18 +19,7 @@ _FORM = JsonLines()
 def sample_of(
     record: Mapping[str, Any], fields: Iterable[Mapped], source: Source, *, made: str, table: bool
 ) -> Sample | BadRecord:
-    """Return the sample of a record, or what is wrong with it.
-
-    Args:
-        record: The record: values by column.
-        fields: What is mapped.
-        source: Where it stands.
-        made: The id it has when it says none.
-        table: Whether an empty text is an empty cell.
-
-    Raises:
-        ValueError: A cell that holds nothing its field can be.
-    """
+    """Return the sample of a record, or what is wrong with it."""
     fields = tuple(fields)
     form = form_of(record, fields, table=table)
     remarks = left_out(record, frozenset(each.steps[0] for each in fields))
@@ -64,12 +53,10 @@ def _tool(raw: Any) -> Any:
 
 def _conversation(messages: Any) -> Conversation:
     if not isinstance(messages, list):
-        msg = "messages: expected a list of messages"
-        raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+        raise ValueError("messages: expected a list of messages")  # noqa: TRY004 - what makes a bad record
     found = dialect.of_entries(messages)
     if found is None and messages:
-        msg = "messages: expected a list of messages, each an object with a role"
-        raise ValueError(msg)
+        raise ValueError("messages: expected a list of messages, each an object with a role")
     talk = AnthropicConversation() if found is not None and found.name == "anthropic" else OpenAIConversation()
     talk.read(messages)
     return talk

@@ -77,11 +77,7 @@ def delimiter_of(header: str) -> str:
 
 
 def _csv_rows(file: Input) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the cells of every row that is not blank.
-
-    Raises:
-        DataError: It cannot be read as CSV; nobody could say which cells the rest of it has.
-    """
+    """Yield the first line and the cells of every row that is not blank."""
     lines = _Lines(file)
     text = lines.read()
     header = next(text, "")
@@ -110,26 +106,17 @@ def _broken(said: str) -> str:
 
 
 def checked_columns(columns: Iterable[Any], where: str) -> list[str]:
-    """Return the names of columns as texts.
-
-    Raises:
-        DataError: Two are called the same.
-    """
+    """Return the names of columns as texts."""
     names = [str(name) for name in columns]
     twice = [name for name, times in Counter(names).items() if times > 1 and name]
     if twice:
         places = " and ".join(str(number) for number, name in enumerate(names, 1) if name == twice[0])
-        msg = f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or remove one"
-        raise DataError(msg)
+        raise DataError(f"{where}: the column {twice[0]!r} stands twice (as number {places}); rename or remove one")
     return names
 
 
 def csv_columns(file: Input) -> list[str]:
-    """Return the columns of a CSV file.
-
-    Raises:
-        DataError: It has none, or two of one name, or cannot be read.
-    """
+    """Return the columns of a CSV file."""
     line, cells = next(_csv_rows(file), (1, []))
     if not cells:
         raise _said(file, 1, "the table is empty: a row with the names of its columns is expected")
@@ -137,11 +124,7 @@ def csv_columns(file: Input) -> list[str]:
 
 
 def csv_table(file: Input) -> Iterator[Row]:
-    """Yield the rows of a CSV file behind the one that names its columns.
-
-    Raises:
-        DataError: It cannot be read as CSV.
-    """
+    """Yield the rows of a CSV file behind the one that names its columns."""
     rows = _csv_rows(file)
     names = [cell.strip() for cell in next(rows, (1, []))[1]]
     for line, cells in rows:
@@ -165,16 +148,16 @@ def _readable_parquet(file: Input) -> Iterator[None]:
     try:
         yield
     except ValueError as error:  # of pyarrow's own kind
-        msg = f"{file.shown}: no Parquet file that can be read: {error}"
-        raise DataError(msg) from error
+        raise DataError(f"{file.shown}: no Parquet file that can be read: {error}") from error
 
 
 def _parquet(file: Input) -> Any:
     try:
         parquet = importlib.import_module("pyarrow.parquet")
     except ImportError as error:
-        msg = f"{file.shown}: a Parquet file, which is read by pyarrow: pip install 'gradestack[tables]'"
-        raise DataError(msg) from error
+        raise DataError(
+            f"{file.shown}: a Parquet file, which is read by pyarrow: pip install 'gradestack[tables]'"
+        ) from error
     with _readable_parquet(file):
         about = parquet.read_metadata(file.path)
         leaves = [about.schema.column(number) for number in range(about.num_columns)]
@@ -188,21 +171,13 @@ def _is_text(leaf: Any) -> bool:
 
 
 def parquet_columns(file: Input) -> list[str]:
-    """Return the columns of a Parquet file.
-
-    Raises:
-        DataError: It cannot be read, or pyarrow is not installed.
-    """
+    """Return the columns of a Parquet file."""
     with _parquet(file) as opened:
         return checked_columns(opened.schema_arrow.names, file.shown)
 
 
 def parquet_table(file: Input) -> Iterator[Row]:
-    """Yield the rows of a Parquet file; one longer than 64 MiB is broken.
-
-    Raises:
-        DataError: It cannot be read, or unpacks to a thousand times its size.
-    """
+    """Yield the rows of a Parquet file; one longer than 64 MiB is broken."""
     packed = file.path.stat().st_size
     unpacked = 0
     with _parquet(file) as opened, _readable_parquet(file):
@@ -223,17 +198,12 @@ def parquet_table(file: Input) -> Iterator[Row]:
 
 
 def _check_unpacked(file: Input, unpacked: int, packed: int) -> None:
-    """Check how much a Parquet file holds, or says it does, by its size: each row may repeat what stands there once.
-
-    Raises:
-        DataError: It is too much.
-    """
+    """Check how much a Parquet file holds, or says it does, by its size: each row may repeat what stands there once."""
     if unpacked > _LARGEST_UNPACKED and unpacked > packed * _MOST_TIMES:
-        msg = (
+        raise DataError(
             f"{file.shown}: its {packed} bytes unpack to more than {_LARGEST_UNPACKED >> 20} MiB and "
             f"{_MOST_TIMES} times its size; write its records as JSON Lines, or in several files, if that is meant"
         )
-        raise DataError(msg)
 
 
 def _size(values: Any) -> int:
@@ -253,11 +223,7 @@ def _size(values: Any) -> int:
 
 
 def frame_table(frame: Any) -> Iterator[Row]:
-    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable of mappings.
-
-    Raises:
-        DataError: Two of its columns are called the same.
-    """
+    """Yield the rows of a data frame (of pandas, polars or pyarrow), or of an iterable of mappings."""
     if hasattr(frame, "to_pylist"):
         yield from (Row(None, as_json(row)) for batch in frame.to_batches() for row in batch.to_pylist())
         return

@@ -49,13 +49,6 @@ def identity(
     The id is ``id`` beside messages, else ``custom_id``, ``task_id``, ``metadata.task_id``, the ``id`` of the record,
     the id of its trace, else it is made up. Ids that name an answer (``chatcmpl-``, ``resp_``, ``msg_``, ``gen-``) go
     to the trace. Metadata that is text or a number becomes facets.
-
-    Args:
-        record: The record.
-        request: The request in it, or itself.
-        response: The answer in it, or itself.
-        made: The id it has when it says none.
-        known: Keys of the form; others of the record are remarked.
     """
     parts = (record,) if record is request is response else (record, request, response)
     metadata = _metadata(parts)

@@ -109,16 +109,7 @@ class ChatLogs(RecordReader):
     dialect: ClassVar[dialect.Name]
 
     def samples_of_record(self, record: Any, source: Source, made: str) -> Iterable[Sample]:
-        """Return the samples of one record: an object, or the list of messages or items of a conversation.
-
-        Args:
-            record: The record.
-            source: Where it stands.
-            made: The id it has when it says none.
-
-        Raises:
-            ValueError: There is none; the message becomes the reason of a bad record.
-        """
+        """Return the samples of one record: an object, or the list of messages or items of a conversation."""
         raise NotImplementedError
 
     @classmethod
@@ -156,18 +147,13 @@ class ChatLogs(RecordReader):
         return cls.looks_like(value)
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
-        """Yield the inputs, each with how it is laid out and what its made-up ids begin with.
-
-        Raises:
-            DataError: A path is not a file.
-        """
+        """Yield the inputs, each with how it is laid out and what its made-up ids begin with."""
         for given, stem in zip(inputs.data, stems(inputs.data), strict=True):
             form: Form = "records"
             with suppress(OSError):  # opening it will say so
                 if not given.path.is_file():
                     what = "is a directory" if given.path.is_dir() else "no such file"
-                    msg = f"{given.shown}: {what}; a file of chat logs is expected"
-                    raise DataError(msg)
+                    raise DataError(f"{given.shown}: {what}; a file of chat logs is expected")
                 form = _form_of_file(given.path)
             ranges: Sequence[Range] | None = None if form == "records" else (Range(),)
             if form == "lists":
@@ -175,11 +161,7 @@ class ChatLogs(RecordReader):
             yield RecordFile(input=given, ranges=ranges, extra={"form": form, "stem": stem})
 
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range in order.
-
-        Raises:
-            DataError: The file cannot be read.
-        """
+        """Yield the samples of a range in order."""
         stem, form = shard.extra["stem"], shard.extra["form"]
         if form == "document":
             return self._document(shard, stem)
@@ -202,8 +184,7 @@ class ChatLogs(RecordReader):
         if listed:
             return
         if not isinstance(record, dict | list):
-            msg = f"expected an object or a list of messages, found {compact(record)[:60]}"
-            raise ValueError(msg)  # noqa: TRY004 - what makes a bad record
+            raise ValueError(f"expected an object or a list of messages, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
         made = self.samples_of_record(record, source, f"{stem}:{source.ordinal}")
         yield from made if self.ids is None else self.identified(made, record)
 
@@ -229,8 +210,7 @@ class ChatLogs(RecordReader):
             yield BadRecord(source=source, reason=str(problem))
             return
         except OSError as error:
-            msg = f"{shard.input.shown}: cannot be read: {error.strerror or error}"
-            raise DataError(msg) from error
+            raise DataError(f"{shard.input.shown}: cannot be read: {error.strerror or error}") from error
         for ordinal, each in enumerate(_listed(value) or [value]):
             place = replace(source, ordinal=ordinal, line=None if ordinal else 1)
             yield from self.guarded(partial(self._of_record, stem), each, place)

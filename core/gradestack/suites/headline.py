@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from gradestack.api import Grader
 from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import AnyGate, GateSpec
 from gradestack.grading.plan import Metric, Stage
@@ -59,13 +60,19 @@ def resolve_headline(
     else:
         success = _named(resolver, spec.outcome, graders)
     figures = declared.figures if own.figures is None else tuple(_own_figures(resolver, own.figures, graders, metrics))
-    words = declared.headline
+    words = _words(graders.get(success.grader) if success is not None else None)
     return success, Headline(
         figures=figures or _average(success, graders, metrics),
-        passed=own.passed or words.passed or "passed",
-        failed=own.failed or words.failed or "not passed",
+        passed=own.passed or words[0],
+        failed=own.failed or words[1],
         letta=own.letta or letta,
     )
+
+
+def _words(grader: Stage | None) -> tuple[str, str]:
+    """Return the words of a grader's verdict; it may have an option of that name, which says nothing of them."""
+    declared = getattr(type(grader.component), "words", None) if grader is not None else None
+    return declared if isinstance(declared, tuple) else Grader.words
 
 
 def _is_tool(written: str | Mapping[str, Any]) -> bool:
@@ -91,7 +98,10 @@ def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any
     """Return a stack with its headline structured; one that was not asked for and is broken declares nothing."""
     try:
         fragment = resolver.stacks.get(name) or stack_for(resolver.registry, name)
-        return {**fragment, "headline": structure(fragment.get("headline") or {}, HeadlineSpec)}
+        headline = structure(fragment.get("headline") or {}, HeadlineSpec)
+        if asked and (headline.passed or headline.failed):
+            resolver.say(("stack",), f"{name}: headline: words for a verdict are the grader's (words of its class)")
+        return {**fragment, "headline": headline}
     except GradestackError:  # of a stack that was asked for, this is said where it is laid under the suite
         return {}
     except Problems as problems:

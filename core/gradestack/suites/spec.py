@@ -31,14 +31,14 @@ class TargetSpec:
 
 @attrs.frozen(kw_only=True)
 class HeadlineSpec:
-    """What a run is summed up by: a few figures, and words for success; of a stack, or of a suite that overrides it."""
+    """What a run is summed up by: a few figures of a stack or suite; a suite may have words of its own for success."""
 
     figures: dict[str, str] | None = None
     """Label -> path of a figure: ``GRADER.AGGREGATOR[.FIGURE]``; default: the stack's."""
     passed: str | None = None
-    """Word for a sample that is a success; default: the stack's, else ``passed``."""
+    """Word for a sample that is a success, in a suite; default: the outcome grader's."""
     failed: str | None = None
-    """Word for one that is not; default: the stack's, else ``not passed``."""
+    """Word for one that is not; default: the outcome grader's."""
     letta: bool = False
     """Print the results block of letta-evals' guide instead of the share of successes."""
 

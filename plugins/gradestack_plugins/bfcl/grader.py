@@ -27,6 +27,7 @@ class BfclValid(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean",)
+    words: ClassVar[tuple[str, str]] = ("valid", "not valid")
 
     @override
     def grade(self, sample: Sample) -> Grade:

@@ -20,7 +20,5 @@ def deepfabric() -> dict[str, Any]:
                 **{name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures},
                 "Overall score": "tools.deepfabric.overall_score",
             },
-            "passed": "successful",
-            "failed": "not successful",
         },
     }

@@ -19,14 +19,12 @@ _CALLS = {
             "Tool selection accuracy": "partial.partial_statistics.tool_selection_accuracy",
             "Argument precision": "partial.partial_statistics.argument_precision",
         },
-        "passed": "all calls right",
-        "failed": "not all calls right",
     },
 }
 _TEXTS = {
     "graders": {"text": {"kind": "exact_match"}},
     "outcome": "text",
-    "headline": {"figures": {"Exact matches": "text.mean"}, "passed": "the right text", "failed": "another text"},
+    "headline": {"figures": {"Exact matches": "text.mean"}},
 }
 
 

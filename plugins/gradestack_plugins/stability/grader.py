@@ -35,6 +35,7 @@ class StabilityLabel(Grader):
     needs = frozenset({"label", "expected", "native"})
     handles = frozenset({Status.OK, Status.MISSING})
     aggregators = ("mean", "stability")
+    words = ("correct", "wrong")
 
     profile: Profile = "documented"
 

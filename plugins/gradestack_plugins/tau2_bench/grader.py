@@ -37,6 +37,7 @@ class Tau2Reward(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "pass_hat_k")
+    words: ClassVar[tuple[str, str]] = ("solved", "not solved")
 
     tolerance: float = 1e-6
     left_out: tuple[str, ...] = ("infrastructure_error",)

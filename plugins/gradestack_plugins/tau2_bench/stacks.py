@@ -20,7 +20,5 @@ def tau2() -> dict[str, Any]:
                 "pass^k": "reward.pass_hat_k",
                 "pass@k": "reward.pass_at_k",
             },
-            "passed": "solved",
-            "failed": "not solved",
         },
     }

@@ -82,6 +82,7 @@ class TauPartial(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "partial_statistics")
+    words: ClassVar[tuple[str, str]] = ("all calls right", "not all calls right")
 
     name_weight: float = 0.4
     argument_weight: float = 0.6

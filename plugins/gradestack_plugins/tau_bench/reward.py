@@ -35,6 +35,7 @@ class TauReward(Grader):
     requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
     handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
+    words: ClassVar[tuple[str, str]] = ("solved", "not solved")
 
     tolerance: float = 1e-6
     profile: Profile = "documented"

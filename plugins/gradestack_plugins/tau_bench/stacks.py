@@ -21,7 +21,5 @@ def tau_bench() -> dict[str, Any]:
                 "pass@k": "reward.pass_at_k",
                 "Partial credit": "partial.mean",
             },
-            "passed": "solved",
-            "failed": "not solved",
         },
     }

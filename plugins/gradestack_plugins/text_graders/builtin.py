@@ -55,6 +55,8 @@ class ExactMatch(_Compared):
         profile: ``documented`` or ``upstream``.
     """
 
+    words: ClassVar[tuple[str, str]] = ("the right text", "another text")
+
     def compare(self, text: str, truth: str) -> Grade:
         """Return the grade of a submission."""
         if text.strip() == truth.strip():

@@ -45,6 +45,7 @@ class BfclAst(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "expected", "tools", "facets"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "expected"})
     aggregators: ClassVar[tuple[str, ...]] = ("mean", "call_figures")
+    words: ClassVar[tuple[str, str]] = ("valid", "not valid")
 
     profile: Profile = "documented"
 

@@ -19,8 +19,6 @@ def tool_calls() -> dict[str, Any]:
                 "Recall": "calls.call_figures.recall",
                 "F1 over arguments": "calls.call_figures.argument_f1",
             },
-            "passed": "all calls right",
-            "failed": "not all calls right",
         },
     }
 
@@ -43,7 +41,5 @@ def peers() -> dict[str, Any]:
                 "ragas F1": f"{key_of('ragas/tool_call_f1')}.mean",
                 "tau2 actions": f"{key_of('tau2/action')}.mean",
             },
-            "passed": "all calls right",
-            "failed": "not all calls right",
         },
     }

@@ -42,7 +42,5 @@ def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
                 "Runs in a loop": "repeats.loops.loop_rate",
                 "Steps a run": "usage.mean",
             },
-            "passed": "without failed calls",
-            "failed": "with failed calls",
         },
     }

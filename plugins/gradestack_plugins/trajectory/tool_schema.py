@@ -70,6 +70,7 @@ class ToolSchema(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls", "tools"})
     aggregators: ClassVar[tuple[str, ...]] = ("call_validity", "mean")
+    words: ClassVar[tuple[str, str]] = ("without invalid calls", "with invalid calls")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     strict_integers: bool = False

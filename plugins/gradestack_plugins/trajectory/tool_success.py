@@ -35,6 +35,7 @@ class ToolSuccess(Grader):
     needs: ClassVar[frozenset[str]] = frozenset({"calls"})
     requires: ClassVar[frozenset[str]] = frozenset({"calls"})
     aggregators: ClassVar[tuple[str, ...]] = ("tool_outcomes", "mean")
+    words: ClassVar[tuple[str, str]] = ("without failed calls", "with failed calls")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @override

@@ -63,6 +63,7 @@ class When2Call(Grader):
     needs = frozenset({"label", "expected", "calls", "tools", "native"})
     handles = frozenset({Status.OK, Status.FAILED, Status.MISSING})
     aggregators = ("mean", "classification", "hallucination", "when2call_counts")
+    words = ("correct", "wrong")
 
     profile: Profile = "documented"
     invalid_policy: InvalidPolicy | None = None

@@ -18,7 +18,5 @@ def when2call() -> dict[str, Any]:
                 "Answer hallucination": "label.hallucination.answer_hallucination_rate",
                 "Parameter hallucination": "label.hallucination.parameter_hallucination_rate",
             },
-            "passed": "correct",
-            "failed": "wrong",
         },
     }

@@ -29,7 +29,7 @@ def made():
 FRAGMENT = {
     "graders": {"a": {"kind": "exact_match"}, "b": {"kind": "contains"}},
     "outcome": "b",
-    "headline": {"figures": {"Contained": "b.mean", "Gone": "b.never"}, "passed": "found", "failed": "lost"},
+    "headline": {"figures": {"Contained": "b.mean", "Gone": "b.never"}},
 }
 
 
@@ -81,16 +81,19 @@ def test_in_a_letta_suite_the_gate_decides(suite):
     assert outcome_of(suite(graders=graders, gate=gate, outcome="first")) == ("first", None)
 
 
-def test_a_named_stack_declares_outcome_words_and_figures(suite):
-    """A figure of an aggregator that is not in use is left out; the suite's own words and figures win."""
+def test_a_named_stack_declares_outcome_and_figures(suite):
+    """A figure of an aggregator that is not in use is left out; words are the grader's; the suite's own win."""
     registry = stack_of(FRAGMENT)
     found = suite(registry, stack="theirs")
     assert outcome_of(found) == ("b", None)
-    assert (found.headline.passed, found.headline.failed) == ("found", "lost")
+    assert (found.headline.passed, found.headline.failed) == ("passed", "not passed")
     assert [(figure.label, figure.path) for figure in found.headline.figures] == [("Contained", "b.mean")]
     changed = suite(registry, stack="theirs", headline={"figures": {"Mine": "a.mean.stderr"}, "passed": "yes"})
-    assert (changed.headline.passed, changed.headline.failed) == ("yes", "lost")
+    assert (changed.headline.passed, changed.headline.failed) == ("yes", "not passed")
     assert [figure.path for figure in changed.headline.figures] == ["a.mean.stderr"]
+    worded = stack_of({**FRAGMENT, "headline": {"passed": "found"}})
+    with pytest.raises(ConfigError, match="theirs: headline: words for a verdict are the grader's"):
+        suite(worded, stack="theirs")
 
 
 def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
@@ -99,7 +102,7 @@ def test_a_stack_decides_for_the_graders_that_are_in_use(suite):
     replaced = suite(registry, stack="theirs", graders={"b": {"kind": "regex_match"}})
     assert (outcome_of(replaced), replaced.headline.figures[0].path) == (("b", None), "b.mean")
     other = suite(graders={"mine": "exact_match"})
-    assert (outcome_of(other), other.headline.passed) == (("mine", None), "passed")
+    assert (outcome_of(other), other.headline.passed) == (("mine", None), "the right text")
     own = suite(graders={"mine": "tau_partial"})  # the format's own stack has this grader under another key
     assert (outcome_of(own), own.headline.passed) == (("mine", None), "all calls right")
     assert [figure.grader for figure in own.headline.figures] == ["mine"] * 3

@@ -2,77 +2,76 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Panel, hookimpl
+from typing import Any
+
+from gradestack import Component, Kind, Panel, hookimpl
 
 _HERE = "gradestack_plugins.tau_bench"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    (
+        "reader",
+        "tau_bench",
+        ".reader:TauBench",
+        "tau-bench result files: a JSON list with one object per task and trial",
+    ),
+    (
+        "grader",
+        "tau_partial",
+        ".grader:TauPartial",
+        "Partial credit per expected call: 0.4 for the tool, 0.6 for its arguments",
+    ),
+    ("grader", "tau_reward", ".grader:TauReward", "The reward the benchmark recorded, with a success tolerance"),
+    (
+        "aggregator",
+        "partial_statistics",
+        ".aggregators:PartialStatistics",
+        "Average, range, histogram, interesting cases, tool selection accuracy, argument precision",
+    ),
+    ("aggregator", "binary", ".aggregators:Binary", "Success rate (score above a threshold) and average"),
+    ("aggregator", "pass_hat_k", ".reliability:PassHatK", "pass^k: chance that k trials of a task all succeed"),
+    (
+        "aggregator",
+        "pass_at_k",
+        ".reliability:PassAtK",
+        "pass@k: chance that at least one of k trials of a task succeeds",
+    ),
+    (
+        "exporter",
+        "tau_bench",
+        ".exporter:TauBenchExporter",
+        "<input>_partial.json and tau_statistics.txt, as the partial scoring script writes them",
+    ),
+    ("stack", "tau-bench", ":stack", "Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k"),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return (
-        Component(
-            kind="reader",
-            name="tau_bench",
-            target=f"{_HERE}.reader:TauBench",
-            summary="tau-bench result files: a JSON list with one object per task and trial",
-        ),
-        Component(
-            kind="grader",
-            name="tau_partial",
-            target=f"{_HERE}.grader:TauPartial",
-            summary="Partial credit per expected call: 0.4 for the tool, 0.6 for its arguments",
-        ),
-        Component(
-            kind="grader",
-            name="tau_reward",
-            target=f"{_HERE}.reward:TauReward",
-            summary="The reward the benchmark recorded, with a success tolerance",
-        ),
-        Component(
-            kind="aggregator",
-            name="partial_statistics",
-            target=f"{_HERE}.aggregators:PartialStatistics",
-            summary="Average, range, histogram, interesting cases, tool selection accuracy, argument precision",
-        ),
-        Component(
-            kind="aggregator",
-            name="binary",
-            target=f"{_HERE}.binary:Binary",
-            summary="Success rate (score above a threshold) and average",
-        ),
-        Component(
-            kind="aggregator",
-            name="pass_hat_k",
-            target=f"{_HERE}.reliability:PassHatK",
-            summary="pass^k: chance that k trials of a task all succeed",
-        ),
-        Component(
-            kind="aggregator",
-            name="pass_at_k",
-            target=f"{_HERE}.reliability:PassAtK",
-            summary="pass@k: chance that at least one of k trials of a task succeeds",
-        ),
-        Component(
-            kind="exporter",
-            name="tau_bench",
-            target=f"{_HERE}.exporter:TauBenchExporter",
-            summary="<input>_partial.json and tau_statistics.txt, as the partial scoring script writes them",
-        ),
-        Component(
-            kind="stack",
-            name="tau-bench",
-            target=f"{_HERE}.stacks:tau_bench",
-            summary="Partial scores and recorded rewards of tau-bench runs, with pass^k and pass@k",
-        ),
-    )
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
 
 
 @hookimpl
 def gradestack_panels() -> tuple[Panel, ...]:
     """Return what the family shows on pages."""
-    return (
-        Panel(
-            name="reliability", place="overview", title="Reliability over trials", target=f"{_HERE}.panels:reliability"
-        ),
-    )
+    target = f"{_HERE}.panels:reliability"
+    return (Panel(name="reliability", place="overview", title="Reliability over trials", target=target),)
+
+
+def stack() -> dict[str, Any]:
+    """Return the suite fragment: partial scores first, whose grade stands as the row's own, then the recorded reward.
+
+    Their default aggregators do the rest: ``partial_statistics`` on the partial scores; ``binary``, ``pass_hat_k`` and
+    ``pass_at_k`` on the rewards. A sample is solved when its reward says so.
+    """
+    figures = {
+        "Average reward": "reward.mean",
+        "pass^k": "reward.pass_hat_k",
+        "pass@k": "reward.pass_at_k",
+        "Partial credit": "partial.mean",
+    }
+    return {
+        "graders": {"partial": {"kind": "tau_partial"}, "reward": {"kind": "tau_reward"}},
+        "outcome": "reward",
+        "headline": {"figures": figures},
+    }

@@ -11,41 +11,17 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from gradestack import BadRecord, DataError, Grade, Input, Inputs, Outcome, Profile, figures, replace, terminal_line
-from gradestack_plugins.tau_bench.exporter import TauBenchExporter
+from gradestack_plugins.tau_bench.exporter import TauBenchExporter, partial_name, statistics_block
 from gradestack_plugins.tau_bench.grader import TauPartial
-from gradestack_plugins.tau_bench.layout import partial_name, statistics_block
 from gradestack_plugins.tau_bench.reader import TauBench
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Score a result file, print the statistics, write the records with their partial scores.
 
-    Works record by record, and keeps their grades. The output appears under its name only when it is complete.
-
-    Args:
-        arguments: Command line; the process's own when None.
-
-    Returns:
-        Exit code: 0, or 1 after an error, which is printed to standard output.
+    Works record by record; only grades stay in memory. The output appears under its name only when it is complete.
+    Returns the exit code: 0, or 1 after an error, which is printed to standard output.
     """
-    options = _parser().parse_args(arguments)
-    out = sys.stdout
-    out.write(f"{terminal_line(f'Processing: {options.results}')}\n")
-    try:
-        target = _target(options.results, options.output)
-        statistics, unscored = _score(Path(options.results), target, options.profile)
-    except (DataError, OSError) as error:
-        out.write(f"{terminal_line(f'Error: {error}')}\n")
-        return 1
-    if unscored:
-        sys.stderr.write(f"Warning: {unscored} records could not be scored; their partial_score is null or absent\n")
-    if not options.no_stats:
-        out.write(statistics_block(statistics))
-    out.write(f"\n{terminal_line(f'Enhanced results saved to: {target}')}\n")
-    return 0
-
-
-def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m gradestack_plugins.tau_bench",
         description="Add partial scores to a tau-bench result file and print statistics.",
@@ -59,24 +35,29 @@ def _parser() -> argparse.ArgumentParser:
         default="documented",
         help="documented understands object arguments and act/react runs; upstream reads what the original reads",
     )
-    return parser
-
-
-def _target(results: str, output: str | None) -> Path:
-    if output is not None:
-        return Path(output)
-    source = Path(results)
-    if ".json" not in source.name:
-        raise DataError(f"{results}: the name does not contain .json; say with -o where to write")
-    return source.with_name(partial_name(source.name))
+    options = parser.parse_args(arguments)
+    out, source = sys.stdout, Path(options.results)
+    out.write(f"{terminal_line(f'Processing: {options.results}')}\n")
+    if options.output is None and ".json" not in source.name:
+        problem = f"{options.results}: the name does not contain .json; say with -o where to write"
+        out.write(f"{terminal_line(f'Error: {problem}')}\n")
+        return 1
+    target = source.with_name(partial_name(source.name)) if options.output is None else Path(options.output)
+    try:
+        statistics, unscored = _score(source, target, options.profile)
+    except (DataError, OSError) as error:
+        out.write(f"{terminal_line(f'Error: {error}')}\n")
+        return 1
+    if unscored:
+        sys.stderr.write(f"Warning: {unscored} records could not be scored; their partial_score is null or absent\n")
+    if not options.no_stats:
+        out.write(statistics_block(statistics))
+    out.write(f"\n{terminal_line(f'Enhanced results saved to: {target}')}\n")
+    return 0
 
 
 def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any], int]:
-    """Write the records with their scores to ``target``; return the statistics and the number of unscored records.
-
-    Raises:
-        DataError: The input cannot be read to its end, or holds no record.
-    """
+    """Write the records with their scores to ``target``; return the statistics and the number of unscored records."""
     reader, grader, export = TauBench(), TauPartial(profile=profile), TauBenchExporter()
     inputs = Inputs(data=(Input(path=source, name=source.stem, shown=str(source)),))
     graded: list[tuple[str, int | str | None, None, Grade]] = []
@@ -84,16 +65,15 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
     with _replacing(target) as file:
         for shard in reader.plan(inputs, None):
             for record in reader.read(shard, None):
-                if isinstance(record, BadRecord):
-                    if record.native is None:
-                        raise DataError(f"{record.source}: {record.reason}")
-                    grades: dict[str, Grade] = {}
-                    unusable += 1
-                else:
-                    grade = grader.grade(record)
-                    grades = {"tau_partial": grade}
+                grades: dict[str, Grade] = {}
+                if not isinstance(record, BadRecord):
+                    grade = grades["tau_partial"] = grader.grade(record)
                     unscored += grade.outcome is not Outcome.GRADED
                     graded.append((record.id, record.run, None, replace(grade, reasons=(), rationale=None)))
+                elif record.native is None:
+                    raise DataError(f"{record.source}: {record.reason}")
+                else:
+                    unusable += 1
                 for _, chunk in export.row(record, grades, shard):
                     file.write(("[\n" if records == 0 else export.separator) + chunk)
                 records += 1
@@ -106,7 +86,7 @@ def _score(source: Path, target: Path, profile: Profile) -> tuple[dict[str, Any]
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Open a temporary file beside ``target`` that takes its place when all went well."""
+    """Open a temporary file next to ``target`` that takes its place when all went well."""
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("x", encoding="ascii") as file:

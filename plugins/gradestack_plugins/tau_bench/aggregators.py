@@ -1,30 +1,23 @@
-"""Aggregator ``partial_statistics``."""
+"""Aggregators ``partial_statistics`` and ``binary``."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Aggregator, Figure, Grade, Grades, Numbers, Outcome, ratio, valid_confidence
-from gradestack_plugins.tau_bench.bands import BANDS, band_index, described
-from gradestack_plugins.tau_bench.binary import (
-    AVERAGES,
-    NO_GRADE,
-    SUCCESS_ABOVE,
-    is_share,
-    outcome_numbers,
-    unbounded_averages,
-    undefined,
-)
-from gradestack_plugins.tau_bench.records import finite_number, reward_of
+from gradestack import Aggregator, Figure, Grade, Grades, Outcome, ratio, valid_confidence
+from gradestack_plugins.tau_bench.grader import finite_number, reward_of
 
+SUCCESS_ABOVE: Final = 0.9
+"""A reward above this is a success in the statistics block (the benchmark itself uses a tolerance around 1)."""
 FAIL_BELOW: Final = 0.1
 HIGH_PARTIAL: Final = 0.7
 LOW_PARTIAL: Final = 0.8
@@ -32,13 +25,145 @@ LISTED: Final = 3
 BIN_EDGES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 """Lower bounds are included. Scores below 0 (of other graders) go into the first bin, scores above 1 into the last."""
 
+_NO_GRADE: Final = "no sample was graded"
 _NO_REWARD: Final = "no graded sample has a recorded reward"
 _NO_CALL: Final = "no call is expected in any graded sample"
 _NOT_CALLED: Final = "no expected tool was called"
 
+_of_graded = partial(Figure, divisor="graded", undefined=_NO_GRADE)
+_of_all = partial(Figure, divisor="applicable", undefined=_NO_GRADE)
+_of_rewards = partial(Figure, divisor="rewards", undefined=_NO_REWARD)
+_AVERAGES: Final = (
+    _of_graded("average", "Mean score", about="sum of scores / graded samples"),
+    _of_all(
+        "average_over_total", "Mean score over all samples", about="sum of scores / graded, failed and missing samples"
+    ),
+)
+
+
+@attrs.frozen
+class Band:
+    """Words for a range of partial scores, its lower bound included. No figure is computed from them."""
+
+    lower: float
+    upper: float
+    """Excluded, except that the topmost band is the single value 1.0 (and whatever lies above)."""
+    label: str
+    meaning: str
+
+
+BANDS: tuple[Band, ...] = (
+    Band(1.0, 1.0, "perfect", "every expected call was made with the expected arguments"),
+    Band(0.9, 1.0, "near miss", "the right tools, a minor difference in the arguments"),
+    Band(0.4, 0.9, "partial success", "right tools with wrong arguments, or some of several expected calls missing"),
+    Band(0.0, 0.4, "wrong approach", "most of the expected tools were not called"),
+)
+"""Best first. With several expected calls the words are a rule of thumb: one call right and three missing is 0.25."""
+
+
+def band_index(score: float) -> int:
+    """Return the index in :data:`BANDS` of the band a score falls in; scores below 0 count as the lowest band."""
+    return next((index for index, band in enumerate(BANDS) if score >= band.lower), len(BANDS) - 1)
+
 
 @attrs.frozen(kw_only=True)
-class PartialStatistics(Aggregator):
+class _Averages(Aggregator):
+    """Mean score over graded samples, and over all that apply: failed and missing ones weigh like zeros."""
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    """Of the intervals, between 0 and 1."""
+    share: bool = True
+    """Whether scores are bound to [0, 1]; default: as the grader says."""
+
+    @override
+    def numbers(self, grade: Grade) -> dict[str, float] | None:
+        if grade.outcome is Outcome.SKIPPED:
+            return None
+        return {"applicable": 1} | ({} if grade.score is None else {"graded": 1, "score": float(grade.score)})
+
+    def unbounded_averages(self, grades: Grades) -> dict[str, Any]:
+        """Return the intervals of averages of scores that are not bound to [0, 1]."""
+        averages = {"average": ("score", "graded"), "average_over_total": ("score", "applicable")}
+        sums = grades.sums("applicable", "graded", "score")
+        options: dict[str, Any] = {"of": averages, "confidence": self.confidence, "unbounded": averages}
+        return {**sums.ratios(**options), **sums.model_ratios(**options)}
+
+
+def _undefined(names: Iterable[str], why: str) -> dict[str, Any]:
+    """Return figures that are undefined, each with a ``NAME_reason``, and the same in place of its interval."""
+    figures: dict[str, Any] = {}
+    for name in names:
+        figures |= {name: None, f"{name}_interval": {"reason": why}, f"{name}_reason": why}
+    return figures
+
+
+def _is_share(number: float | None) -> bool:
+    return number is None or 0.0 <= number <= 1.0
+
+
+@attrs.frozen(kw_only=True)
+class Binary(_Averages):
+    """Success rate and average of a grader's scores.
+
+    A score is a success when it is **above** ``threshold``. ``success_rate`` and ``average`` divide by the graded
+    samples; the ``…_over_total`` figures also by failed and missing ones, which then weigh like zeros. Skipped samples
+    are outside both.
+
+    Attributes:
+        threshold: Scores above it are successes.
+        confidence: Of the intervals, between 0 and 1.
+        share: Whether scores are bound to [0, 1]; default: as the grader says.
+    """
+
+    version: ClassVar[str] = "3"
+    figures: ClassVar = (
+        _of_graded("success_rate", "Successes", about="scores above the threshold / graded samples"),
+        _of_all(
+            "success_rate_over_total",
+            "Successes of all samples",
+            about="scores above the threshold / graded, failed and missing samples",
+        ),
+        *_AVERAGES,
+    )
+
+    threshold: float = SUCCESS_ABOVE
+
+    def __attrs_post_init__(self) -> None:
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"threshold must be a finite number, got {self.threshold}")
+
+    @override
+    def numbers(self, grade: Grade) -> dict[str, float] | None:
+        numbers = super().numbers(grade)
+        if numbers is not None and grade.score is not None:
+            numbers["successes"] = int(grade.score > self.threshold)
+        return numbers
+
+    @override
+    def estimate(self, applicable: float, graded: float, score: float, successes: float) -> Mapping[str, float | None]:
+        return {
+            "success_rate": ratio(successes, graded),
+            "success_rate_over_total": ratio(successes, applicable),
+            "average": ratio(score, graded),
+            "average_over_total": ratio(score, applicable),
+        }
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, Any]:
+        graded = grades.totals.get("graded", 0)
+        share = self.share and all(_is_share(grade.score) for grade, _ in grades.counted)
+        return {
+            "threshold": self.threshold,
+            "successes": int(grades.totals.get("successes", 0)),
+            "n": int(graded),
+            "total": len(grades),
+            **({} if share else self.unbounded_averages(grades)),
+            **({} if graded else _undefined([each.name for each in self.figures], _NO_GRADE)),
+        }
+
+
+@attrs.frozen(kw_only=True)
+class PartialStatistics(_Averages):
     """The figures of the partial scoring report, over the graded samples.
 
     - ``average``, ``min``, ``max``, a histogram of six bins (lower bounds included, 1.0 its own bin).
@@ -54,23 +179,11 @@ class PartialStatistics(Aggregator):
 
     version: ClassVar[str] = "3"
     figures: ClassVar = (
-        *AVERAGES,
-        Figure("min", "Least score", unit="score", divisor="graded", undefined=NO_GRADE),
-        Figure("max", "Greatest score", unit="score", divisor="graded", undefined=NO_GRADE),
-        Figure(
-            "binary.success_rate",
-            "Recorded successes",
-            about="rewards above 0.9 / recorded rewards",
-            divisor="rewards",
-            undefined=_NO_REWARD,
-        ),
-        Figure(
-            "binary.average",
-            "Mean recorded reward",
-            about="sum of rewards / recorded rewards",
-            divisor="rewards",
-            undefined=_NO_REWARD,
-        ),
+        *_AVERAGES,
+        _of_graded("min", "Least score", unit="score"),
+        _of_graded("max", "Greatest score", unit="score"),
+        _of_rewards("binary.success_rate", "Recorded successes", about="rewards above 0.9 / recorded rewards"),
+        _of_rewards("binary.average", "Mean recorded reward", about="sum of rewards / recorded rewards"),
         Figure(
             "tool_selection_accuracy",
             "Expected calls whose tool was called",
@@ -88,28 +201,23 @@ class PartialStatistics(Aggregator):
     )
     needs: ClassVar = frozenset({"items"})
 
-    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
-    """Of the intervals, between 0 and 1."""
-    share: bool = True
-    """Whether scores are bound to [0, 1]; default: as the grader says."""
-
     @override
-    def numbers(self, grade: Grade) -> Numbers | None:
-        found = outcome_numbers(grade)
-        if found is None or grade.score is None:
-            return found
+    def numbers(self, grade: Grade) -> dict[str, float] | None:
+        numbers = super().numbers(grade)
+        if numbers is None or grade.score is None:
+            return numbers
         count = grade.counts.get
-        found["expected"], found["called"] = count("expected_calls", 0), count("called", 0)
-        found["made"] = count("made_calls", 0)
+        numbers["expected"], numbers["called"] = count("expected_calls", 0), count("called", 0)
+        numbers["made"] = count("made_calls", 0)
         if (reward := _reward(grade)) is not None:
-            found["rewards"], found["reward"], found["successes"] = 1, reward, int(reward > SUCCESS_ABOVE)
+            numbers["rewards"], numbers["reward"], numbers["successes"] = 1, reward, int(reward > SUCCESS_ABOVE)
         known = [
             similarity
             for item in grade.items
             if (similarity := finite_number(item.parts.get("argument_similarity"))) is not None
         ]
-        found["similarities"], found["similarity"] = len(known), math.fsum(known)
-        return found
+        numbers["similarities"], numbers["similarity"] = len(known), math.fsum(known)
+        return numbers
 
     @override
     def estimate(
@@ -135,8 +243,8 @@ class PartialStatistics(Aggregator):
         for grade, times in grades.counted:
             if grade.score is not None:
                 scores[float(grade.score)] += times
-        share = self.share and all(is_share(each.score) and is_share(_reward(each)) for each, _ in grades.counted)
-        found: dict[str, Any] = {
+        share = self.share and all(_is_share(each.score) and _is_share(_reward(each)) for each, _ in grades.counted)
+        figures: dict[str, Any] = {
             "n": scores.total(),
             "total": len(grades),
             "failed": sum(times for grade, times in grades.counted if grade.outcome is Outcome.FAILED),
@@ -146,37 +254,33 @@ class PartialStatistics(Aggregator):
             "max_interval": {"reason": "quantile"},
             "histogram": _histogram(scores),
             "binary": self._binary(grades, share=share),
-            "binary_fail_high_partial": _cases(grades, _fails_high),
-            "binary_success_low_partial": _cases(grades, _succeeds_low),
+            "binary_fail_high_partial": _cases(grades, lambda r, score: r < FAIL_BELOW and score > HIGH_PARTIAL),
+            "binary_success_low_partial": _cases(grades, lambda r, score: r > SUCCESS_ABOVE and score < LOW_PARTIAL),
             "expected_calls": int(totals.get("expected", 0)),
             "called": int(totals.get("called", 0)),
             "made_calls": int(totals.get("made", 0)),
-            "interpretation": {"bands": described(_bands(scores))},
+            "interpretation": {"bands": _bands(scores)},
         }
         if not share:
-            found |= unbounded_averages(grades, self.confidence)
+            figures |= self.unbounded_averages(grades)
         if not scores:
-            found |= undefined(("average", "average_over_total", "min", "max"), NO_GRADE)
+            figures |= _undefined(("average", "average_over_total", "min", "max"), _NO_GRADE)
         if not totals.get("expected"):
-            found |= undefined(("tool_selection_accuracy",), _NO_CALL)
+            figures |= _undefined(("tool_selection_accuracy",), _NO_CALL)
         if not totals.get("similarities"):
-            found |= undefined(("argument_precision",), _NOT_CALLED)
-        return found
+            figures |= _undefined(("argument_precision",), _NOT_CALLED)
+        return figures
 
     def _binary(self, grades: Grades, *, share: bool) -> dict[str, Any]:
         """Return the figures of the recorded rewards."""
         sums = grades.sums("rewards", "successes", "reward")
         totals, of = sums.totals(), {"success_rate": ("successes", "rewards"), "average": ("reward", "rewards")}
-        found: dict[str, Any] = {
-            "threshold": SUCCESS_ABOVE,
-            "n": int(totals["rewards"]),
-            "successes": int(totals["successes"]),
-        }
-        if not totals["rewards"]:
-            return {**found, **undefined(of, _NO_REWARD)}
-        rates = {name: float(totals[above] / totals[below]) for name, (above, below) in of.items()}
-        unbounded = () if share else ("average",)
-        return {**found, **rates, **sums.ratios(of, confidence=self.confidence, unbounded=unbounded)}
+        n, successes = int(totals["rewards"]), int(totals["successes"])
+        figures: dict[str, Any] = {"threshold": SUCCESS_ABOVE, "n": n, "successes": successes}
+        if not n:
+            return figures | _undefined(of, _NO_REWARD)
+        figures |= {name: float(totals[above] / totals[below]) for name, (above, below) in of.items()}
+        return figures | sums.ratios(of, confidence=self.confidence, unbounded=() if share else ("average",))
 
 
 def _reward(grade: Grade) -> float | None:
@@ -184,26 +288,16 @@ def _reward(grade: Grade) -> float | None:
     return None if grade.score is None else reward_of(grade.parts.get("reward"))
 
 
-def _fails_high(reward: float, score: float) -> bool:
-    return reward < FAIL_BELOW and score > HIGH_PARTIAL
-
-
-def _succeeds_low(reward: float, score: float) -> bool:
-    return reward > SUCCESS_ABOVE and score < LOW_PARTIAL
-
-
 def _cases(grades: Grades, is_case: Callable[[float, float], bool]) -> dict[str, Any]:
     """Return how many samples are of a kind by reward and score, and the first of them."""
 
-    def score_of(grade: Grade) -> float | None:
+    def applies(grade: Grade) -> bool:
         reward = _reward(grade)
-        return None if reward is None or grade.score is None or not is_case(reward, grade.score) else float(grade.score)
+        return reward is not None and grade.score is not None and is_case(reward, grade.score)
 
-    total = sum(times for grade, times in grades.counted if score_of(grade) is not None)
+    total = sum(times for grade, times in grades.counted if applies(grade))
     cases = (
-        {"id": key.id, "run": key.run, "score": score}
-        for key, grade in grades
-        if (score := score_of(grade)) is not None
+        {"id": key.id, "run": key.run, "score": float(grade.score or 0)} for key, grade in grades if applies(grade)
     )
     return {"total": total, "first": [*islice(cases, min(LISTED, total))]}
 
@@ -220,9 +314,11 @@ def _histogram(scores: Counter[float]) -> list[dict[str, Any]]:
     ]
 
 
-def _bands(scores: Counter[float]) -> list[int]:
-    """Return the number of samples in each score band."""
+def _bands(scores: Counter[float]) -> list[dict[str, float | int | str]]:
     counts: Counter[int] = Counter()
     for score, times in scores.items():
         counts[band_index(score)] += times
-    return [counts[place] for place in range(len(BANDS))]
+    return [
+        {"lower": band.lower, "upper": band.upper, "text": f"{band.label}: {band.meaning}", "samples": counts[place]}
+        for place, band in enumerate(BANDS)
+    ]

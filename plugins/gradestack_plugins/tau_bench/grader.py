@@ -1,15 +1,16 @@
-"""Grader ``tau_partial``: partial credit for expected tool calls."""
+"""Graders ``tau_partial`` and ``tau_reward``: partial credit for expected calls, and the recorded reward."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
 from gradestack import (
+    LARGEST_SCORE,
     ExpectedCall,
     Fault,
     Grade,
@@ -25,14 +26,10 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import JsonProblem, compact, loads
-from gradestack_plugins.tau_bench.losses import Losses
-from gradestack_plugins.tau_bench.records import Call, Malformed, TauRecord, content_of, reward_of
-from gradestack_plugins.tau_bench.similarity import Budget, TooMuchWork, differences, similarity
+from gradestack_plugins.tau_bench.records import Call, Malformed, TauRecord, content_of
+from gradestack_plugins.tau_bench.similarity import Budget, Losses, TooMuchWork, differences, similarity
 
-_OK = Status.OK
 Parts = dict[str, float | None]
-
-
 Named = Call | ExpectedCall | ToolCall
 """What has a name and arguments."""
 _NOT_PLAIN = "the reference is more than a list of names and arguments, which partial credit does not know"
@@ -91,11 +88,6 @@ class TauPartial(Grader):
     profile: Profile = "documented"
 
     def __attrs_post_init__(self) -> None:
-        """Check the weights.
-
-        Raises:
-            ValueError: A weight is negative or not finite, or their sum is not 1.
-        """
         for name, weight in (("name_weight", self.name_weight), ("argument_weight", self.argument_weight)):
             if not math.isfinite(weight) or weight < 0:
                 raise ValueError(f"{name} must be a finite number of at least 0, got {weight}")
@@ -111,27 +103,27 @@ class TauPartial(Grader):
             return self._grade(sample, parts)
         except Malformed as error:
             fault = Fault(category="data", code="malformed_record", message=str(error))
-        except TooMuchWork as error:
-            fault = Fault(category="grading", code="too_much_work", message=str(error))
-        except RecursionError:
-            message = "arguments are nested too deeply to be compared"
+        except (TooMuchWork, RecursionError) as error:
+            deep = "arguments are nested too deeply to be compared"
+            message = str(error) if isinstance(error, TooMuchWork) else deep
             fault = Fault(category="grading", code="too_much_work", message=message)
         return replace(failed(fault), parts=parts)
 
     def _grade(self, sample: Sample, parts: Parts) -> Grade:
         expected: Sequence[Named] | None
         made: Sequence[Named] | None
-        if isinstance(sample.native, TauRecord):
-            content = content_of(sample.native.record, self.profile)
+        native = sample.native
+        if isinstance(native, TauRecord):
+            content = content_of(native.record, self.profile)
             errored, expected, made = content.errored, content.expected, content.made
         else:
-            errored, expected, made = sample.status is not _OK, sample.expected.calls, sample.calls
+            errored, expected, made = sample.status is not Status.OK, sample.expected.calls, sample.calls
         if errored:
             message = sample.error.message if sample.error is not None else ""
             reason = Reason(code="run_error", message=message or "the run ended in an error")
             return _without_items(0.0, (), parts, [reason])
         if expected is None:
-            if not isinstance(sample.native, TauRecord):
+            if not isinstance(native, TauRecord):
                 return skipped("no_reference", "the sample does not say which calls are expected")
             reason = Reason(code="no_expected_actions", message="the record has no info.task.actions")
             return _without_items(0.0, (), parts, [reason])
@@ -139,9 +131,8 @@ class TauPartial(Grader):
             return skipped("no_calls_recorded", "the sample does not say which calls were made")
         if sample.expected.alternatives or sample.expected.forbidden:
             return skipped("reference_not_plain", _NOT_PLAIN)
-        return self._scored(expected, made, parts) if expected else self._nothing_expected(made, parts)
-
-    def _nothing_expected(self, made: Sequence[Named], parts: Parts) -> Grade:
+        if expected:
+            return self._scored(expected, made, parts)
         if self.no_expected == "skip":
             return skipped("nothing_expected", "no call is expected, and such samples are left out (no_expected: skip)")
         counted = [call for call in made if not (isinstance(call.name, str) and call.name in self.ignore_calls)]
@@ -156,7 +147,7 @@ class TauPartial(Grader):
         for index, call in enumerate(expected):
             if type(call) is ExpectedCall and not call.plain:
                 return skipped("reference_not_plain", _NOT_PLAIN)
-            place, close = best_match(call, made, budget)
+            place, close = _best_match(call, made, budget)
             gold = call.name if isinstance(call.name, str) else None
             if place is None:
                 reasons = lost.add(_reasons(call, made, place, listing))
@@ -176,42 +167,33 @@ class TauPartial(Grader):
                     metadata={"call": place},
                 )
             )
-        return Grade(
-            score=total / len(items),
-            counts={"expected_calls": len(items), "called": called, "made_calls": len(made)},
-            parts=parts,
-            items=tuple(items),
-            reasons=lost.reasons() if lost.kept else (),
-            rationale=lost.rationale() if lost.kept else "",
-        )
+        counts = {"expected_calls": len(items), "called": called, "made_calls": len(made)}
+        return Grade(score=total / len(items), counts=counts, parts=parts, items=tuple(items), **lost.of_grade())
 
 
-def best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:
+def _best_match(expected: Named, made: Sequence[Named], budget: Budget) -> tuple[int | None, float]:
     """Return the place of the first call of that name with the highest similarity, and the similarity.
 
     The weighted score rounds monotonically, so the highest similarity has the highest score. None and 0.0 without such
     a call.
-
-    Raises:
-        TooMuchWork: Arguments nested too deeply or too large.
     """
     name, arguments = expected.name, expected.arguments
-    best, found = None, 0.0
+    best, most = None, 0.0
     for place, call in enumerate(made):
         if call.name != name:
             continue
-        if arguments == call.arguments and arguments is not None:  # the usual end
+        if arguments == call.arguments and arguments is not None:  # nearly always
             return place, 1.0
         close = similarity(_arguments(expected), _arguments(call), budget)
-        if best is None or close > found:
-            best, found = place, close
+        if best is None or close > most:
+            best, most = place, close
             if close == 1.0:
                 break
-    return best, found
+    return best, most
 
 
 def _arguments(call: Named) -> Any:
-    """Return what is compared: undecodable arguments of any reader's call read as ``{}``; odd values are kept."""
+    """Return what is compared: undecodable arguments of any reader's call read as ``{}``; odd values stay."""
     arguments = call.arguments
     if isinstance(call, Call) or type(arguments) is dict:
         return arguments
@@ -240,13 +222,103 @@ def _subject(call: Named) -> str:
 
 
 def _without_items(score: float, made: Sequence[Named], parts: Parts, reasons: list[Reason]) -> Grade:
-    """Return a grade without items."""
     lost = Losses()
     lost.add(reasons)
-    return Grade(
-        score=score,
-        counts={"expected_calls": 0, "called": 0, "made_calls": len(made)},
-        parts=parts,
-        reasons=lost.reasons(),
-        rationale=lost.rationale(),
-    )
+    counts = {"expected_calls": 0, "called": 0, "made_calls": len(made)}
+    return Grade(score=score, counts=counts, parts=parts, **lost.of_grade())
+
+
+@attrs.frozen(kw_only=True)
+class TauReward(Grader):
+    """The recorded reward as the score, and whether it means success.
+
+    ``score = reward``; ``passed = 1 - tolerance <= reward <= 1 + tolerance`` (the benchmark's own test, both bounds
+    included). Records of runs that ended in an error have a reward, 0.0, and are graded like any other. A reward that
+    is missing, null, not a number or not finite gives a failed grade; a boolean counts as 0 or 1. Samples of other
+    readers without a recorded ``reward`` are skipped.
+
+    Both profiles are the same here.
+
+    Attributes:
+        tolerance: How far from 1 a successful reward may be.
+        profile: ``documented`` or ``upstream``; no effect.
+    """
+
+    version: ClassVar[str] = "1"
+    needs: ClassVar[frozenset[str]] = frozenset({"recorded", "native"})
+    requires: ClassVar[frozenset[str]] = frozenset({"recorded"})
+    handles: ClassVar[frozenset[Status]] = frozenset({Status.OK, Status.FAILED})
+    aggregators: ClassVar[tuple[str, ...]] = ("mean", "binary", "pass_hat_k", "pass_at_k")
+    words: ClassVar[tuple[str, str]] = ("solved", "not solved")
+
+    tolerance: float = 1e-6
+    profile: Profile = "documented"
+
+    def __attrs_post_init__(self) -> None:
+        check_tolerance(self.tolerance)
+
+    @override
+    def grade(self, sample: Sample) -> Grade:
+        recorded = sample.recorded
+        if "reward" not in recorded:
+            if isinstance(sample.native, TauRecord):
+                return _unusable("the record has no reward")
+            if sample.error is not None:
+                return failed(sample.error)
+            return skipped("no_reward", "the sample has no recorded reward")
+        reward = reward_of(recorded["reward"])
+        if reward is None:
+            what = "not a finite number" if finite_number(recorded["reward"]) is None else f"over {LARGEST_SCORE:g}"
+            return _unusable(f"the reward is {what}: {compact(recorded['reward'])[:80]}")
+        passed = is_success(reward, self.tolerance)
+        reasons = () if passed else tuple(_reward_reasons(sample, recorded))
+        rationale = "; ".join(reason.message for reason in reasons)
+        return Grade(score=reward, passed=passed, reasons=reasons, rationale=rationale)
+
+
+def _unusable(message: str) -> Grade:
+    return failed(Fault(category="data", code="unusable_reward", message=message))
+
+
+def _reward_reasons(sample: Sample, recorded: Mapping[str, object]) -> Iterator[Reason]:
+    """Yield what the record says about a missed reward."""
+    if sample.status is Status.FAILED:
+        detail = sample.error.message if sample.error is not None else ""
+        yield Reason(code="run_error", message=detail or "the run ended in an error")
+        return
+    if recorded.get("judged") is False:
+        yield Reason(code="not_judged", message="the conversation reached its step limit before it could be judged")
+    if finite_number(recorded.get("r_actions")) == 0.0:
+        yield Reason(code="database_mismatch", message="the database differs from what the expected calls leave")
+    outputs = recorded.get("outputs")
+    for text, occurred in outputs.items() if isinstance(outputs, Mapping) else ():
+        if occurred is False:
+            yield Reason(code="missing_output", expected=text, message=f"the user was never told {compact(text)}")
+
+
+def is_success(score: float, tolerance: float) -> bool:
+    """Return whether a score is within ``tolerance`` of 1, both bounds included."""
+    return 1.0 - tolerance <= score <= 1.0 + tolerance
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Raise ValueError where a tolerance is negative or not finite."""
+    if not math.isfinite(tolerance) or tolerance < 0:
+        raise ValueError(f"tolerance must be a finite number of at least 0, got {tolerance}")
+
+
+def reward_of(value: Any) -> float | None:
+    """Return a recorded reward, None when it is no finite number, or larger than any score may be."""
+    number = finite_number(value)
+    return number if number is not None and abs(number) <= LARGEST_SCORE else None
+
+
+def finite_number(value: Any) -> float | None:
+    """Return a value as a finite float, None when it is not such a number. A boolean counts as 0 or 1."""
+    if not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Literal
 
@@ -28,14 +28,14 @@ from gradestack import (
     ToolCall,
     replace,
 )
-from gradestack.jsonio import Element, Layout, Range, compact
+from gradestack.jsonio import Element, Layout, Range, as_map, compact
 from gradestack_plugins.readers.chat import messages, text_of, tool_calls
-from gradestack_plugins.tau_bench.recognition import begins_like, complaint, looks_like
 from gradestack_plugins.tau_bench.records import ACTION_MARK, RESPOND, RESULT_MARK, TauRecord, react_action
 
 _TOOL_ERROR = "Error: "
 """How the benchmark's environments begin the result of a call that went wrong."""
 _EXCEPTION = re.compile(r"(?P<name>[A-Za-z_][\w.]*)(?::|$)")
+_FIELDS = "run input turns calls text expected recorded status error agent_usage facets source native"
 
 
 @attrs.frozen(kw_only=True)
@@ -55,23 +55,7 @@ class TauBench(RecordReader):
     """
 
     version: ClassVar[str] = "2"
-    provides: ClassVar[frozenset[str]] = frozenset(
-        {
-            "run",
-            "input",
-            "turns",
-            "calls",
-            "text",
-            "expected",
-            "recorded",
-            "status",
-            "error",
-            "agent_usage",
-            "facets",
-            "source",
-        }
-        | {"native"}
-    )
+    provides: ClassVar[frozenset[str]] = frozenset(_FIELDS.split())
     stack: ClassVar[str | None] = "tau-bench"
     layout: ClassVar[Layout] = "list"
     sniffed: ClassVar[int] = 5
@@ -80,9 +64,32 @@ class TauBench(RecordReader):
 
     model: str | None = None
 
-    looks_like = staticmethod(looks_like)
-    begins_like = staticmethod(begins_like)
-    complaint = staticmethod(complaint)
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float:
+        """Return 0.95 for an object with ``task_id``, ``reward`` and at least one of ``info`` and ``traj``.
+
+        Records of runs that ended in an error have them too.
+        """
+        keys = record.keys() if isinstance(record, dict) else set()
+        return 0.95 if {"task_id", "reward"} <= keys and keys & {"info", "traj"} else 0.0
+
+    @classmethod
+    @override
+    def begins_like(cls, text: bytes) -> float | None:
+        """Return 0.95 where the same names stand, and 0.4 where a long conversation stands before the others."""
+        named = {name: None for name in ("task_id", "reward", "info", "traj") if f'"{name}"'.encode() in text}
+        return cls.looks_like(named) or (0.4 if "traj" in named else None)
+
+    @classmethod
+    @override
+    def complaint(cls, record: dict[str, Any]) -> str | None:
+        """Return which of the names are missing from an object that has two of those that make it a record."""
+        missing = [name for name in ("task_id", "reward") if name not in record]
+        sides = {"info", "traj"} & record.keys()
+        if not missing and not sides:
+            return "info and traj missing"
+        return f"{missing[0]} missing" if len(missing) == 1 and len(sides) == 2 else None
 
     def files(self, inputs: Inputs, index: Any) -> Iterator[RecordFile]:
         """Yield the inputs, with the model of each.
@@ -90,31 +97,24 @@ class TauBench(RecordReader):
         Raises:
             DataError: A path is not a file.
         """
-        for given in inputs.data:
+        for each in inputs.data:
             with suppress(OSError):  # opening it will say so
-                if not given.path.is_file():
-                    what = "is a directory" if given.path.is_dir() else "no such file"
-                    raise DataError(f"{given.shown}: {what}; a tau-bench result file is expected")
-            model = given.name if self.model is None and len(inputs.data) > 1 else self.model
-            yield RecordFile(input=given, extra={"model": model})
+                if not each.path.is_file():
+                    what = "is a directory" if each.path.is_dir() else "no such file"
+                    raise DataError(f"{each.shown}: {what}; a tau-bench result file is expected")
+            model = each.name if self.model is None and len(inputs.data) > 1 else self.model
+            yield RecordFile(input=each, extra={"model": model})
 
     @override
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range in order.
-
-        Raises:
-            DataError: The file cannot be opened, is empty or does not hold a list.
-        """
         model = shard.extra["model"]
         return self.samples(shard, lambda record, source: (sample_of(record, source, model),))
 
     def elements(self, file: Input, part: Range) -> Iterator[Element]:
         """Yield the records of a range; the last one of a broken list says what that means for the others."""
-        for found in super().elements(file, part):
-            if found.fatal:
-                yield attrs.evolve(found, problem=f"{found.problem}; the rest of the file could not be read")
-            else:
-                yield found
+        for each in super().elements(file, part):
+            lost = f"{each.problem}; the rest of the file could not be read"
+            yield attrs.evolve(each, problem=lost) if each.fatal else each
 
 
 def sample_of(record: Any, source: Source, model: str | None = None) -> Sample | BadRecord:
@@ -125,25 +125,29 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
         return BadRecord(source=source, reason=reason, native=native)
     task_id = record.get("task_id")
     if isinstance(task_id, bool) or not isinstance(task_id, int | str):
-        found = f"task_id is {compact(task_id)[:60]}" if "task_id" in record else "task_id is missing"
-        return BadRecord(source=source, reason=f"{found}; an integer or a text is expected", native=native)
-    info = record.get("info")
-    info = info if isinstance(info, dict) else {}
-    task = info.get("task")
-    task = task if isinstance(task, dict) else {}
+        problem = f"task_id is {compact(task_id)[:60]}" if "task_id" in record else "task_id is missing"
+        return BadRecord(source=source, reason=f"{problem}; an integer or a text is expected", native=native)
+    info = as_map(record.get("info"))
+    task = as_map(info.get("task"))
     error = _fault(info) if "error" in info else None
     conversation = messages(record.get("traj"))
-    calls, text = _calls_and_text(conversation)
-    recorded_calls = isinstance(record.get("traj"), list) and not (error is not None and not conversation)
-    instruction = task.get("instruction")
-    cost = info.get("user_cost")
+    acting = not any(message.tool_calls for message in conversation)
+    calls, text = _acted(conversation) if acting else _called(conversation)
+    has_calls = isinstance(record.get("traj"), list) and (error is None or bool(conversation))
+    instruction, trial, cost = task.get("instruction"), record.get("trial"), info.get("user_cost")
+    if not isinstance(instruction, str):
+        instruction = next((text_of(message.content) for message in conversation if message.role == "user"), None)
+    if isinstance(trial, int) or (isinstance(trial, float) and trial.is_integer()):
+        trial = int(trial)  # also 1.0 and True
+    elif trial is not None and not isinstance(trial, str):
+        trial = compact(trial)
     return Sample(
         id=str(task_id),
         model=model,
-        run=_run(record.get("trial")),
-        input=instruction if isinstance(instruction, str) else _first_user_text(conversation),
+        run=trial,
+        input=instruction,
         turns=(conversation,) if conversation else (),
-        calls=calls if recorded_calls else None,
+        calls=calls if has_calls else None,
         text=text,
         expected=Expectation(calls=_expected_calls(task)),
         recorded=_recorded(record, info),
@@ -156,16 +160,7 @@ def sample_of(record: Any, source: Source, model: str | None = None) -> Sample |
     )
 
 
-def _run(trial: Any) -> int | str | None:
-    """Return a trial as an identifier: integers as such (also 1.0 and True), other values as JSON text."""
-    if trial is None or isinstance(trial, str):
-        return trial
-    if isinstance(trial, int) or (isinstance(trial, float) and trial.is_integer()):
-        return int(trial)
-    return compact(trial)
-
-
-def _fault(info: dict[str, Any]) -> Fault:
+def _fault(info: Mapping[str, Any]) -> Fault:
     """Return the error a run ended in; its type is the exception named in the traceback's last line."""
     error, traceback = info["error"], info.get("traceback")
     lines = traceback.strip().splitlines() if isinstance(traceback, str) else []
@@ -174,34 +169,26 @@ def _fault(info: dict[str, Any]) -> Fault:
     return Fault(category="target", code="run_error", message=message, type=named["name"] if named else "")
 
 
-def _expected_calls(task: dict[str, Any]) -> tuple[ExpectedCall, ...] | None:
-    if "actions" not in task:
-        return None
-    actions = task["actions"]
+def _expected_calls(task: Mapping[str, Any]) -> tuple[ExpectedCall, ...] | None:
+    actions = task.get("actions", "missing")
     if not actions:
         return ()
-    if not isinstance(actions, list):
-        return None
-    calls = tool_calls(actions)
-    return tuple(map(ExpectedCall.of, calls)) if len(calls) == len(actions) else None
+    calls = tool_calls(actions) if isinstance(actions, list) else ()
+    return tuple(map(ExpectedCall.of, calls)) if calls and len(calls) == len(actions) else None
 
 
-def _recorded(record: dict[str, Any], info: dict[str, Any]) -> dict[str, Any]:
+def _recorded(record: Mapping[str, Any], info: Mapping[str, Any]) -> dict[str, Any]:
     recorded = {"reward": record["reward"]} if "reward" in record else {}
     if "reward_info" in info:
-        reward_info = info["reward_info"]
-        recorded["judged"] = reward_info is not None
-        details = reward_info.get("info") if isinstance(reward_info, dict) else None
-        if isinstance(details, dict):
-            recorded |= {name: details[name] for name in ("r_actions", "r_outputs", "outputs") if name in details}
+        recorded["judged"] = info["reward_info"] is not None
+        details = as_map(as_map(info["reward_info"]).get("info"))
+        recorded |= {name: details[name] for name in ("r_actions", "r_outputs", "outputs") if name in details}
     return recorded
 
 
-def _facets(info: dict[str, Any], task: dict[str, Any]) -> dict[str, str]:
+def _facets(info: Mapping[str, Any], task: Mapping[str, Any]) -> dict[str, str]:
     """Return the user of the task and how the run ended: "user" or the last tool's name, step_limit, error."""
-    facets = {}
-    if isinstance(task.get("user_id"), str):
-        facets["user_id"] = task["user_id"]
+    facets = {"user_id": task["user_id"]} if isinstance(task.get("user_id"), str) else {}
     if "error" in info:
         facets["end"] = "error"
     elif "reward_info" in info and info["reward_info"] is None:
@@ -211,31 +198,20 @@ def _facets(info: dict[str, Any], task: dict[str, Any]) -> dict[str, str]:
     return facets
 
 
-def _first_user_text(conversation: tuple[Message, ...]) -> str | None:
-    return next((text_of(message.content) for message in conversation if message.role == "user"), None)
-
-
-def _calls_and_text(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
-    """Return the calls made, each with its result, and the last thing the agent said."""
-    if any(message.tool_calls for message in conversation):
-        said = (text_of(m.content) for m in reversed(conversation) if m.role == "assistant")
-        return _called(conversation), next((text for text in said if text), None)
-    return _acted(conversation)
-
-
-def _called(conversation: tuple[Message, ...]) -> tuple[ToolCall, ...]:
-    """Return the tool calls of all messages, each with the next tool message that answers its id."""
+def _called(conversation: tuple[Message, ...]) -> tuple[tuple[ToolCall, ...], str | None]:
+    """Return the tool calls of all messages, each with the next tool message that answers its id, and the last text."""
     calls: list[ToolCall] = []
     waiting: dict[str | None, int] = {}
+    text = None
     for message in conversation:
         for call in message.tool_calls:
             waiting[call.id] = len(calls)
             calls.append(call)
-        if message.role == "tool":
-            place = waiting.pop(message.tool_call_id, None)
-            if place is not None:
-                calls[place] = _answered(calls[place], message.content)
-    return tuple(calls)
+        if message.role == "tool" and (place := waiting.pop(message.tool_call_id, None)) is not None:
+            calls[place] = _answered(calls[place], message.content)
+        elif message.role == "assistant":
+            text = text_of(message.content) or text
+    return tuple(calls), text
 
 
 def _answered(call: ToolCall, result: Any) -> ToolCall:

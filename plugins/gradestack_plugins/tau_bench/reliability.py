@@ -2,24 +2,149 @@
 
 from __future__ import annotations
 
+import abc
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from functools import partial
+from itertools import count
 from math import comb
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Figure, Grade, Grades, Numbers, Outcome
-from gradestack_plugins.tau_bench import reliability_presets as presets
-from gradestack_plugins.tau_bench.reward import is_success
-from gradestack_plugins.tau_bench.trials import NO_TRIAL, Task, Trials, mean_shares, no_figures, over_tasks
-
-_HAT = over_tasks("pass_hat_k", "pass^k: all of k trials succeed", "mean over tasks of C(successes, k) / C(trials, k)")
-_AT = over_tasks(
-    "pass_at_k", "pass@k: one of k trials succeeds", "mean over tasks of 1 - C(failures, k) / C(trials, k)"
+from gradestack import (
+    Aggregator,
+    Figure,
+    Grade,
+    Grades,
+    Numbers,
+    Outcome,
+    preset_version,
+    ratio_interval,
+    valid_confidence,
 )
+from gradestack_plugins.tau_bench.grader import check_tolerance, is_success
+
+MOST_K: Final = 100
+"""Highest k there is a figure for when ``max_k`` is unset; more trials than that would take long and say little."""
+PRESETS: Final = {"tau2/pass": "a2c0247", "vitabench/pass": "14db9e3", "mcpmark/pass": "1b82b71"}
+_NO_TRIAL: Final = "no task has a trial"
+
+
+@attrs.frozen
+class Task:
+    """A task of one model."""
+
+    records: int
+    successes: int
+    trials: int
+    """Distinct trials of all records of the model."""
+    reward: float = 0.0
+    """Sum of its scores, where a preset asks for it."""
+
+
+def _figure(name: str, label: str, about: str) -> Figure:
+    """Return the declaration of a figure for each k: the mean share of the tasks that have one."""
+    return Figure(f"{name}.{{k}}", label, about=about, divisor=f"{name} tasks {{k}}", samples="records")
+
+
+_of_runs = partial(Figure, divisor="records", optional=True)
+_HAT = _figure("pass_hat_k", "pass^k: all of k trials succeed", "mean over tasks of C(successes, k) / C(trials, k)")
+_AT = _figure("pass_at_k", "pass@k: one of k trials succeeds", "mean over tasks of 1 - C(failures, k) / C(trials, k)")
+
+
+@attrs.frozen(kw_only=True)
+class Trials(Aggregator):
+    """Counts records and successes of the tasks of each model; base of the two figures.
+
+    A record is a success when its grade has ``passed`` set true, or, where a grader gives no verdict, when its score is
+    within ``tolerance`` of 1. Failed grades are trials that failed. Skipped ones are left out as if they were not in
+    the input. A missing one (a task of the dataset without a record) is a task without trials.
+
+    Records without a trial identifier count as trials of their own: the first such record of a task is its trial 1, the
+    second its trial 2, and so on.
+
+    Attributes:
+        tolerance: How far from 1 a successful score may be.
+        max_k: Highest k given; when unset, all that the trials allow up to 100.
+        confidence: Of the intervals, between 0 and 1.
+    """
+
+    version: ClassVar[str] = "2"
+
+    tolerance: float = 1e-6
+    max_k: int | None = None
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+
+    def __attrs_post_init__(self) -> None:
+        check_tolerance(self.tolerance)
+        if self.max_k is not None and self.max_k < 1:
+            raise ValueError(f"max_k must be at least 1, got {self.max_k}")
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.outcome is Outcome.SKIPPED:
+            return None
+        return {} if grade.outcome is Outcome.MISSING else {"records": 1, "successes": int(self._succeeded(grade))}
+
+    def _succeeded(self, grade: Grade) -> bool:
+        if grade.outcome is not Outcome.GRADED or grade.score is None:
+            return False
+        return grade.passed if grade.passed is not None else is_success(grade.score, self.tolerance)
+
+    @override
+    def whole(self, grades: Grades) -> Numbers:
+        return {"trials": grades.trials}
+
+    @override
+    def of_task(self, sums: Mapping[str, float]) -> Mapping[str, float | Fraction] | None:
+        records, successes, trials = (int(sums.get(name, 0)) for name in ("records", "successes", "trials"))
+        figures: dict[str, float | Fraction] = {"records": records}
+        for name, shares in self._shares(Task(records, successes, trials, sums.get("reward", 0.0))).items():
+            for k, share in enumerate(shares, 1):
+                figures |= {f"{name} {k}": share, f"{name} tasks {k}": 1}
+        return figures if len(figures) > 1 else None
+
+    @abc.abstractmethod
+    def _shares(self, task: Task) -> Mapping[str, Iterable[Fraction]]:
+        """Return a task's share of each figure for k = 1, 2, …, as far as it has one."""
+
+    def _ks(self, most: int) -> range:
+        return range(1, min(most, MOST_K if self.max_k is None else self.max_k) + 1)
+
+    @override
+    def compute(self, grades: Grades) -> dict[str, Any]:
+        models = grades.sums("records", "successes").rounded[1]
+        several = len(models) > 1
+        tasks: dict[str, Counter[Task]] = {}
+        for model, cells in models.items():
+            trials = (grades.of_model(model) if several else grades).trials
+            tasks[model] = Counter(
+                {Task(int(records), int(successes), trials): times for (records, successes), times in cells.items()}
+            )
+        figures = self._overview(sum(tasks.values(), Counter()))
+        if several:
+            figures["models"] = {model: self._overview(each) for model, each in tasks.items()}
+        return figures
+
+    def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
+        """Return what else there is to say of tasks."""
+        by_successes: Counter[int] = Counter()
+        for task, times in tasks.items():
+            by_successes[task.successes] += times
+        return {
+            "tasks": tasks.total(),
+            "records": sum(task.records * times for task, times in tasks.items()),
+            "successes": sum(task.successes * times for task, times in tasks.items()),
+            "tasks_by_successes": {str(successes): by_successes[successes] for successes in sorted(by_successes)},
+        }
+
+
+def _with_version(preset: str | None) -> str | None:
+    return preset_version(preset, PRESETS)
 
 
 @attrs.frozen(kw_only=True)
@@ -49,110 +174,123 @@ class PassHatK(Trials):
     figures: ClassVar = (
         _HAT,
         _AT,
-        over_tasks("average_at_k", "average@k: mean score", "mean score of a task, over the tasks with k records"),
-        Figure(
-            "pass_at_1",
-            "pass@1: a trial succeeds",
-            about="mean over runs of successes / tasks",
-            divisor="records",
-            optional=True,
-        ),
-        Figure(
-            "pass_at_1_std",
-            "Standard deviation of pass@1 over runs",
-            better="lower",
-            unit="score",
-            divisor="records",
-            optional=True,
-        ),
+        _figure("average_at_k", "average@k: mean score", "mean score of a task, over the tasks with k records"),
+        _of_runs("pass_at_1", "pass@1: a trial succeeds", about="mean over runs of successes / tasks"),
+        _of_runs("pass_at_1_std", "Standard deviation of pass@1 over runs", better="lower", unit="score"),
     )
 
     trials: Literal["file", "task"] | None = None
-    preset: str | None = attrs.field(default=None, converter=presets.with_version)
+    preset: str | None = attrs.field(default=None, converter=_with_version)
 
     def __attrs_post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            ValueError: One is out of range, or contradicts the preset.
-        """
         super().__attrs_post_init__()
         if self.preset is None:
             return
-        given = {"trials": self.trials is not None, "tolerance": self.tolerance != 1e-6}
-        given["max_k"] = self._is("mcpmark") and self.max_k is not None
-        if names := [name for name, contradicts in given.items() if contradicts]:
+        contradicting = {"trials": self.trials is not None, "tolerance": self.tolerance != 1e-6}
+        contradicting["max_k"] = self._is("mcpmark") and self.max_k is not None
+        if names := [name for name, contradicts in contradicting.items() if contradicts]:
             raise ValueError(f"the preset {self.preset} leaves no choice for {', '.join(names)}; leave out either")
 
-    def _is(self, name: str) -> bool:
-        return self.preset is not None and self.preset.startswith(f"{name}/")
+    def _is(self, *names: str) -> bool:
+        return self.preset is not None and self.preset.partition("/")[0] in names
 
     @override
     def numbers(self, grade: Grade) -> Numbers | None:
-        found = super().numbers(grade)
-        return {**found, "reward": float(grade.score or 0.0)} if found and self._is("vitabench") else found
+        numbers = super().numbers(grade)
+        return {**numbers, "reward": float(grade.score or 0.0)} if numbers and self._is("vitabench") else numbers
 
     @override
     def _succeeded(self, grade: Grade) -> bool:
-        if self._is("tau2") or self._is("vitabench"):
-            score = grade.score if grade.outcome is Outcome.GRADED else None
-            return score is not None and (is_success(score, 1e-6) if self._is("tau2") else score == 1.0)
-        return super()._succeeded(grade)
+        if not self._is("tau2", "vitabench"):
+            return super()._succeeded(grade)
+        if grade.outcome is not Outcome.GRADED or grade.score is None:
+            return False
+        return is_success(grade.score, 1e-6 if self._is("tau2") else 0.0)
 
     def _n(self, task: Task) -> int:
         return task.records if self._by_task() else task.trials
 
     def _by_task(self) -> bool:
-        return self.trials == "task" or self._is("tau2") or self._is("vitabench")
+        return self.trials == "task" or self._is("tau2", "vitabench")
 
     @override
     def _shares(self, task: Task) -> Mapping[str, Iterable[Fraction]]:
         if self._is("mcpmark"):
             return {}
         n, c, records = self._n(task), task.successes, task.records
-        found: dict[str, Iterable[Fraction]] = {"pass_hat_k": [Fraction(comb(c, k), comb(n, k)) for k in self._ks(n)]}
+        shares: dict[str, Iterable[Fraction]] = {"pass_hat_k": [Fraction(comb(c, k), comb(n, k)) for k in self._ks(n)]}
         if self._is("vitabench"):
-            found["pass_at_k"] = [_one_of(task, k) for k in self._ks(records)]
-            found["average_at_k"] = [Fraction(task.reward) / records for _ in self._ks(records)]
-        return found
+            shares["pass_at_k"] = [_one_of(task, k) for k in self._ks(records)]
+            shares["average_at_k"] = [Fraction(task.reward) / records for _ in self._ks(records)]
+        return shares
 
     @override
     def estimate(self, **sums: float) -> Mapping[str, Any]:
-        hat = mean_shares(sums, "pass_hat_k", of_all=True)
-        return {**hat, **mean_shares(sums, "pass_at_k"), **mean_shares(sums, "average_at_k")}
+        hat = _mean_shares(sums, "pass_hat_k", of_all=True)
+        return {**hat, **_mean_shares(sums, "pass_at_k"), **_mean_shares(sums, "average_at_k")}
 
     @override
     def compute(self, grades: Grades) -> dict[str, Any]:
-        found = super().compute(grades)
-        if self._is("mcpmark"):
-            several = found.get("models", {})
-            for model in several:
-                several[model] |= self._mcpmark(grades.of_model(model))
-            found |= (
-                presets.undefined("several models, each with runs of its own") if several else self._mcpmark(grades)
-            )
-        return found
+        figures = super().compute(grades)
+        if not self._is("mcpmark"):
+            return figures
+        if "models" not in figures:
+            return figures | self._mcpmark(grades)
+        for model in figures["models"]:
+            figures["models"][model] |= self._mcpmark(grades.of_model(model))
+        return figures | _no_figures(_MCPMARK, "several models, each with runs of its own")
 
     def _mcpmark(self, grades: Grades) -> dict[str, Any]:
-        """Return the figures of one model."""
+        """Return MCPMark's figures of one model's k runs of all tasks, rounded as there; their intervals are not.
+
+            pass@1 = mean over runs of successes / tasks, with its population standard deviation
+            pass@k = tasks with a success / tasks, pass^k = tasks that succeed in each of the k runs / tasks
+
+        A task that a run lacks counts as failed there.
+        """
         runs: Counter[str] = Counter()
         for key, grade in grades:
             if grade.outcome in {Outcome.GRADED, Outcome.FAILED}:
-                runs[presets.run_text(key.run)] += self._succeeded(grade)
-        return presets.mcpmark(grades.sums("records", "successes").rounded[0], runs, self.confidence)
+                runs[json.dumps(key.run)] += self._succeeded(grade)
+        if "null" in runs or not runs:
+            return _no_figures(_MCPMARK, "the runs are not named" if runs else _NO_TRIAL)
+        tasks = grades.sums("records", "successes").rounded[0]
+        total, k = sum(tasks.values()), len(runs)
+        rates = [round(runs[name] / total, 6) for name in sorted(runs)]
+        mean = sum(rates) / k
+        figures: dict[str, Any] = {
+            "pass_at_1": round(mean, 4),
+            "pass_at_1_std": round((sum((rate - mean) ** 2 for rate in rates) / k) ** 0.5, 4),
+        }
+        shares: dict[str, Counter[tuple[float, ...]]] = {name: Counter() for name in _MCPMARK}
+        for (records, successes), times in tasks.items():
+            shares["pass_at_1"][1, successes / k] += times
+            shares["pass_at_k"][1, float(successes > 0)] += times
+            shares["pass_hat_k"][1, float(successes == records >= k)] += times
+        n = int(sum(records * times for (records, _), times in tasks.items()))
+        for name, parts in shares.items():
+            interval = {**ratio_interval(parts, n=n, confidence=self.confidence)}
+            if name != "pass_at_1":
+                share = round(sum(share * times for (_, share), times in parts.items()) / total, 4)
+                figures[name], interval = {str(k): share}, {str(k): interval}
+            figures[f"{name}_interval"] = interval
+        return figures
 
     @override
     def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
         ns = [n for n in map(self._n, tasks) if n]
         names = ("pass_hat_k", "pass_at_k", "average_at_k") if self._is("vitabench") else ("pass_hat_k",)
         return {
-            **({} if ns else no_figures(names, NO_TRIAL)),
+            **({} if ns else _no_figures(names, _NO_TRIAL)),
             **({} if self.preset is None else {"preset": self.preset}),
             "rule": "task" if self._by_task() else "file",
             "trials": min(ns, default=0),
             "tasks_without_trials": sum(times for task, times in tasks.items() if not self._n(task)),
             **super()._overview(tasks),
         }
+
+
+_MCPMARK: Final = ("pass_at_1", "pass_at_k", "pass_hat_k")
 
 
 @attrs.frozen(kw_only=True)
@@ -171,16 +309,42 @@ class PassAtK(Trials):
 
     @override
     def estimate(self, **sums: float) -> Mapping[str, Any]:
-        return mean_shares(sums, "pass_at_k")
+        return _mean_shares(sums, "pass_at_k")
 
     @override
     def _overview(self, tasks: Counter[Task]) -> dict[str, Any]:
         ks = self._ks(max((task.records for task in tasks), default=0))
         at_k = {str(k): sum(times for task, times in tasks.items() if task.records >= k) for k in ks}
-        nothing = {} if ks else no_figures(["pass_at_k"], NO_TRIAL)
+        nothing = {} if ks else _no_figures(["pass_at_k"], _NO_TRIAL)
         return {**nothing, "tasks_at_k": at_k, **super()._overview(tasks)}
 
 
 def _one_of(task: Task, k: int) -> Fraction:
     """Return the chance that one of k records of a task, drawn at random, is a success."""
     return 1 - Fraction(comb(task.records - task.successes, k), comb(task.records, k))
+
+
+def _mean_shares(sums: Mapping[str, Any], name: str, *, of_all: bool = False) -> dict[str, Any]:
+    """Return the mean share for k = 1, 2, …, over the tasks that have one.
+
+    With ``of_all``, k ends where a task has no share any more, rather than where none has. Thousands of records of one
+    trial, which pass^k counts as successes of few trials, make means beyond any float: None.
+    """
+    means: dict[str, float | None] = {}
+    for k in count(1):
+        tasks = sums.get(f"{name} tasks {k}", 0)
+        if not tasks or (of_all and tasks < sums[f"{name} tasks 1"]):
+            break
+        try:
+            means[str(k)] = float(Fraction(sums.get(f"{name} {k}", 0)) / tasks)
+        except OverflowError:
+            means[str(k)] = None
+    return {name: means} if means else {}
+
+
+def _no_figures(names: Iterable[str], reason: str) -> dict[str, Any]:
+    """Return figures that are undefined, and why."""
+    figures: dict[str, Any] = {}
+    for name in names:
+        figures |= {name: None, f"{name}_reason": reason}
+    return figures

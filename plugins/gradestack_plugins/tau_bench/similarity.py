@@ -1,18 +1,23 @@
-"""Similarity of expected and actual arguments, and where they differ."""
+"""Similarity of expected and actual arguments, where they differ, and the points a sample lost for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from gradestack import ABSENT, Reason
+from gradestack.jsonio import compact
 
 MAX_DEPTH = 200
 """Arguments that differ at a deeper nesting are not graded, so that no result depends on the interpreter's stack."""
 MAX_COMPARISONS = 10_000_000
 """Comparisons spent on one record at most; every field of an object and every pair of list items is one."""
+MAX_REASONS = 50
+"""Reasons of a sample at most; one more says how many were left out."""
+_SHOWN_REASONS = 3
+_SHOWN_CHARACTERS = 80
 
 
 class TooMuchWork(Exception):
@@ -25,11 +30,7 @@ class Budget(msgspec.Struct, gc=False):
     left: int = MAX_COMPARISONS
 
     def spend(self, comparisons: int, depth: int) -> None:
-        """Take comparisons off the budget.
-
-        Raises:
-            TooMuchWork: Nothing is left, or the values are nested too deeply.
-        """
+        """Subtract comparisons; raise :class:`TooMuchWork` where nothing is left or values are nested too deeply."""
         self.left -= comparisons
         if self.left < 0:
             raise TooMuchWork(f"arguments too large: more than {MAX_COMPARISONS} comparisons")
@@ -79,9 +80,9 @@ def best_partner(expected: Any, candidates: list[Any], budget: Budget, depth: in
     """Return the highest similarity of ``expected`` to any candidate and the index of the first that reaches it."""
     best, place = 0.0, 0
     for index, candidate in enumerate(candidates):
-        found = similarity(expected, candidate, budget, depth)
-        if found > best:
-            best, place = found, index
+        close = similarity(expected, candidate, budget, depth)
+        if close > best:
+            best, place = close, index
             if best == 1.0:
                 break
     return best, place
@@ -117,17 +118,16 @@ def differences(
     elif isinstance(expected, list) and isinstance(actual, list):
         budget.spend(len(expected) * max(1, len(actual)), depth)
         for index in range(len(expected)):
-            yield from _item_differences(
-                expected, actual, index, subject, budget, pointer_to(pointer, index), depth + 1
-            )
+            place = pointer_to(pointer, index)
+            yield from _item_differences(expected, actual, index, subject, budget, place, depth + 1)
     else:
-        same = type(expected) is type(actual) or _numbers(expected, actual)
-        code = "wrong_argument" if same else "wrong_type"
+        code = "wrong_argument" if _same_type(expected, actual) else "wrong_type"
         yield Reason(code=code, pointer=pointer, expected=expected, actual=actual, subject=subject)
 
 
-def _numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+def _same_type(*values: Any) -> bool:
+    kinds = {type(value) for value in values}
+    return len(kinds) == 1 or kinds == {int, float}
 
 
 def _item_differences(
@@ -148,3 +148,49 @@ def _item_differences(
         yield from differences(value, stray, subject, budget, pointer, depth)
     else:
         yield Reason(code="wrong_item", pointer=pointer, expected=value, actual=stray, subject=subject)
+
+
+class Losses(msgspec.Struct):
+    """The first reasons of a sample, and how many more there were."""
+
+    first: list[Reason] = msgspec.field(default_factory=list)
+    more: int = 0
+
+    def add(self, reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+        """Append reasons as long as there is room and return those appended."""
+        start = len(self.first)
+        for reason in reasons:
+            if len(self.first) < MAX_REASONS:
+                self.first.append(reason)
+            else:
+                self.more += 1
+        return tuple(self.first[start:])
+
+    def of_grade(self) -> dict[str, Any]:
+        """Return ``reasons`` and ``rationale`` of the grade: the first three reasons in one line."""
+        if not self.first:
+            return {"reasons": (), "rationale": ""}
+        more = Reason(code="more_reasons", message=f"{self.more} more reasons were left out")
+        texts = [describe(reason) for reason in self.first[:_SHOWN_REASONS]]
+        if hidden := len(self.first) - len(texts) + self.more:
+            texts.append(f"{hidden} more")
+        return {"reasons": (*self.first, more) if self.more else tuple(self.first), "rationale": "; ".join(texts)}
+
+
+def describe(reason: Reason) -> str:
+    """Return a reason as one line, such as ``book wrong_argument /date expected "2024-05-20" got "2024-05-21"``."""
+    words = [reason.subject, reason.code, reason.pointer]
+    if reason.expected is not ABSENT:
+        words.append(f"expected {_clipped(reason.expected)}")
+    if reason.actual is not ABSENT:
+        words.append(f"got {_clipped(reason.actual)}")
+    words.append(reason.message)
+    return " ".join(filter(None, words))
+
+
+def _clipped(value: Any) -> str:
+    try:
+        text = compact(value)
+    except RecursionError:
+        return "…"
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…"

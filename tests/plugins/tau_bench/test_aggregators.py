@@ -8,9 +8,7 @@ from fractions import Fraction
 import pytest
 
 from gradestack import Fault, Grade, Item, Key, Outcome, failed, skipped
-from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.bands import BANDS, band_index
-from gradestack_plugins.tau_bench.binary import Binary
+from gradestack_plugins.tau_bench.aggregators import BANDS, Binary, PartialStatistics, band_index
 
 FAILED = failed(Fault(category="data", code="x"))
 SKIPPED = skipped("x", "y")

@@ -11,11 +11,10 @@ import pytest
 import yaml
 
 from gradestack import Grade, Key, Status
-from gradestack_plugins.tau_bench.bands import BANDS
-from gradestack_plugins.tau_bench.grader import TauPartial
-from gradestack_plugins.tau_bench.losses import describe
+from gradestack_plugins.tau_bench.aggregators import BANDS
+from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
-from gradestack_plugins.tau_bench.reward import TauReward
+from gradestack_plugins.tau_bench.similarity import describe
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "tau-bench.md").read_text(encoding="utf-8")

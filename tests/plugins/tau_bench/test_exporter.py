@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from gradestack import BadRecord, ExportSummary, Grade, GraderSummary, Input, Inputs, Sample, Shard, figures
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.exporter import STATISTICS, TauBenchExporter
+from gradestack_plugins.tau_bench.exporter import STATISTICS, TauBenchExporter, indented, partial_name, statistics_block
 from gradestack_plugins.tau_bench.grader import TauPartial
-from gradestack_plugins.tau_bench.layout import indented, partial_name, statistics_block
 from gradestack_plugins.tau_bench.reader import TauBench
 
 json_values = st.recursive(

@@ -8,12 +8,10 @@ import pytest
 
 from gradestack import testing
 from gradestack_plugins import tau_bench
-from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.binary import Binary
-from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.reliability import PassAtK, PassHatK
-from gradestack_plugins.tau_bench.reward import TauReward
 
 COMPONENTS = {f"{component.kind} {component.name}": component for component in tau_bench.gradestack_components()}
 
@@ -72,7 +70,7 @@ def test_reader_keeps_the_contract(tau, tmp_path):
 
 def test_stack():
     """The stack grades partially first, so that this is the headline, then by the reward."""
-    from gradestack_plugins.tau_bench.stacks import tau_bench as stack
+    from gradestack_plugins.tau_bench import stack
 
     assert list(stack()["graders"].items()) == [
         ("partial", {"kind": "tau_partial"}),

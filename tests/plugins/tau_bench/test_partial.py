@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from gradestack import Expectation, Fault, Outcome, Reason, Sample, Status, ToolCall
 from gradestack_plugins.tau_bench.grader import TauPartial, _reasons
-from gradestack_plugins.tau_bench.losses import MAX_REASONS, describe
 from gradestack_plugins.tau_bench.records import Call, TauRecord
-from gradestack_plugins.tau_bench.similarity import Budget
+from gradestack_plugins.tau_bench.similarity import MAX_REASONS, Budget, describe
 from tests.conftest import examples
 
 PROFILES = ["documented", "upstream"]

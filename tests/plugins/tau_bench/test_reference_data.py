@@ -7,12 +7,10 @@ import json
 import pytest
 
 from gradestack_plugins.tau_bench.__main__ import main
-from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.binary import Binary
-from gradestack_plugins.tau_bench.grader import TauPartial
+from gradestack_plugins.tau_bench.aggregators import Binary, PartialStatistics
+from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 from gradestack_plugins.tau_bench.reader import TauBench
 from gradestack_plugins.tau_bench.reliability import PassHatK
-from gradestack_plugins.tau_bench.reward import TauReward
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 

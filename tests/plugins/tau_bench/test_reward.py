@@ -6,8 +6,7 @@ import pytest
 
 from gradestack import Fault, Outcome, Sample, Status, replace
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
-from gradestack_plugins.tau_bench.grader import TauPartial
-from gradestack_plugins.tau_bench.reward import TauReward
+from gradestack_plugins.tau_bench.grader import TauPartial, TauReward
 
 BOTH = pytest.mark.parametrize("profile", ["documented", "upstream"])
 

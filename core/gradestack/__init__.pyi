@@ -98,8 +98,8 @@ from gradestack.run_folder import Folder as Folder
 from gradestack.run_folder import FoundComparison as FoundComparison
 from gradestack.run_folder import FoundRun as FoundRun
 from gradestack.rundir.memory import free_memory as free_memory
-from gradestack.suites.folding import figures as figures
-from gradestack.suites.local_files import load_file as load_file
+from gradestack.suites.code import load_file as load_file
+from gradestack.suites.document import yaml_data as yaml_data
+from gradestack.suites.memory import figures as figures
 from gradestack.suites.presets import preset_version as preset_version
-from gradestack.suites.safe_yaml import yaml_data as yaml_data
 from gradestack.table import Numbers as Numbers

@@ -19,22 +19,21 @@ from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry, discover
 from gradestack.report import Report
 from gradestack.runner import grade_suite, run_suite
+from gradestack.suites.code import key_of
 from gradestack.suites.document import Document, read_yaml
-from gradestack.suites.given import (
+from gradestack.suites.memory import (
     RECORDS,
     Graders,
     MemoryReader,
     as_samples,
     by_key,
+    default_stack,
     graders_by_key,
     is_table,
 )
-from gradestack.suites.in_file import key_of
-from gradestack.suites.in_memory import default_stack
-from gradestack.suites.options import Rows, RunOptions
-from gradestack.suites.paths import local_path_of
 from gradestack.suites.resolve import resolve, resolve_samples
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import Rows, RunOptions, Suite
+from gradestack.suites.strict import local_path_of
 
 Say = Callable[[str], None]
 

@@ -21,8 +21,7 @@ from gradestack.reporter import panels_of
 from gradestack.rundir.filling import filling
 from gradestack.rundir.place import check_directory
 from gradestack.runner import grade_suite
-from gradestack.suites.options import RunOptions
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import RunOptions, Suite
 
 PAGES = ("html", "markdown")
 """Reporters asked for a page of a comparison."""

@@ -17,9 +17,9 @@ from gradestack.python_api import installed
 from gradestack.registry import Registry
 from gradestack.rundir.handed import stream_grades
 from gradestack.suites.document import Document
-from gradestack.suites.given import Graders, MemoryReader, Samples, as_samples, graders_by_key, paths_of
-from gradestack.suites.options import RunOptions
+from gradestack.suites.memory import Graders, MemoryReader, Samples, as_samples, graders_by_key, paths_of
 from gradestack.suites.resolve import resolve, resolve_samples
+from gradestack.suites.spec import RunOptions
 
 
 def stream(

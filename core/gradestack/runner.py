@@ -32,8 +32,7 @@ from gradestack.rundir.memory import give_back_memory
 from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
 from gradestack.rundir.recorder import DirectoryRecorder
 from gradestack.rundir.staging import Staging
-from gradestack.suites.options import RunOptions
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import RunOptions, Suite
 from gradestack.table import Table
 
 CONTINUE = "what was graded so far is kept: continue with --resume"

@@ -18,8 +18,7 @@ from gradestack.output.terminal import terminal_line, traceback_text
 
 if TYPE_CHECKING:
     from gradestack.report import Report
-    from gradestack.suites.options import RunOptions
-    from gradestack.suites.spec import Suite
+    from gradestack.suites.spec import RunOptions, Suite
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 Command = Callable[..., Any]
@@ -127,7 +126,7 @@ def _execute(make: Callable[[RunOptions], Suite], shared: dict[str, Any]) -> Non
     from gradestack.cli.signals import like_ctrl_c  # noqa: PLC0415
     from gradestack.rundir.place import check_place  # noqa: PLC0415
     from gradestack.runner import run_suite  # noqa: PLC0415
-    from gradestack.suites.options import RunOptions  # noqa: PLC0415
+    from gradestack.suites.spec import RunOptions  # noqa: PLC0415
 
     runs, quiet = shared.pop("num_runs"), shared.pop("quiet")
     if runs is not None:
@@ -301,7 +300,7 @@ def stacks_show(name: str) -> None:
     """Print the stack NAME as YAML, ready to paste into a suite."""
     import yaml  # noqa: PLC0415
 
-    from gradestack.suites.recordings import stack_for  # noqa: PLC0415
+    from gradestack.suites.components import stack_for  # noqa: PLC0415
 
     click.echo(yaml.safe_dump(dict(stack_for(_registry(no_plugins=False), name)), sort_keys=False), nl=False)
 

@@ -20,8 +20,8 @@ from gradestack.model import JSON
 from gradestack.report import ROWS, Report, is_run, load_report
 from gradestack.rows.read import Row
 from gradestack.rundir.header import component_entry
-from gradestack.suites.paths import local_path_of
 from gradestack.suites.spec import Suite
+from gradestack.suites.strict import local_path_of
 
 LATEST = "latest"
 Baselines = Mapping[str, Report | None]

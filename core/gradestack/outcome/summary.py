@@ -24,7 +24,7 @@ from gradestack.outcome.headline import headline_figures, outcome
 from gradestack.output.terminal import terminal_line
 from gradestack.rows.read import Row
 from gradestack.rundir.header import MADE
-from gradestack.suites.exporters import name_of_broken
+from gradestack.suites.components import name_of_broken
 from gradestack.suites.spec import Suite
 
 _SHOWN = 8

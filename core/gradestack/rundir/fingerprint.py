@@ -15,8 +15,7 @@ from gradestack._version import __version__
 from gradestack.api import Input, Shard
 from gradestack.copies.names import is_fetched, name_of, original
 from gradestack.grading.plan import Stage
-from gradestack.suites.published import jsonable
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import Suite, jsonable
 from gradestack.table import FORM
 
 _SAMPLE = 64 * 1024

@@ -19,9 +19,7 @@ from gradestack.jsonio.values import json_data
 from gradestack.model import JSON
 from gradestack.report import GENERATOR
 from gradestack.rundir.fingerprint import files_below
-from gradestack.suites.options import RECORDED
-from gradestack.suites.published import jsonable
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import RECORDED, Suite, jsonable
 
 MADE = "id_made"
 """What readers remark on a record whose id they made up."""

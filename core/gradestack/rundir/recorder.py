@@ -19,8 +19,7 @@ from gradestack.rundir.memory import MemoryGuard
 from gradestack.rundir.pieces import FilePieces, RowWriter
 from gradestack.rundir.rows_file import RowsFile
 from gradestack.rundir.staging import Staging
-from gradestack.suites.options import RECORDED
-from gradestack.suites.spec import Suite
+from gradestack.suites.spec import RECORDED, Suite
 
 
 class DirectoryRecorder:

@@ -1,19 +1,25 @@
-"""The components of a suite: graders with their extractors, metrics, the engine."""
+"""The components of a suite: graders, metrics, engine, exporters, dataset, and what the recording itself decides."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice
+from typing import Any, NamedTuple
 
 import attrs
 
-from gradestack.api import Grader, Kind, Profile
-from gradestack.errors import PluginError, suggest
+from gradestack.api import Grader, Input, Inputs, Kind, Profile, Reader
+from gradestack.errors import ConfigError, DataError, GradestackError, PluginError, suggest
 from gradestack.grading.plan import Metric, Stage
-from gradestack.registry import Registry
+from gradestack.grading.reading import name_of, records_of, shards_of
+from gradestack.model import Sample
+from gradestack.plugin_errors import error_text, guarded
+from gradestack.registry import Plugin, Registry
 from gradestack.suites.code import FUNCTIONS
-from gradestack.suites.paths import Place
+from gradestack.suites.document import Place
+from gradestack.suites.inputs import expand, name_inputs, recognise
 from gradestack.suites.references import Resolver, profile_of
 from gradestack.suites.spec import SuiteSpec
 
@@ -159,3 +165,225 @@ def made_stage(kind: Kind, key: str, component: Any, profile: Profile) -> Stage:
         distribution="local",
         profile=profile_of(component, profile),
     )
+
+
+class Exporters(NamedTuple):
+    """What writes native files, and what should and cannot."""
+
+    stages: tuple[Stage, ...] = ()
+    broken: Mapping[str, str] = {}
+    """``exporter NAME (DISTRIBUTION)`` -> what is wrong, of those that were named."""
+    warnings: tuple[str, ...] = ()
+    """The same of those that come with the reader."""
+
+
+NO_EXPORTERS = Exporters()
+
+
+def name_of_broken(name: str, distribution: str) -> str:
+    """Return what a broken exporter is called in messages."""
+    return f"exporter {name} ({distribution})"
+
+
+def exporters_of(
+    resolver: Resolver, named: Iterable[str | Mapping[str, Any]], reader: Stage, graders: Iterable[Stage]
+) -> Exporters:
+    """Return the named exporters, and those of the reader's own plugin whose reader and graders are all in use.
+
+    Others run only when they are named: one that is merely installed has no say in the runs of other formats. One that
+    cannot be made is left out.
+    """
+    used = {stage.name for stage in graders}
+    stages: dict[str, Stage] = {}
+    broken: dict[str, str] = {}
+    for number, reference in enumerate(named):
+        place: Place = ("exporters", number)
+        try:
+            stage = _named(resolver, reference, place)
+        except _BrokenError as error:
+            broken[error.name] = str(error)
+            continue
+        if stage is not None and _fits(resolver, stage, reader, used, place):
+            stages[stage.name] = stage
+    warnings: list[str] = []
+    for name, plugin in _beside(resolver.registry, reader):
+        if name in stages or name_of_broken(name, _distribution(plugin)) in broken:
+            continue
+        try:
+            stage = _made(resolver.registry, name, plugin, reader, used)
+        except _BrokenError as error:
+            warnings.append(f"{error.name} is broken and left out: {error}")
+            continue
+        if stage is not None:
+            stages[name] = stage
+    return Exporters(tuple(stages[name] for name in sorted(stages)), broken, tuple(warnings))
+
+
+class _BrokenError(Exception):
+    """An exporter that cannot be made."""
+
+    def __init__(self, name: str, plugin: Plugin, error: BaseException) -> None:
+        self.name = name_of_broken(name, _distribution(plugin))
+        super().__init__(str(error) if isinstance(error, GradestackError) else error_text(error))
+
+
+def _distribution(plugin: Plugin) -> str:
+    return f"{plugin.distribution} {plugin.version}"
+
+
+def _named(resolver: Resolver, reference: str | Mapping[str, Any], place: Place) -> Stage | None:
+    """Return a named exporter; None where the suite is wrong about it, which is recorded."""
+    name = reference if isinstance(reference, str) else reference.get("kind")
+    known = isinstance(name, str) and name in resolver.registry.names("exporter")
+    if known and isinstance(name, str):
+        try:
+            resolver.registry.load("exporter", name)
+        except GradestackError as error:
+            raise _BrokenError(name, resolver.registry.find("exporter", name)[1], error) from error
+    return resolver.stage("exporter", str(name), reference, place)
+
+
+def _fits(resolver: Resolver, stage: Stage, reader: Stage, used: set[str], place: Place) -> bool:
+    """Return whether a named exporter can write this run; what it lacks is recorded."""
+    component = stage.component
+    lacking = sorted(set(component.graders) - used)
+    if component.reader != reader.name:
+        resolver.say(
+            place, f"{stage.name} writes what the reader {component.reader!r} reads, and this is {reader.name!r}"
+        )
+    elif lacking:
+        resolver.say(place, f"{stage.name} writes the grades of {', '.join(lacking)}, which is no grader of this suite")
+    return component.reader == reader.name and not lacking
+
+
+def _beside(registry: Registry, reader: Stage) -> Iterable[tuple[str, Plugin]]:
+    """Yield the exporters of the plugin the reader comes from."""
+    try:
+        own = registry.find("reader", reader.name)[1]
+    except ConfigError:  # an object of the caller's
+        return
+    for name in registry.names("exporter"):
+        plugin = registry.find("exporter", name)[1]
+        if plugin == own:
+            yield name, plugin
+
+
+def _made(registry: Registry, name: str, plugin: Plugin, reader: Stage, used: set[str]) -> Stage | None:
+    try:
+        target = registry.load("exporter", name)
+        if target.reader != reader.name or not set(target.graders) <= used:
+            return None
+        component = target()
+    except (Exception, SystemExit) as error:
+        raise _BrokenError(name, plugin, error) from error
+    return Stage(
+        kind="exporter",
+        key=name,
+        name=name,
+        component=component,
+        options={},
+        version=target.version,
+        distribution=_distribution(plugin),
+    )
+
+
+def dataset_of(resolver: Resolver, spec: SuiteSpec, reader: Stage | None) -> tuple[Input | None, Stage | None]:
+    """Return the dataset and, when the reader does not join it itself, the reader it is read with."""
+    if spec.dataset is None:
+        return None, None
+    named = spec.dataset if isinstance(spec.dataset, dict) else {"path": spec.dataset}
+    own = named.get("reader")
+    sound = isinstance(named.get("path"), str) and isinstance(own, str | dict | None)
+    if not sound or named.keys() - {"path", "reader"}:
+        resolver.say(("dataset",), "expected the path of a file, or {path: FILE, reader: NAME or {kind: NAME, …}}")
+        return None, None
+    if not resolver.may_read(named["path"], ("dataset", "path") if isinstance(spec.dataset, dict) else ("dataset",)):
+        return None, None
+    (path,) = expand([named["path"]], resolver.base)[:1]
+    dataset = name_inputs([path])[0]
+    if reader is None or (reader.component.takes_dataset and own is None):
+        return dataset, None
+    if reader.component.takes_dataset:
+        resolver.say(
+            ("dataset", "reader"), f"the format {reader.name!r} reads its dataset itself; leave the reader out"
+        )
+        return None, None
+    if own is None or (isinstance(own, dict) and "kind" not in own):
+        try:
+            kind = recognise([path], resolver.registry, None).reader
+        except DataError as error:
+            advice = "name it with dataset: {path: FILE, reader: NAME}"
+            raise DataError(str(error).replace("name it with --reader", advice)) from error
+        own = {**(own or {}), "kind": kind}
+    return dataset, resolver.stage("reader", "dataset", own, ("dataset", "reader"))
+
+
+FIRST = 1000
+"""Records of each input that are looked at."""
+
+
+def stack_for(
+    registry: Registry, name: str, inputs: Inputs | None = None, provides: Any = None, samples: Sequence[Sample] = ()
+) -> Mapping[str, Any]:
+    """Return the suite mapping of a named stack, made for the inputs and their reader where its function takes them.
+
+    ``samples`` are the first of those in memory, for which there are no inputs.
+    """
+    make = registry.load("stack", name)
+    try:
+        takes = set(inspect.signature(make).parameters)
+        about = {"provides": provides, "samples": samples}
+        known: dict[str, Any] = {key: each for key, each in about.items() if key in takes}
+        fragment = make(inputs, **known) if inputs is not None and takes - known.keys() else make(**known)
+    except Exception as error:
+        raise PluginError(
+            f"stack {name!r} of plugin {registry.find('stack', name)[1]} raised {type(error).__name__}: {error}"
+        ) from error
+    if not isinstance(fragment, Mapping):
+        raise PluginError(
+            f"stack {name!r} of plugin {registry.find('stack', name)[1]} is {type(fragment).__name__}, not a mapping"
+        )
+    return fragment
+
+
+def first_samples(reader: Reader, inputs: Inputs) -> Iterator[Sample]:
+    """Yield the samples among the first 1,000 records of each input; nothing is read before one is asked for."""
+    shards, index = shards_of(reader, inputs)
+    for _, own in groupby(shards, key=lambda shard: shard.input.name):
+        records = chain.from_iterable(records_of(reader, shard, index) for shard in own)
+        yield from (each for each in islice(records, FIRST) if isinstance(each, Sample))
+
+
+def graders_for(
+    resolver: Resolver, graders: Mapping[str, Stage], reader: Reader, inputs: Inputs
+) -> tuple[dict[str, Stage], list[str]]:
+    """Return the graders as the recording asks for, and what the reader has to say of it.
+
+    What one of them or the reader refuses is a problem of the configuration.
+    """
+    found = {key: _grader_for(resolver, stage, reader, inputs) for key, stage in graders.items()}
+    remarks: list[str] = []
+    if (remarks_on := getattr(reader, "remarks", None)) is not None:
+        try:
+            with guarded(name_of(reader)):
+                remarks = list(remarks_on(inputs))
+        except ConfigError as error:
+            resolver.say(("reader",), error)
+    resolver.finish()
+    return found, remarks
+
+
+def _grader_for(resolver: Resolver, stage: Stage, reader: Reader, inputs: Inputs) -> Stage:
+    decide = getattr(stage.component, "for_recording", None)
+    if decide is None:
+        return stage
+    try:
+        with guarded(f"grader {stage.key!r} ({stage.signature})"):
+            component = decide(stage.key, reader, inputs, first_samples(reader, inputs))
+    except ConfigError as error:
+        resolver.say(("graders", stage.key), error)
+        return stage
+    names = [field.name for field in attrs.fields(type(component))]
+    chosen = {name: getattr(component, name) for name in names}
+    changed = {name: each for name, each in chosen.items() if each != getattr(stage.component, name)}
+    return attrs.evolve(stage, component=component, options={**stage.options, **changed})

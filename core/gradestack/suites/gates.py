@@ -28,7 +28,7 @@ from gradestack.gates.rules import (
     keys_of,
 )
 from gradestack.grading.plan import Metric, Stage
-from gradestack.suites.paths import Place
+from gradestack.suites.document import Place
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import SuiteSpec
 

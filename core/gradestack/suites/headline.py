@@ -12,7 +12,7 @@ from gradestack.errors import GradestackError, suggest
 from gradestack.gates.rules import AnyGate, GateSpec
 from gradestack.grading.plan import Metric, Stage
 from gradestack.rows.success import Success
-from gradestack.suites.recordings import stack_for
+from gradestack.suites.components import stack_for
 from gradestack.suites.references import Resolver
 from gradestack.suites.spec import AVERAGE, Figure, Headline, HeadlineSpec, SuiteSpec
 from gradestack.suites.strict import Problems, structure

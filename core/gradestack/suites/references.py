@@ -13,13 +13,10 @@ from gradestack.copies.addresses import protocol_of, shown_address
 from gradestack.errors import ConfigError, PluginError
 from gradestack.grading.plan import Stage
 from gradestack.registry import Plugin, Registry
-from gradestack.suites.code import file_plugin, from_file
-from gradestack.suites.document import Document, show_place
-from gradestack.suites.in_file import InFile
+from gradestack.suites.code import InFile, code_of_component, file_plugin, from_file
+from gradestack.suites.document import Document, Place, show_place
 from gradestack.suites.inputs import is_remote
-from gradestack.suites.local_files import code_of_component
-from gradestack.suites.paths import Place, local_path_of
-from gradestack.suites.strict import Problems, structure
+from gradestack.suites.strict import Problems, local_path_of, structure
 
 T = TypeVar("T")
 

@@ -16,22 +16,26 @@ from gradestack.grading.plan import Metric, Stage
 from gradestack.registry import Registry
 from gradestack.reporter import panels_of
 from gradestack.rows.success import Success
-from gradestack.suites.components import engine_stage, grader_stages, made_stage, metric_stages
-from gradestack.suites.datasets import dataset_of
-from gradestack.suites.document import Document, apply_override
-from gradestack.suites.exporters import NO_EXPORTERS, Exporters, exporters_of
+from gradestack.suites.code import LocalFiles
+from gradestack.suites.components import (
+    NO_EXPORTERS,
+    Exporters,
+    dataset_of,
+    engine_stage,
+    exporters_of,
+    grader_stages,
+    graders_for,
+    made_stage,
+    metric_stages,
+    stack_for,
+)
+from gradestack.suites.document import Document, Place, apply_override
 from gradestack.suites.gates import resolve_gates, resolve_limit
-from gradestack.suites.given import MemoryReader
 from gradestack.suites.headline import resolve_headline
-from gradestack.suites.in_memory import graders_for_samples
 from gradestack.suites.inputs import Recognised, expand, input_remarks, name_inputs, recognise, slim_runs
-from gradestack.suites.local_files import LocalFiles
-from gradestack.suites.options import Rows, RunOptions
-from gradestack.suites.paths import Place
-from gradestack.suites.published import jsonable, published
-from gradestack.suites.recordings import graders_for, stack_for
+from gradestack.suites.memory import MemoryReader, graders_for_samples
 from gradestack.suites.references import Resolver
-from gradestack.suites.spec import Headline, Suite, SuiteSpec
+from gradestack.suites.spec import Headline, Rows, RunOptions, Suite, SuiteSpec, jsonable, published
 
 
 def _merge_stack(data: dict[str, Any], stack: Mapping[str, Any]) -> None:

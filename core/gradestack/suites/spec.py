@@ -1,21 +1,68 @@
-"""The keys of a suite file, and what they resolve to."""
+"""The keys of a suite file, what they resolve to, and what callers say beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import attrs
 
-from gradestack.api import Profile
+from gradestack.api import Inputs, Profile
+from gradestack.errors import ConfigError, suggest
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import AnyGate
-from gradestack.grading.plan import Duplicates, Plan, Stage
+from gradestack.grading.plan import Duplicates, Metric, Plan, Stage
+from gradestack.jsonio.values import json_data
+from gradestack.model import JSON
 from gradestack.panel import Panel
+from gradestack.progress import ProgressCallback
+from gradestack.registry import Registry
 from gradestack.rows.success import Success
-from gradestack.suites.local_files import LocalFiles
-from gradestack.suites.options import Rows
+from gradestack.suites.code import LocalFiles, short
+
+Rows = Literal["full", "slim", "none"]
+"""What is kept of samples: whole rows, rows without their trajectory, or none."""
+RECORDED: Mapping[Rows, bool | str] = {"full": True, "slim": "slim", "none": False}
+"""How header.json says it."""
+
+
+def as_rows(value: object) -> Rows | None:
+    """Return what is to be kept; True is ``full``, False is ``none``, None leaves it to the suite."""
+    if value is None or isinstance(value, bool):
+        return None if value is None else "full" if value else "none"
+    for word in get_args(Rows):
+        if value == word:
+            return word  # type: ignore[no-any-return]
+    raise ConfigError(
+        f"rows: expected one of {', '.join(get_args(Rows))}; got {value!r}{suggest(value, get_args(Rows))}"
+    )
+
+
+def _several(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+@attrs.frozen(kw_only=True)
+class RunOptions:
+    """The options of :func:`gradestack.run`, which describes them, and one of the command line alone."""
+
+    registry: Registry
+    overrides: Sequence[str] = ()
+    allow_code: bool = False
+    allow_remote: bool = False
+    engine: str | None = None
+    workers: int | None = None
+    output: Path | None = attrs.field(default=None, converter=attrs.converters.optional(Path))
+    strict: bool = False
+    exporters: Sequence[str] = attrs.field(default=(), converter=_several)
+    rows: Rows | None = attrs.field(default=None, converter=as_rows)
+    resume: bool = False
+    progress: ProgressCallback | None = None
+    say: Callable[[str], None] = lambda _: None
+    debug: bool = False
+    """Say the traceback of the first error every grader raised."""
 
 
 @attrs.frozen(kw_only=True)
@@ -164,3 +211,61 @@ class Suite(Plan):
     warnings: tuple[str, ...] = ()
     origin: Path | None = None
     """The suite file, when there is one."""
+
+
+def jsonable(value: Any) -> JSON:
+    """Return an option's value as JSON data; what has no JSON form is named by its type, paths by their last part."""
+    return json_data(value, _named)
+
+
+def _named(value: Any) -> JSON:
+    if isinstance(value, Path):
+        return value.name
+    if isinstance(value, dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, set | frozenset):
+        return sorted(map(jsonable, value), key=str)
+    name = getattr(value, "__qualname__", None)
+    return name if isinstance(name, str) else f"({type(value).__qualname__})"
+
+
+def _entry(written: Any, stage: Stage) -> Any:
+    """Return a component reference with files and path options cut to their last part."""
+    entry = short(written)
+    if not isinstance(written, Mapping) or not attrs.has(type(stage.component)):
+        return entry
+    for field in attrs.fields(type(stage.component)):
+        value = getattr(stage.component, field.name)
+        several = isinstance(value, tuple) and any(isinstance(each, Path) for each in value)
+        if field.name in entry and (several or isinstance(value, Path)):
+            entry[field.name] = jsonable(value)
+    return entry
+
+
+def published(
+    data: Mapping[str, Any], inputs: Inputs, reader: Stage, graders: Mapping[str, Stage], metrics: Iterable[Metric]
+) -> dict[str, Any]:
+    """Return the configuration for summary.json."""
+    config = dict(data)
+    target = {key: value for key, value in dict(config.get("target") or {}).items() if key != "reader"}
+    config["target"] = {**target, "paths": [each.shown for each in inputs.data]}
+    inherited = ("profile", data.get("profile", "documented"))
+    options = {key: value for key, value in reader.options.items() if (key, value) != inherited}
+    config["reader"] = _entry({**options, "kind": reader.name}, reader)
+    named: dict[str, Mapping[str, Stage]] = {"graders": graders, "metrics": {e.stage.key: e.stage for e in metrics}}
+    for section, stages in named.items():
+        if isinstance(written := config.get(section), Mapping):
+            config[section] = {
+                str(key): _entry(entry, stages[str(key)]) if str(key) in stages else entry
+                for key, entry in written.items()
+            }
+    if inputs.dataset is not None:
+        config["dataset"] = inputs.dataset.shown
+    for section in ("reports", "exporters"):
+        if isinstance(written := config.get(section), list):
+            config[section] = [short(each) for each in written]
+    if "plugins" in config:
+        config["plugins"] = [Path(each).name for each in config["plugins"]]
+    for key in ("engine", "rows"):  # results do not depend on them
+        config.pop(key, None)
+    return jsonable(config)  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from gradestack import ABSENT, Outcome, Reason
 from gradestack.interpreter import ROOM, for_a_shard
 from gradestack.jsonio import dumps
 from gradestack.jsonio.values import json_data
-from gradestack.suites.published import jsonable
+from gradestack.suites.spec import jsonable
 
 
 class Size(enum.IntEnum):

@@ -10,7 +10,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, load_file
 from gradestack.rundir import journal
-from gradestack.suites.local_files import LocalFiles
+from gradestack.suites.code import LocalFiles
 from tests.core.code_samples import average, graded, grader_text
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import Component, ConfigError, PluginError
-from gradestack.suites.recordings import FIRST, stack_for
+from gradestack.suites.components import FIRST, stack_for
 from tests.core.toy_components import Adapting
 
 

@@ -5,7 +5,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError, PluginError, load_suite
 from gradestack.python_api import files_suite
-from gradestack.suites.options import RunOptions
+from gradestack.suites.spec import RunOptions
 from tests.core.toy_components import BASE
 
 

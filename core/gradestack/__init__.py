@@ -39,7 +39,7 @@ _NAMES = {
     "rows.read": "grade_from_json key_from_row",
     "rows.tables": "Table",
     "rows.write": "grade_to_json",
-    "rundir.memory": "free_memory",
+    "rundir.recorder": "free_memory",
     "suites.memory": "figures",
     "suites.code": "load_file",
     "suites.presets": "preset_version",

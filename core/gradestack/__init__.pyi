@@ -97,7 +97,7 @@ from gradestack.rows.write import grade_to_json as grade_to_json
 from gradestack.run_folder import Folder as Folder
 from gradestack.run_folder import FoundComparison as FoundComparison
 from gradestack.run_folder import FoundRun as FoundRun
-from gradestack.rundir.memory import free_memory as free_memory
+from gradestack.rundir.recorder import free_memory as free_memory
 from gradestack.suites.code import load_file as load_file
 from gradestack.suites.document import yaml_data as yaml_data
 from gradestack.suites.memory import figures as figures

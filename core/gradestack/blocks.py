@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsonio.lenient import as_map, as_number, as_text
+from gradestack.jsonio.values import as_map, as_number, as_text
 
 Value = float | int | str | None
 """A number, a word, or None where it is undefined."""

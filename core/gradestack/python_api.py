@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from gradestack.api import Profile
-from gradestack.copies.remote import run_name
+from gradestack.copies.files import run_name
 from gradestack.errors import ConfigError
 from gradestack.progress import ProgressCallback
 from gradestack.registry import Registry, discover

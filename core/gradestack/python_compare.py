@@ -18,8 +18,7 @@ from gradestack.python_api import files_suite
 from gradestack.registry import Registry, discover
 from gradestack.report import Report, damage, is_run, load_report
 from gradestack.reporter import panels_of
-from gradestack.rundir.filling import filling
-from gradestack.rundir.place import check_directory
+from gradestack.rundir.place import check_directory, filling
 from gradestack.runner import grade_suite
 from gradestack.suites.spec import RunOptions, Suite
 

@@ -9,14 +9,12 @@ from typing import Any
 
 from gradestack.errors import ConfigError, DataError
 from gradestack.jsonio.files import read_regular
-from gradestack.jsonio.lenient import as_list, as_map, as_text
-from gradestack.jsonio.values import JsonProblem, loads
+from gradestack.jsonio.values import JsonProblem, as_list, as_map, as_text, loads
 from gradestack.outcome.foreign import COMPARISON, COMPARISON_PAGE, keep_foreign
 from gradestack.registry import Registry
 from gradestack.report import HEADER, is_run, load_report
 from gradestack.run_folder import Folder, FoundComparison, FoundRun
-from gradestack.rundir.filling import filling
-from gradestack.rundir.place import UNFINISHED
+from gradestack.rundir.place import UNFINISHED, filling
 
 INDEX = "index.html"
 

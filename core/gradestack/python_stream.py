@@ -10,12 +10,12 @@ from typing import Any, cast
 import attrs
 
 from gradestack.api import Grader, Profile
-from gradestack.copies.names import named_as_given
+from gradestack.copies.files import named_as_given
 from gradestack.model import BadRecord, Grade, Sample
 from gradestack.output.terminal import terminal_line
 from gradestack.python_api import installed
 from gradestack.registry import Registry
-from gradestack.rundir.handed import stream_grades
+from gradestack.rundir.recorder import stream_grades
 from gradestack.suites.document import Document
 from gradestack.suites.memory import Graders, MemoryReader, Samples, as_samples, graders_by_key, paths_of
 from gradestack.suites.resolve import resolve, resolve_samples

@@ -15,9 +15,8 @@ import attrs
 
 from gradestack.api import Input, Inputs, Reader, Shard
 from gradestack.errors import DataError, GradestackError
-from gradestack.jsonio.lists import Range
+from gradestack.jsonio.lists import Element, Range
 from gradestack.jsonio.records import Layout, beginnings, first_records, iter_records, record_ranges
-from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import compact, loads
 from gradestack.model import JSON, BadRecord, Sample, Source
 from gradestack.plugin_errors import error_text

@@ -18,10 +18,8 @@ import attrs
 
 from gradestack.errors import EXIT_GATE_FAILED, EXIT_INTERRUPTED, EXIT_OK, ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
-from gradestack.jsonio.files import open_regular, read_regular
-from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.lines import whole_line
-from gradestack.jsonio.values import JsonProblem, compact, loads, loads_long
+from gradestack.jsonio.files import open_regular, read_regular, whole_line
+from gradestack.jsonio.values import JsonProblem, as_map, as_text, compact, loads, loads_long
 from gradestack.model import JSON
 from gradestack.panel import Panel
 from gradestack.rows.index import RowEntry, RowIndex

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 import attrs
 
-from gradestack.copies.names import named_as_given, original
+from gradestack.copies.files import named_as_given, original
 from gradestack.errors import ConfigError, DataError, GradestackError, LostEngineError, PluginError, storage_failed
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.loop import Loop
 from gradestack.interpreter import collected_seldom
-from gradestack.jsonio.lines import numbered_lines
+from gradestack.jsonio.files import numbered_lines
 from gradestack.jsonio.values import dumps, loads
 from gradestack.outcome.baselines import digests, find_baselines
 from gradestack.outcome.failures import first_failures
@@ -27,11 +27,16 @@ from gradestack.progress import ProgressCount
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
 from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import header, timed_out
-from gradestack.rundir.held import HeldRows
-from gradestack.rundir.memory import give_back_memory
-from gradestack.rundir.place import PATIENCE, default_place, keep_inputs, link_latest, newest_unfinished, unfinished
-from gradestack.rundir.recorder import DirectoryRecorder
-from gradestack.rundir.staging import Staging
+from gradestack.rundir.place import (
+    PATIENCE,
+    Staging,
+    default_place,
+    keep_inputs,
+    link_latest,
+    newest_unfinished,
+    unfinished,
+)
+from gradestack.rundir.recorder import DirectoryRecorder, HeldRows, give_back_memory
 from gradestack.suites.spec import RunOptions, Suite
 from gradestack.table import Table
 

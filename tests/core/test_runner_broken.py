@@ -144,7 +144,7 @@ def test_a_full_disk_is_told_and_leaves_nothing(run_lines, record, monkeypatch, 
     def full(self, name, value):
         raise OSError(28, "No space left on device", str(self.path / name))
 
-    monkeypatch.setattr("gradestack.rundir.staging.Staging.write_json", full)
+    monkeypatch.setattr("gradestack.rundir.place.Staging.write_json", full)
     with pytest.raises(DataError, match=r"summary\.json: No space left on device"):
         run_lines([record("a", 1.0)])
     assert [path.name for path in tmp_path.iterdir()] == ["runs.jsonl"]

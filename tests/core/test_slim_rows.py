@@ -178,7 +178,7 @@ def test_a_format_read_in_the_order_of_a_dataset(place, command):
 def test_a_run_is_continued_with_the_rows_it_was_begun_with(run, place, monkeypatch):
     """Slim rows are on record as such: full ones do not continue them."""
     from gradestack.rundir import journal
-    from gradestack.rundir.rows_file import RowsFile
+    from gradestack.rundir.place import RowsFile
 
     monkeypatch.setattr(journal, "PAUSE", -1.0)
     append, count = RowsFile.append, [0]

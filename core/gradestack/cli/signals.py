@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from gradestack.copies.names import remove_copies
+from gradestack.copies.files import remove_copies
 from gradestack.errors import EXIT_INTERRUPTED
 from gradestack.grading.interruption import HELD_BACK
 

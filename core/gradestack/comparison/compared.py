@@ -23,7 +23,7 @@ from gradestack.comparison.sides import (
     task_means,
 )
 from gradestack.errors import ConfigError, DataError, suggest
-from gradestack.jsonio.lenient import as_map, as_text
+from gradestack.jsonio.values import as_map, as_text
 from gradestack.model import JSON
 from gradestack.output.words import counted
 

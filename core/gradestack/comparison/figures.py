@@ -31,7 +31,7 @@ from gradestack.grading.metrics import (
     wanted,
 )
 from gradestack.grading.plan import Metric
-from gradestack.jsonio.lenient import as_list, as_map, as_text
+from gradestack.jsonio.values import as_list, as_map, as_text
 from gradestack.model import Grade, Key, Outcome, replace
 from gradestack.registry import Registry
 from gradestack.rows.read import grade_from_json, key_from_row

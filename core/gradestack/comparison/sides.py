@@ -15,8 +15,7 @@ import attrs
 import msgspec
 
 from gradestack.errors import ConfigError, DataError
-from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import dumps
+from gradestack.jsonio.values import as_map, as_text, dumps
 from gradestack.model import JSON, Outcome
 from gradestack.output.words import counted
 from gradestack.report import Report

@@ -11,11 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from gradestack.jsonio.boundaries import cuts
-from gradestack.jsonio.documents import SPREAD, Documents
-from gradestack.jsonio.lines import SHARD_BYTES, line_ranges, numbered_lines
-from gradestack.jsonio.lists import Range, iter_list, list_ranges
-from gradestack.jsonio.tolerant import Element, Window, elements, open_list
+from gradestack.jsonio.files import SHARD_BYTES, SPREAD, Documents, line_ranges, numbered_lines
+from gradestack.jsonio.lists import Element, Range, Window, cuts, elements, iter_list, list_ranges, open_list
 from gradestack.jsonio.values import JsonProblem, loads
 
 _FAR = 16 * 1024 * 1024

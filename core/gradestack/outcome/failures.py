@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import loads
+from gradestack.jsonio.values import as_map, as_text, loads
 from gradestack.model import Outcome, Source
 
 _LONGEST = 300

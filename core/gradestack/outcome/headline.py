@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gradestack.gates.success import verdict_text
-from gradestack.jsonio.lenient import as_map, as_number, as_text, is_number
+from gradestack.jsonio.values import as_map, as_number, as_text, is_number
 from gradestack.model import JSON
 from gradestack.suites.spec import Figure, Suite
 

@@ -17,7 +17,7 @@ from gradestack.plugin_errors import error_text, guarded
 from gradestack.registry import Registry
 from gradestack.report import Report, is_run
 from gradestack.reporter import Reporter, panels_of
-from gradestack.rundir.filling import filling
+from gradestack.rundir.place import filling
 from gradestack.suites.strict import Problems, structure
 
 PAGES_MISSING = "interrupted: all samples are graded, report pages are missing"

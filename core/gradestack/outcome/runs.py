@@ -19,7 +19,7 @@ from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
 from gradestack.report import HEADER, ROWS, SUMMARY
 from gradestack.rows.read import Row, iter_rows
-from gradestack.rundir.staging import Staging
+from gradestack.rundir.place import Staging
 from gradestack.suites.spec import Suite
 
 AGGREGATE = "aggregate_stats.json"

@@ -14,8 +14,7 @@ import attrs
 import msgspec
 
 from gradestack.api import Input, Inputs, Reader, Shard
-from gradestack.copies.names import original
-from gradestack.copies.packed import readable
+from gradestack.copies.files import original, readable
 from gradestack.errors import DataError, GradestackError
 from gradestack.grading.reading import records_of, shards_of
 from gradestack.jsonio.files import open_regular

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
+from gradestack.jsonio.values import as_list, as_map, as_number, as_text
 
 GRADED = ("graded", "", None)
 """States in which a score is one."""

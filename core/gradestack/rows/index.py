@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Raw, Struct
 
-from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import check_utf8, compact, dumps
+from gradestack.jsonio.values import as_map, as_text, check_utf8, compact, dumps
 from gradestack.rows.grades import GRADED, Grade, Head, Reason, odd_grade, odd_head
 from gradestack.rows.tallies import CallTally, FacetTally, Kind, ReasonTally, ScoreMean, kinds_of
 from gradestack.rows.verdicts import Verdicts

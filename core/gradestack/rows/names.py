@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from gradestack.jsonio.lenient import as_map
-from gradestack.jsonio.values import compact
+from gradestack.jsonio.values import as_map, compact
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.read import Row
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import attrs
 
-from gradestack.jsonio.files import open_regular
-from gradestack.jsonio.lines import whole_line
+from gradestack.jsonio.files import open_regular, whole_line
 from gradestack.rows.index import RowEntry
 from gradestack.rows.names import NumberedLine, names_of, samples_of
 from gradestack.rows.read import Row, check_count

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from gradestack.errors import DataError
-from gradestack.jsonio.lenient import as_map
-from gradestack.jsonio.lines import iter_lines
-from gradestack.jsonio.values import loads
+from gradestack.jsonio.files import iter_lines
+from gradestack.jsonio.values import as_map, loads
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, Status
 from gradestack.table import Columns, Table, Wanted
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
-from gradestack.jsonio.lenient import as_list, as_map, as_number, as_text
-from gradestack.jsonio.values import compact
+from gradestack.jsonio.values import as_list, as_map, as_number, as_text, compact
 from gradestack.rows.read import Row
 
 TableName = Literal["samples", "grades", "items", "reasons", "calls"]

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from gradestack.jsonio.lenient import as_map, as_text
-from gradestack.jsonio.values import compact, loads
+from gradestack.jsonio.values import as_map, as_text, compact, loads
 from gradestack.rows.grades import MORE_REASONS, Grade, Item, Reason
 
 MOST_NAMES = 2000

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
-from gradestack.jsonio.lenient import as_list, as_map, as_text
+from gradestack.jsonio.values import as_list, as_map, as_text
 from gradestack.rows.grades import GRADED, MORE_REASONS, Grade, Item, Reason
 
 Mark = tuple[str, str]

@@ -27,11 +27,9 @@ from gradestack.grading.interruption import Interruption
 from gradestack.grading.result import ShardResult
 from gradestack.jsonio.files import open_regular, read_regular
 from gradestack.report import HEADER, ROWS, is_run
-from gradestack.rundir.fingerprint import differences, range_mark
+from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.pieces import Parts
-from gradestack.rundir.place import synchronise
-from gradestack.rundir.rows_file import RowsFile
-from gradestack.rundir.staging import Staging
+from gradestack.rundir.place import RowsFile, Staging, synchronise
 
 PAUSE = 1.0
 """Seconds between two writes."""

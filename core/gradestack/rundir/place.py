@@ -1,16 +1,29 @@
-"""Places of runs: where a run may be written, what an unfinished one has left beside its place, who holds it."""
+"""Places of runs: where a run may be written, the directory it is written in meanwhile, and who holds it.
+
+A name in a directory that anybody may have filled may be a link to any file of the user's, so nothing in it is opened
+for writing. Files are written into a new directory, whose name nobody knows beforehand, and renamed: that replaces a
+link, a pipe or a device itself, never what it leads to.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shutil
+import stat
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
+from io import FileIO
+from pathlib import Path, PurePath
+from typing import Any
 
-from gradestack.errors import ConfigError
-from gradestack.report import is_run
+from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.jsonio.values import dumps, loads
+from gradestack.report import ROWS, is_run
 
 JOURNAL = "journal.jsonl"
 PATIENCE = 5.0
@@ -146,3 +159,247 @@ def link_latest(place: Path) -> None:
             link.symlink_to(place.name)
     except OSError:
         return
+
+
+@contextmanager
+def filling(place: Path, earlier: Iterable[str] = ()) -> Iterator[Path]:
+    """Yield an empty directory; at the end its files are moved into ``place``, after a failure they are removed.
+
+    A link in ``place`` is replaced, also one that leads to a directory. Errors name files as if they lay in ``place``.
+    """
+    new = Path(tempfile.mkdtemp(prefix=".gradestack-", dir=place))
+    try:
+        yield new
+        left = [path for pattern in earlier for path in _left(new, place, PurePath(pattern))]
+        _move(new, place)
+        for path in left:
+            path.unlink()
+            with contextlib.suppress(OSError):  # holds something else
+                path.parent.rmdir()
+    except Exception as error:
+        error.args = tuple(_named(each, new, place) if isinstance(each, str) else each for each in error.args)
+        if isinstance(error, OSError) and error.filename is not None:
+            error.filename = _named(os.fsdecode(error.filename), new, place)
+        raise
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _named(text: str, new: Path, place: Path) -> str:
+    return text.replace(str(new), str(place))
+
+
+def _left(new: Path, place: Path, pattern: PurePath) -> list[Path]:
+    folder = place / pattern.parent
+    if folder.is_symlink():  # what it leads to is somebody's own
+        return []
+    found = (path for path in folder.glob(pattern.name) if path.is_symlink() or not path.is_dir())
+    return [path for path in found if not (new / path.relative_to(place)).exists()]
+
+
+def _move(new: Path, place: Path) -> None:
+    """Move files, those of folders before the pages that load them."""
+    for path in sorted(new.iterdir(), key=lambda each: (not each.is_dir(), each.name)):
+        to = place / path.name
+        if path.is_symlink() or not path.is_dir():
+            path.replace(to)
+            continue
+        if to.is_symlink():
+            to.unlink()
+        to.mkdir(exist_ok=True)
+        _move(path, to)
+
+
+class RowsFile:
+    """results.jsonl while it grows, shard by shard.
+
+    Attributes:
+        size: Bytes written so far.
+    """
+
+    def __init__(self, path: Path, size: int = 0) -> None:
+        self.path, self.size = path, size
+        self._to = self._open()
+        os.ftruncate(self._to, size)
+        os.lseek(self._to, 0, os.SEEK_END)
+
+    def append(self, part: Path) -> int:
+        """Move the content of a file to the end and return its size."""
+        if not self.size and os.name == "posix":  # elsewhere an open file cannot be replaced
+            part.replace(self.path)
+            os.close(self._to)
+            self._to = self._open()
+            self.size = os.lseek(self._to, 0, os.SEEK_END)
+            return self.size
+        size = self.copy(part)
+        part.unlink()
+        return size
+
+    def copy(self, part: Path) -> int:
+        """Add the content of a file and return its size."""
+        with part.open("rb", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            try:
+                self._copy(file, size)
+            except OSError as error:
+                error.filename = error.filename or str(self.path)
+                raise
+        self.size += size
+        return size
+
+    def _open(self) -> int:
+        return os.open(self.path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644)
+
+    def _copy(self, file: FileIO, left: int) -> None:
+        try:
+            while left and (moved := os.copy_file_range(file.fileno(), self._to, left)):
+                left -= moved
+        except (AttributeError, OSError) as error:  # not on every system, nor between all file systems
+            if storage_failed(error):
+                raise
+        while left and (chunk := file.read(1 << 20)):
+            left -= len(chunk)
+            rest = memoryview(chunk)
+            while rest:
+                rest = rest[os.write(self._to, rest) :]
+
+    def trim(self) -> None:
+        """Cut off what was not added to its end."""
+        os.ftruncate(self._to, self.size)
+        os.lseek(self._to, self.size, os.SEEK_SET)
+
+    def synchronise(self) -> None:
+        """Have everything added so far on the disk before returning."""
+        os.fsync(self._to)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._to)
+
+
+_PARTS, _OLD = "parts-", "old"
+
+
+class Staging:
+    """A run directory in the making, in a hidden directory beside its place that no other run may use meanwhile.
+
+    ``path`` becomes the run directory; beside it there are the pieces not yet joined, the journal a later ``--resume``
+    reads, and while an earlier run is replaced, that run.
+
+    Attributes:
+        path: Where files are written until :meth:`commit`.
+        parts: Directory for pieces, a new one for every attempt: workers of an attempt that was killed may still write.
+        replaced: True when what an unfinished run had left was removed.
+    """
+
+    def __init__(self, place: Path, *, resume: bool = False) -> None:
+        self.replaced = False
+        self._lock: int | None = None
+        try:
+            check_place(place)
+            self.place = place.resolve() if place.is_symlink() else place  # what a link leads to is replaced, not it
+            self.place.absolute().parent.mkdir(parents=True, exist_ok=True)
+            self.base = unfinished(self.place)
+            self.path = self.base / "run"
+            try:
+                self._enter(resume=resume)
+            except BaseException:
+                self.leave()
+                raise
+            self.parts = Path(tempfile.mkdtemp(prefix=_PARTS, dir=self.base))
+        except OSError as error:
+            raise (DataError if storage_failed(error) else ConfigError)(
+                f"{place}: cannot be written: {error.strerror or error}"
+            ) from error
+
+    def _enter(self, *, resume: bool) -> None:
+        """Take the hidden directory for this run alone; keep in it what a resumed run needs."""
+        if self.base.is_symlink():
+            raise ConfigError(f"{self.base}: is a link, and an unfinished run is a directory of its own; move it away")
+        self.base.mkdir(exist_ok=True)
+        self._lock = lock(self.base)
+        if self._lock is None:
+            raise ConfigError(f"{self.place}: another run is writing it ({self.base})")
+        old = self.base / _OLD
+        if old.is_dir() and not self.place.exists():  # killed while it was being replaced
+            old.rename(self.place)
+        kept = (JOURNAL, _PARTS, "run") if resume and (self.base / JOURNAL).is_file() else ()
+        if kept:
+            self._check_own()
+        for path in self.base.iterdir():
+            if not path.name.startswith((JOURNAL, _PARTS, "run", _OLD)):
+                raise ConfigError(f"{self.base}: holds {path.name}, which is not ours; move the directory away")
+        for path in list(self.base.iterdir()):
+            if not kept or not path.name.startswith(kept):
+                self.replaced |= path.name == JOURNAL
+                _remove(path)
+        self.path.mkdir(exist_ok=True)
+        for path in list(self.path.iterdir()):
+            if path.name != ROWS:
+                _remove(path)
+
+    def _check_own(self) -> None:
+        """Refuse to continue in files that lie elsewhere, too: what is written here would be written there."""
+        for place, folders, files in os.walk(self.base):
+            paths = (Path(place, name) for name in (*folders, *files))
+            if other := next((path for path in paths if not _own(path)), None):
+                raise ConfigError(
+                    f"{other}: is a link or no plain file, which no unfinished run of ours has",
+                    "run without --resume to start anew",
+                )
+
+    @property
+    def journal(self) -> Path:
+        """Where finished ranges are recorded."""
+        return self.base / JOURNAL
+
+    def write_json(self, name: str, value: Any) -> Any:
+        """Write one of our JSON files: sorted keys, indent 2, one newline at the end. Return it as a reader sees it."""
+        text = dumps(value, indent=2) + "\n"
+        (self.path / name).write_text(text, encoding="utf-8", newline="\n")
+        return loads(text)
+
+    def commit(self, *, durable: bool = False, keep: bool = False) -> Path:
+        """Move the directory into its place, replacing an earlier run whole, and return the place."""
+        place, old = self.place, self.base / _OLD
+        if durable:
+            for path in [*self.path.rglob("*"), self.path]:
+                synchronise(path)
+        if place.exists():
+            place.rename(old)
+        self.path.rename(place)
+        if durable:
+            synchronise(place.absolute().parent)
+        if keep:
+            shutil.rmtree(old, ignore_errors=True)
+            self.leave()
+        else:
+            self.discard()
+        self.path = place
+        return place
+
+    def discard(self) -> None:
+        """Remove everything that is not in its place."""
+        shutil.rmtree(self.base, ignore_errors=True)
+        self.leave()
+
+    def leave(self) -> None:
+        """Let other runs have the hidden directory, as it is."""
+        with contextlib.suppress(OSError, AttributeError):  # an attempt that was refused leaves nothing behind
+            self.parts.rmdir()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _own(path: Path) -> bool:
+    """Return whether a path is a directory, or a file of no other name."""
+    found = path.lstat()
+    return stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink < 2)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -1,25 +1,301 @@
-"""The recorder of a run directory: rows joined in order, native chunks kept, finished ranges on record."""
+"""Recorders: what takes the results of a run, into its directory, into memory, or out to the caller."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from gradestack.api import Shard
+from gradestack.errors import ConfigError
+from gradestack.grading.block import Blocks
+from gradestack.grading.dataset import unanswered
 from gradestack.grading.duplicates import Span, picked
+from gradestack.grading.loop import Loop
+from gradestack.grading.plan import Plan
+from gradestack.grading.recording import Grades
 from gradestack.grading.result import ShardResult
+from gradestack.grading.worker import Worker
+from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
-from gradestack.model import Source, Status
+from gradestack.model import BadRecord, Sample, Source, Status
+from gradestack.progress import ProgressCount
 from gradestack.report import ROWS
-from gradestack.rundir.fingerprint import fingerprint
+from gradestack.rows.mending import Recorded
+from gradestack.rundir.header import fingerprint
 from gradestack.rundir.journal import Journal
-from gradestack.rundir.memory import MemoryGuard
 from gradestack.rundir.pieces import FilePieces, RowWriter
-from gradestack.rundir.rows_file import RowsFile
-from gradestack.rundir.staging import Staging
+from gradestack.rundir.place import RowsFile, Staging
 from gradestack.suites.spec import RECORDED, Suite
+
+_SHARE = 0.8
+"""Of the memory that is free, what metrics may take: the rest is for pages, workers and their shards."""
+_UNPACKED = 3
+"""Times the bytes of columns that they take when they are joined."""
+_PROC, _GROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # not there, or "max"
+        return None
+
+
+def _lines(path: Path) -> dict[str, int]:
+    """Return ``name number`` lines, kilobytes as bytes."""
+    found = {}
+    try:
+        for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+            name, number, *unit = line.replace(":", " ").split()
+            found[name] = int(number) * (1024 if unit else 1)
+    except (OSError, ValueError):
+        return found
+    return found
+
+
+def _group() -> int | None:
+    """Return what the process's control group leaves, files it keeps for speed not counted; None without a limit."""
+    places = [_GROUPS]
+    try:
+        entry = (_PROC / "self/cgroup").read_text(encoding="utf-8").splitlines()[-1]
+    except (OSError, IndexError):
+        entry = ""
+    if entry.startswith("0::/"):
+        inner = _GROUPS / entry[4:]
+        places += [inner, *(parent for parent in inner.parents if parent.is_relative_to(_GROUPS))]
+    left = []
+    for place in places:
+        limit, used = _number(place / "memory.max"), _number(place / "memory.current")
+        if limit is not None and used is not None:
+            left.append(limit - used + _lines(place / "memory.stat").get("inactive_file", 0))
+    return min(left, default=None)
+
+
+def free_memory() -> int | None:
+    """Return the bytes of memory that can still be had; None where the system does not say."""
+    found = [each for each in (_lines(_PROC / "meminfo").get("MemAvailable"), _group()) if each is not None]
+    return min(found, default=None)
+
+
+def give_back_memory() -> None:
+    """Have the C library give memory that was let go of back to the system, where it can.
+
+    Else it is kept: hundreds of megabytes that were texts of tasks, where small objects of Python are never put.
+    """
+    import ctypes  # noqa: PLC0415 - only here
+
+    with suppress(OSError, AttributeError, TypeError):  # no such function, or no library to ask
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+class MemoryGuard:
+    """Looks at the columns of finished shards, which the table of grades holds to the end, and extrapolates."""
+
+    def __init__(self, shards: Sequence[Shard]) -> None:
+        self._all = sum(shard.size() for shard in shards) if len(shards) > 1 else 0
+        self._done = self._samples = self._due = self._bytes = 0
+
+    def look(self, result: ShardResult, shard: Shard) -> None:
+        """Refuse to go on when the rest of the input would not fit into memory; looks at 1, 2, 4, ... shards."""
+        if not self._all or not result.samples:
+            return
+        self._done += shard.size()
+        self._samples += result.samples
+        self._bytes += _UNPACKED * len(result.table)
+        if self._done < self._due:
+            return
+        self._due = 2 * self._done
+        room, rest = free_memory(), max(0, self._all - self._done) / self._done
+        if room is not None and rest * self._bytes > _SHARE * room:
+            samples, need = (1 + rest) * self._samples, rest * self._bytes
+            raise ConfigError(
+                f"the grades of about {samples:,.0f} samples need {_shown(need)} more memory for their figures, and "
+                f"{_shown(room)} are free",
+                "do without the metrics that look at items, reasons or metadata (gradestack plugins describe METRIC)",
+                "or split the input into several runs, or take the first tasks only: --set max_samples=N",
+            )
+
+
+def _shown(size: float) -> str:
+    return f"{size / 2**30:,.1f} GiB" if size >= 2**30 else f"{size / 2**20:,.2f} MiB"
+
+
+class InProcess:
+    """Both halves of a recorder that keeps nothing on disk: one process, one shard after the other."""
+
+    rows = True
+
+    @property
+    def pieces(self) -> Self:
+        """Itself."""
+        return self
+
+    def open(self, shard: Shard) -> Self:
+        """Return itself."""
+        return self
+
+    def recorded(self, sample: Sample) -> Any:
+        """Return None: nothing is written."""
+
+    def row(
+        self, sample: Sample, recorded: Any, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
+        """Return sample and grades as they are; what keeps them overrides this."""
+        return sample, grades
+
+    def native(self, artefact: str, text: str, separator: str) -> None:
+        """Leave out: there is nowhere to write it."""
+
+    def note(self, shard: Shard, position: int) -> None:
+        """Leave out: there is no worker to lose."""
+
+    def last_position(self, shard: Shard) -> tuple[int, float]:
+        """Return 0, noted just now."""
+        return 0, 0.0
+
+    def close(self) -> None:
+        """Keep what was taken."""
+
+    def take_up(self, shards: Sequence[Shard]) -> Iterator[tuple[ShardResult, int]]:
+        """Yield nothing: there is no earlier attempt."""
+        return iter(())
+
+    def take(self, result: ShardResult, shard: Shard | None) -> int:
+        """Return 0: rows are where :meth:`row` put them."""
+        return 0
+
+    def finish(self) -> None:
+        """Nothing is left to be done."""
+
+    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
+        """Return None: rows are not read again."""
+
+
+LARGEST_IN_MEMORY = 64 << 20
+"""Bytes of rows that are kept in memory."""
+
+
+class HeldRows(InProcess):
+    """Takes the results of a run that writes nothing.
+
+    Attributes:
+        file: The rows so far, as they would stand in results.jsonl.
+    """
+
+    def __init__(self, suite: Suite, *, strict: bool) -> None:
+        self._writer = RowWriter.of(suite, suite.success, strict=strict)
+        self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
+        self._offset = 0
+
+    def recorded(self, sample: Sample) -> Recorded:
+        """Return what is recorded of a sample, written."""
+        return self._writer.recorded(sample)
+
+    def row(
+        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
+        """Keep the row of one sample; return both as they stand in it."""
+        line, grades = self._writer.line(sample, recorded, grades, submissions)
+        self.file.writelines(line)
+        return recorded.sample, grades
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the rows of a run that has ended."""
+        self.file.seek(0)
+        return iter(self.file)
+
+    def take(self, result: ShardResult, shard: Shard | None) -> int:
+        """Return where the rows of the shard start."""
+        offset, self._offset = self._offset, self.file.tell()
+        return offset
+
+    def places(self, wanted: Mapping[Span, Sequence[int]]) -> list[str] | None:
+        """Return where samples were read, from their rows."""
+        end = self.file.tell()
+        found = places_in_rows(self.file, wanted)
+        self.file.seek(end)
+        return found
+
+
+class _Handed(InProcess):
+    """Graded samples and bad records, kept until the caller has fetched them."""
+
+    def __init__(self) -> None:
+        self.ready: list[tuple[Sample, Grades]] = []
+        self.bad: list[BadRecord] = []
+
+    def row(
+        self, sample: Sample, recorded: None, grades: Grades, submissions: Mapping[str, str]
+    ) -> tuple[Sample, Grades]:
+        self.ready.append((sample, grades))
+        return sample, grades
+
+
+def stream_grades(
+    plan: Plan, bad: Callable[[BadRecord], None], *, strict: bool = False
+) -> Iterator[tuple[Sample, Grades]]:
+    """Yield every sample with its grades by grader key, in input order, those no record answers last.
+
+    A block of samples at most is graded ahead of the caller; files are closed when the caller leaves the loop.
+    """
+    handed = _Handed()
+    loop = Loop(plan, handed, ProgressCount(None, plan.main), strict=strict)
+    worker = loop.open()
+    identities, seen = loop.merging.identities, set[tuple[str, str, str]]()
+    anything = False
+    for shard in loop.shards:
+        with closing(worker.records(shard)) as records:
+            result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=seen)
+            for record in _graded(worker, shard, records, result, handed):
+                if isinstance(record, BadRecord):
+                    bad(record)
+                else:
+                    anything = True
+                    yield record
+        identities.add(bytes(result.keys), shard.ordinal)
+        if identities.repeated(1)[0]:
+            raise loop.repeated()
+    if not anything:
+        raise loop.nothing()
+    if worker.dataset is not None:
+        shard = Shard(ordinal=len(loop.shards), input=plan.inputs.data[-1])
+        result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=set())
+        for record in _graded(worker, shard, unanswered(worker.dataset, seen), result, handed):
+            if not isinstance(record, BadRecord):
+                yield record
+
+
+def _graded(
+    worker: Worker, shard: Shard, records: Iterator[Sample | BadRecord], result: ShardResult, handed: _Handed
+) -> Iterator[tuple[Sample, Grades] | BadRecord]:
+    """Yield what one shard comes to; what is set for the time of grading is not set while the caller works."""
+    with Blocks(worker, shard, result) as blocks:
+        more = True
+        while more:
+            with for_a_shard():
+                more = _next_block(records, blocks, handed)
+            yield from handed.ready
+            yield from handed.bad
+            handed.ready.clear()
+            handed.bad.clear()
+            if worker.plan.duplicates != "error":
+                result.keys.clear()
+
+
+def _next_block(records: Iterator[Sample | BadRecord], blocks: Blocks, handed: _Handed) -> bool:
+    """Grade until there is something to hand over; return whether there may be more."""
+    for record in records:
+        blocks.take(record)
+        if isinstance(record, BadRecord):
+            handed.bad.append(record)
+        if handed.ready or handed.bad:
+            return True
+    blocks.grade()
+    return False
 
 
 class DirectoryRecorder:

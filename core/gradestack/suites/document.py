@@ -9,7 +9,7 @@ import attrs
 import yaml
 
 from gradestack.errors import ConfigError
-from gradestack.jsonio.foreign import foreign
+from gradestack.jsonio.files import foreign
 from gradestack.jsonio.values import compact
 
 Place = tuple[str | int, ...]

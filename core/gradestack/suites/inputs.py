@@ -14,14 +14,11 @@ from typing import Any, NamedTuple
 
 from gradestack.api import Input, Reader
 from gradestack.copies.addresses import is_address
-from gradestack.copies.names import STANDARD_INPUT, original, shown_path
-from gradestack.copies.packed import readable
-from gradestack.copies.remote import fetched, standard_input
+from gradestack.copies.files import STANDARD_INPUT, fetched, original, readable, shown_path, standard_input
 from gradestack.errors import ConfigError, DataError, PluginError, suggest
-from gradestack.jsonio.files import open_regular, read_regular
-from gradestack.jsonio.foreign import foreign
+from gradestack.jsonio.files import foreign, open_regular, read_regular
+from gradestack.jsonio.lists import Element
 from gradestack.jsonio.records import beginnings, first_records
-from gradestack.jsonio.tolerant import Element
 from gradestack.jsonio.values import JsonProblem, loads
 from gradestack.records import RecordReader
 from gradestack.registry import Registry

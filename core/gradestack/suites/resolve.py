@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gradestack.api import Grader, Inputs
-from gradestack.copies.names import named_as_given, shown_path
+from gradestack.copies.files import named_as_given, shown_path
 from gradestack.errors import ConfigError, GradestackError
 from gradestack.gates.limit import Limit
 from gradestack.gates.rules import AnyGate

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradestack import DataError
-from gradestack.jsonio import SHARD_BYTES, Range, boundaries, iter_list, list_ranges, lists
+from gradestack.jsonio import SHARD_BYTES, Range, iter_list, list_ranges, lists
 from tests.conftest import examples
 
 JSON = st.recursive(
@@ -47,8 +47,8 @@ def reference(path):
 def same(path, size, piece=1024 * 1024, leap=64 * 1024):
     """Return the ranges of a file, after comparing what they give with what the whole file gives."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(boundaries, "_PIECE", piece)
-        patch.setattr(boundaries, "_SHORTEST_LEAP", leap)
+        patch.setattr(lists, "_PIECE", piece)
+        patch.setattr(lists, "_SHORTEST_LEAP", leap)
         ranges = list(list_ranges(path, size))
         patch.setattr(lists, "_PIECE", size)
         assert outcome(path, [None]) == reference(path)
@@ -119,11 +119,11 @@ def test_bytes_that_are_not_utf8_stay_in_their_element(tmp_path):
 def test_the_place_msgspec_reports_is_understood():
     """Its message on text behind a value says where that begins; otherwise brackets would be counted, slowly."""
     for text, place in ((b'{"a": [1]}, 2', 10), (b"[{}]  \n ,", 8), (b'{"\xff": "\xc3\xa9"} ]', 12)):
-        with pytest.raises(boundaries.msgspec.DecodeError) as caught:
-            boundaries._skim(text)
-        assert str(caught.value) == f"{boundaries._TRAILING}{place + 1})"
-    with pytest.raises(boundaries.msgspec.DecodeError, match=f"^{boundaries._TRUNCATED}$"):
-        boundaries._skim(b'{"a": [1')
+        with pytest.raises(lists.msgspec.DecodeError) as caught:
+            lists._skim(text)
+        assert str(caught.value) == f"{lists._TRAILING}{place + 1})"
+    with pytest.raises(lists.msgspec.DecodeError, match=f"^{lists._TRUNCATED}$"):
+        lists._skim(b'{"a": [1')
 
 
 def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
@@ -131,8 +131,8 @@ def test_other_messages_of_msgspec_cost_time_only(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"n": n, "s": ']}\\"' * n} for n in range(20)], indent=1))
     ranges = same(path, 100)
-    monkeypatch.setattr(boundaries, "_TRAILING", "so much for this")
-    monkeypatch.setattr(boundaries, "_TRUNCATED", "that is all")
+    monkeypatch.setattr(lists, "_TRAILING", "so much for this")
+    monkeypatch.setattr(lists, "_TRUNCATED", "that is all")
     assert same(path, 100, piece=50) == ranges
     assert len(ranges) > 5
 
@@ -160,7 +160,7 @@ def test_an_element_that_is_too_long_ends_the_cutting(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     path.write_text(json.dumps([{"a": 1}, {"b": 2}, {"c": "x" * 1000}, {"d": 4}]))
     assert len(same(path, 1, piece=20)) == 4
-    monkeypatch.setattr(boundaries, "_LONGEST_ELEMENT", 200)
+    monkeypatch.setattr(lists, "_LONGEST_ELEMENT", 200)
     assert len(same(path, 1, piece=20)) == 3
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.jsonio import JsonProblem, check_depth, compact, decoded_at, depth, iter_list, loads, standard_loads
+from gradestack.jsonio import JsonProblem, check_depth, compact, decoded_at, iter_list, loads, standard_loads, values
 
 USED = 20
 """Levels that the functions between the shard and the decoder take, and more."""
@@ -15,7 +15,7 @@ USED = 20
 def count(request, monkeypatch):
     """Have levels counted as on this Python, and as on those that count functions alone."""
     if request.param == "counted here":
-        monkeypatch.setattr(depth, "_COUNTED", False)
+        monkeypatch.setattr(values, "_COUNTED", False)
 
 
 def nested(levels, inner=""):
@@ -103,7 +103,7 @@ def test_a_trailing_comma_has_the_same_words_on_every_python(text, kind, said, m
     def newer(text, *_):
         raise json.JSONDecodeError(f"Illegal trailing comma before end of {kind}", text, text.index(","))
 
-    monkeypatch.setattr(depth, "_raw_decode", newer)
+    monkeypatch.setattr(values, "_raw_decode", newer)
     with pytest.raises(json.JSONDecodeError) as caught:
         decoded_at(text)
     assert f"{caught.value.msg} at character {caught.value.pos}" == said

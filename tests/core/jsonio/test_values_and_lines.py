@@ -275,7 +275,7 @@ def test_any_cut_reads_the_same_lines(tmp_path_factory, parts, size, ended, long
     path = tmp_path_factory.mktemp("cut") / "x"
     path.write_bytes(b"\n".join(parts) + (b"\n" if ended else b""))
     whole = lines(path)
-    with patch("gradestack.jsonio.lines._LONG", long):
+    with patch("gradestack.jsonio.files._LONG", long):
         assert lines(path) == whole
         pieces = [
             line

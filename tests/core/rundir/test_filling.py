@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from gradestack.rundir.filling import filling
+from gradestack.rundir.place import filling
 
 
 def test_errors_name_files_where_they_were_going_to_be(tmp_path):

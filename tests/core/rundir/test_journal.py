@@ -11,10 +11,10 @@ import pytest
 from gradestack import ConfigError, Input, Shard
 from gradestack.grading.result import ShardResult
 from gradestack.rundir import journal, place
-from gradestack.rundir.fingerprint import differences, range_mark
+from gradestack.rundir.header import differences, range_mark
 from gradestack.rundir.journal import from_json, to_json
 from gradestack.rundir.pieces import Parts
-from gradestack.rundir.staging import Staging
+from gradestack.rundir.place import Staging
 
 # records
 

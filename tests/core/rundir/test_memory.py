@@ -10,7 +10,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError
 from gradestack.outcome.pages import Pages
-from gradestack.rundir import memory
+from gradestack.rundir import recorder
 
 
 @pytest.fixture
@@ -28,15 +28,15 @@ def run(tmp_path, write_lines, record, registry, monkeypatch):
 
 def test_what_fits_is_graded(run, monkeypatch):
     """Also where the system does not say how much there is."""
-    monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
+    monkeypatch.setattr(recorder, "free_memory", lambda: 10**9)
     assert run().metrics["total"] == 500
-    monkeypatch.setattr(memory, "free_memory", lambda: None)
+    monkeypatch.setattr(recorder, "free_memory", lambda: None)
     assert run().metrics["total"] == 500
 
 
 def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
     """With the samples, the memory, and what to do; nothing is left behind."""
-    monkeypatch.setattr(memory, "free_memory", lambda: 20_000)
+    monkeypatch.setattr(recorder, "free_memory", lambda: 20_000)
     with pytest.raises(ConfigError) as caught:
         run()
     message, *advice = str(caught.value).splitlines()
@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused(run, monkeypatch, tmp_path):
 
 def test_the_advice_helps(run, monkeypatch):
     """Another metric in its place, which looks at scores alone, takes less."""
-    monkeypatch.setattr(memory, "free_memory", lambda: 105_000)
+    monkeypatch.setattr(recorder, "free_memory", lambda: 105_000)
     with pytest.raises(ConfigError):
         run()
     report = run(metrics={"toy_count": {"kind": "mean", "of": "q"}})
@@ -88,9 +88,9 @@ def test_available_memory(tmp_path, monkeypatch, files, expected):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
-    monkeypatch.setattr(memory, "_GROUPS", tmp_path / "group")
-    assert memory.free_memory() == expected
+    monkeypatch.setattr(recorder, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(recorder, "_GROUPS", tmp_path / "group")
+    assert recorder.free_memory() == expected
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only this library gives memory back when asked")
@@ -100,7 +100,7 @@ def test_memory_that_was_let_go_of_is_given_back():
     kept = texts[::100]
     del texts
     before = _resident()
-    memory.give_back_memory()
+    recorder.give_back_memory()
     assert _resident() < before - 20_000_000
     assert len(kept) == 100
 

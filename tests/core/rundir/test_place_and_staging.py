@@ -7,8 +7,7 @@ import pytest
 
 from gradestack import ConfigError, is_run
 from gradestack.report import GENERATOR, HEADER
-from gradestack.rundir.place import check_place, default_place, link_latest
-from gradestack.rundir.staging import Staging
+from gradestack.rundir.place import Staging, check_place, default_place, link_latest
 
 NOON = datetime(2031, 2, 3, 12, 0, 5, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ import pytest
 import gradestack
 from gradestack import ConfigError, DataError
 from gradestack.rundir import journal
-from gradestack.rundir.rows_file import RowsFile
+from gradestack.rundir.place import RowsFile
 from tests.core.outcomes import files_but_headers as files_of
 
 RECORDS = 400
@@ -229,7 +229,7 @@ def test_a_change_is_told_and_nothing_is_reused(run, fill, tmp_path, change, tol
     """Exit 2 with what changed; the unfinished run stays until it is begun anew without --resume."""
     with monkeypatch.context() as before:
         if change in ("__version__", "FORM"):
-            before.setattr(f"gradestack.rundir.fingerprint.{change}", "0.0")
+            before.setattr(f"gradestack.rundir.header.{change}", "0.0")
         unfinished(run, fill)
     if change == "touch":
         os.utime("runs.jsonl", (1, 1))

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from gradestack.copies import names, remote, surroundings
+from gradestack.copies import files as copying
 
 LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
 
@@ -21,9 +21,9 @@ def temporary(tmp_path, monkeypatch):
     folder.mkdir()
     get_temp_dir()  # that of this process's workers is made once, and has a socket in it, whose name must be short
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    monkeypatch.setattr(names, "_folders", [])
-    monkeypatch.setattr(surroundings, "_like", {})
-    monkeypatch.setattr(remote, "_read", {})
+    monkeypatch.setattr(copying, "_folders", [])
+    monkeypatch.setattr(copying, "_like", {})
+    monkeypatch.setattr(copying, "_read", {})
     return folder
 
 

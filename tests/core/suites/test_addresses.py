@@ -14,8 +14,8 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError
-from gradestack.copies import names, remote
-from gradestack.rundir.fingerprint import fingerprint
+from gradestack.copies import files as copying
+from gradestack.rundir.header import fingerprint
 from gradestack.suites.inputs import expand, name_inputs
 
 LINES = "".join(json.dumps({"id": str(n), "expected": [], "predicted": []}) + "\n" for n in range(3)).encode()
@@ -101,8 +101,8 @@ NEVER_OPENED = [
 @pytest.fixture
 def imported(monkeypatch):
     """Return the names of modules that are imported by name meanwhile."""
-    found, load = [], remote.importlib.import_module
-    monkeypatch.setattr(remote.importlib, "import_module", lambda name, *more: found.append(name) or load(name, *more))
+    found, load = [], copying.importlib.import_module
+    monkeypatch.setattr(copying.importlib, "import_module", lambda name, *more: found.append(name) or load(name, *more))
     return found
 
 
@@ -303,7 +303,7 @@ def test_what_lets_readers_in_is_used_and_never_written(command, web, place, wri
 )
 def test_errors_do_not_say_what_lets_readers_in(command, web, place, monkeypatch, path):
     """One line says what went wrong, with exit code 3; so do tracebacks."""
-    monkeypatch.setattr(remote, "SILENCE", 0.2)
+    monkeypatch.setattr(copying, "SILENCE", 0.2)
     web.pages["/odd"] = b"odd"
     address = f"http://user:pa55@{web.place}{path}{'&' if '?' in path else '?'}{SECRET}#fragm3nt"
     for more in ((), ("--debug",)):
@@ -335,7 +335,7 @@ def test_only_the_path_of_an_address_is_a_pattern(command, web, place):
 @pytest.mark.parametrize("path", ["/silent", "/half"])
 def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, monkeypatch, path):
     """Before its first byte, or after some."""
-    monkeypatch.setattr(remote, "SILENCE", 0.2)
+    monkeypatch.setattr(copying, "SILENCE", 0.2)
     said = command("grade", f"{web.address}{path}")
     assert said.code == 3
     assert said.err == f"error: {web.address}{path}: cannot be read: the server did not answer in time\n"
@@ -343,7 +343,7 @@ def test_a_server_that_falls_silent_is_waited_for_a_while(command, web, place, m
 
 def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monkeypatch):
     """So is one that is connected to and never says who it is."""
-    monkeypatch.setattr(remote, "CONNECT", 0.2)
+    monkeypatch.setattr(copying, "CONNECT", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"https://127.0.0.1:{listening.getsockname()[1]}/log.jsonl"
         said = command("grade", address)
@@ -353,7 +353,7 @@ def test_a_server_that_lets_nobody_in_is_waited_for_a_while(command, place, monk
 
 def test_time_is_limited_only_where_nothing_comes():
     """Large files may take as long as they take."""
-    (timeout,) = (each["timeout"] for each in remote._limits("https").values())
+    (timeout,) = (each["timeout"] for each in copying._limits("https").values())
     assert (timeout.total, timeout.connect, timeout.sock_read) == (None, 20, 60)
 
 
@@ -455,7 +455,7 @@ def test_no_name_leads_out_of_the_folder_of_copies(tmp_path, temporary, bucket, 
     for address in ("s3://b/*", "s3://b/dir/*", "s3://b/gz/*"):
         for copy in expand([address]):
             assert copy.is_file()
-            assert names.is_copy(copy.resolve())
+            assert copying.is_copy(copy.resolve())
             assert len(copy.resolve().relative_to(temporary.resolve()).parts) == 3
     for address in ("s3://b/dir", "s3://b/deep"):
         with pytest.raises(DataError, match="no local file can be called"):
@@ -480,7 +480,7 @@ def test_names_on_the_web_lead_nowhere_either(web, temporary):
     copies = expand([f"{web.address}/logs/*.jsonl"])
     assert [each.shown for each in name_inputs(copies)] == ["a.jsonl", "b.jsonl"]
     (copy,) = expand([f"{web.address}/logs/%2e%2e"] if web.pages.setdefault("/", LINES) else [])
-    assert names.is_copy(copy.resolve())
+    assert copying.is_copy(copy.resolve())
     assert set(web.seen) <= {"/logs/", "/logs/a.jsonl", "/logs/b.jsonl", "/"}
 
 
@@ -528,6 +528,6 @@ def test_ctrl_c_is_obeyed_whatever_library_fetches(bucket, monkeypatch):
     """Also by one that has no tasks to end."""
     bucket["b/log.jsonl"] = LINES
     monkeypatch.delitem(sys.modules, "fsspec.asyn", raising=False)
-    monkeypatch.setattr(remote, "_copy", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    monkeypatch.setattr(copying, "_copy", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         expand(["s3://b/log.jsonl"])

@@ -11,9 +11,9 @@ import pytest
 
 import gradestack
 from gradestack import DataError
-from gradestack.copies import packed, remote
+from gradestack.copies import files as copying
 from gradestack.grading.reading import shards_of
-from gradestack.rundir.fingerprint import fingerprint, range_mark
+from gradestack.rundir.header import fingerprint, range_mark
 from gradestack.suites.inputs import expand, name_inputs
 
 RECORDS = [{"id": str(n), "expected": [], "predicted": []} for n in range(3)]
@@ -174,7 +174,7 @@ def test_empty_standard_input_is_said(tmp_path, monkeypatch):
     standard_input(monkeypatch, b"")
     with pytest.raises(DataError, match=r"^-: the file is empty"):
         graded("-", output=tmp_path / "out")
-    monkeypatch.setattr(remote, "_read", {})
+    monkeypatch.setattr(copying, "_read", {})
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(DataError, match=r"^-: there is no standard input"):
         graded("-", output=tmp_path / "out")
@@ -213,7 +213,7 @@ def test_a_run_of_a_packed_file_can_be_continued_by_another_process(tmp_path, mo
     path.write_bytes(gzip.compress(LINES))
 
     def looked_at():
-        monkeypatch.setattr(packed, "_made", {})
+        monkeypatch.setattr(copying, "_made", {})
         suite = gradestack.load_suite({"target": {"paths": [str(path)]}}, registry=REGISTRY)
         shards, _ = shards_of(suite.reader.component, suite.inputs)
         return suite.inputs.data[0].path, fingerprint(suite), [range_mark(shard) for shard in shards]

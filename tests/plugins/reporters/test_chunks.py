@@ -14,7 +14,7 @@ import jinja2
 import pytest
 
 from gradestack import Panel
-from gradestack.rundir.filling import filling
+from gradestack.rundir.place import filling
 from gradestack_plugins.reporters.html import HtmlReporter
 
 FILE = re.compile(r'globalThis\.gradestackChunk = "([A-Za-z0-9+/=]+)";\n')

@@ -1,0 +1,405 @@
+"""Copies of standard input, remote and packed files, made once: readers open files many times, and cut them."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from gradestack.copies.addresses import protocol_of, shown_address
+from gradestack.errors import ConfigError, DataError, GradestackError
+from gradestack.jsonio.files import open_regular
+
+STANDARD_INPUT: Final = "-"
+
+_given: dict[Path, str] = {}
+"""Copy -> what it is a copy of, as an absolute path, an address or ``-``."""
+_spelled: dict[Path, str] = {}
+"""Copy -> how what it is a copy of was written last."""
+_folders: list[Path] = []
+_owner: list[int] = []
+"""The process that has made the folder, and removes it."""
+
+
+def new_folder() -> Path:
+    """Return a new directory for copies, below one that this process removes when it ends."""
+    if not _folders:
+        _folders.append(Path(tempfile.mkdtemp(prefix="gradestack-")).resolve())
+        _owner.append(os.getpid())
+        atexit.register(remove_copies)
+    return Path(tempfile.mkdtemp(dir=_folders[0]))
+
+
+def remove_copies() -> None:
+    """Remove all copies, as is done anyway when the interpreter comes to its end."""
+    if os.getpid() in _owner:  # no forked worker
+        for folder in _folders:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def note(copy: Path, path: Path) -> None:
+    """Remember the local file or directory that a copy is of, or what that one is a copy of."""
+    _given[copy] = _name(path) or str(path.absolute())
+    _spelled[copy] = _spelled.get(path, str(path))
+
+
+def note_address(copy: Path, address: str) -> Path:
+    """Remember the address that a copy is of, as it may be shown, or ``-`` for standard input; return the copy."""
+    _given[copy] = _spelled[copy] = address
+    return copy
+
+
+def original(path: Path) -> Path:
+    """Return the local file or directory a path is a copy of; of anything else the path itself."""
+    name = _name(path)
+    return Path(name) if name is not None and Path(name).is_absolute() else path
+
+
+def name_of(path: Path) -> str:
+    """Return what people call an input: its absolute path, its address, or ``-`` for standard input."""
+    return _name(path) or str(path.resolve())
+
+
+def shown_path(path: Path) -> Path:
+    """Return the path whose last parts stand for an input in messages and rows: ``stdin`` for standard input."""
+    name = _name(path)
+    return path if name is None else Path("stdin" if name == STANDARD_INPUT else name)
+
+
+def is_copy(path: Path) -> bool:
+    """Return whether a path lies in the directory of copies, or is it."""
+    return bool(_folders) and path.is_relative_to(_folders[0])
+
+
+def is_fetched(path: Path) -> bool:
+    """Return whether a path is a copy of what cannot be read again: standard input, or a remote file."""
+    name = _name(path)
+    return name is not None and not Path(name).is_absolute()
+
+
+def _name(path: Path) -> str | None:
+    """Return what a path is a copy of, also one below a directory that was copied."""
+    if not _given:
+        return None
+    if (name := _given.get(path)) is not None:
+        return name
+    for parent in path.parents:
+        if (name := _given.get(parent)) is not None:
+            return f"{name}/{path.relative_to(parent).as_posix()}"
+    return None
+
+
+@contextmanager
+def named_as_given() -> Iterator[None]:
+    """Raise errors with the names of inputs in place of those of their copies."""
+    try:
+        yield
+    except GradestackError as error:
+        error.args = tuple(_renamed(each) for each in error.args)
+        error.problems = tuple(_renamed(each) for each in error.problems)
+        raise
+
+
+def _renamed(text: Any) -> Any:
+    if isinstance(text, str) and _folders and str(_folders[0]) in text:
+        for copy, name in sorted(_spelled.items(), key=lambda each: -len(str(each[0]))):
+            text = text.replace(str(copy), name)
+    return text
+
+
+SUFFIXES: Final = frozenset({".gz", ".zst"})
+_LEVELS: Final = 6
+"""Directories around a file, its own included, that are laid out again."""
+_MOST: Final = 200
+"""Entries of a directory up to which the others are linked."""
+
+_like: dict[Path, Path] = {}
+"""Directory -> the one that is laid out like it."""
+
+
+def free_place(path: Path, name: str) -> Path:
+    """Return a free path to unpack a file to as ``name``, with links to what stands around the packed file."""
+    if is_copy(path):
+        return new_folder() / name
+    copy = _folder_like(path.parent.resolve()) / name
+    if copy.is_symlink() and name == path.name:
+        copy.unlink()
+    return new_folder() / name if copy.exists() else copy
+
+
+def _folder_like(folder: Path) -> Path:
+    if folder in _like:
+        return _like[folder]
+    around = [each for each in (folder, *folder.parents)[:_LEVELS] if each.name][::-1]
+    place = new_folder()
+    for outer, inner in zip(around, (*around[1:], None), strict=True):
+        place = place / outer.name
+        place.mkdir()
+        if outer is around[0]:
+            note(place, outer)
+        with suppress(OSError):  # one that may be passed through and not be looked into
+            _link(outer, place, "" if inner is None else inner.name)
+    _like[folder] = place
+    return place
+
+
+def _link(folder: Path, place: Path, left_out: str) -> None:
+    """Put links to the entries of a directory into another; none where they are many, and none to packed files."""
+    with os.scandir(folder) as found:
+        entries = list(islice(found, _MOST + 1))
+    for each in entries if len(entries) <= _MOST else ():
+        if each.name != left_out and Path(each.name).suffix.lower() not in SUFFIXES and not is_copy(Path(each.path)):
+            (place / each.name).symlink_to(each.path)
+
+
+_PIECE: Final = 1 << 20
+_PACKED: Final = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_ZSTD: Final = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+
+_made: dict[tuple[Any, ...], Path] = {}
+"""What a copy was made of -> the copy; one file given twice is unpacked once."""
+
+
+def readable(path: Path) -> Path:
+    """Return a path that readers can open: itself, or a copy where it is packed, or holds files that are."""
+    try:
+        if path.is_dir():
+            return _directory(path)
+        with open_regular(path) as file:
+            kind = _packed(file)
+            if kind is None:
+                return path
+            stat = os.fstat(file.fileno())
+            key = (str(path.resolve()), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+            if key not in _made:
+                copy = free_place(path, path.stem if path.suffix.lower() in SUFFIXES else path.name)
+                _unpack(path, file, kind, copy)
+                _made[key] = copy
+            note(_made[key], path)
+            return _made[key]
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _packed(file: BinaryIO) -> str | None:
+    """Return how a file is packed, by its first bytes; it stands at its beginning afterwards."""
+    head = file.read(4)
+    file.seek(0)
+    return next((kind for first, kind in _PACKED.items() if head.startswith(first)), None)
+
+
+def _unpack(path: Path, file: BinaryIO, kind: str, copy: Path) -> None:
+    """Write what a packed file holds to a new file, piece by piece."""
+    library = importlib.import_module("gzip" if kind == "gzip" else _ZSTD)
+    reader = library.GzipFile(fileobj=file) if kind == "gzip" else library.ZstdFile(file)
+    broken = _errors(kind, library)
+    written = 0
+    try:
+        with copy.open("xb") as to:
+            while True:
+                try:
+                    piece = reader.read(_PIECE)
+                except broken as error:
+                    raise DataError(
+                        f"{path}: cannot be unpacked ({kind}): {error}; {written:,} bytes were unpacked before"
+                    ) from error
+                if not piece:
+                    return
+                written += to.write(piece)
+    except BaseException:
+        copy.unlink(missing_ok=True)
+        raise
+
+
+def _errors(kind: str, library: Any) -> tuple[type[Exception], ...]:
+    own = (library.BadGzipFile, zlib.error) if kind == "gzip" else (library.ZstdError,)
+    return (EOFError, ValueError, *own)
+
+
+def _directory(path: Path) -> Path:
+    """Return a directory itself, or where it holds packed files a copy with these unpacked and links to the others."""
+    files = sorted(each for each in path.rglob("*") if each.is_file())
+    if not any(each.suffix.lower() in SUFFIXES for each in files):
+        return path
+    stats = [each.stat() for each in files]
+    key = (str(path.resolve()), *((str(f), s.st_size, s.st_mtime_ns) for f, s in zip(files, stats, strict=True)))
+    if key in _made:
+        return _made[key]
+    copy = new_folder() / path.resolve().name
+    taken = {each.relative_to(path) for each in files}
+    for each in files:
+        below = each.relative_to(path)
+        with open_regular(each) as file:
+            kind = _packed(file) if each.suffix.lower() in SUFFIXES else None
+            plain = below if kind is None or below.stem == "." else below.with_name(below.stem)
+            if kind is not None:
+                plain = below if plain in taken else plain
+                taken.add(plain)
+            to = copy / plain
+            to.parent.mkdir(parents=True, exist_ok=True)
+            if kind is None:
+                to.symlink_to(each.resolve())
+            else:
+                _unpack(each, file, kind, to)
+                note(to, each)
+    note(copy, path)
+    _made[key] = copy
+    return copy
+
+
+CONNECT, SILENCE = 20.0, 60.0
+"""Seconds in which a server must have been connected to, and for which it may send nothing."""
+_WEB: Final = frozenset({"http", "https"})
+_NO_NAME: Final = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]|^\.\.+|^\.$')
+"""What no name of a copy holds: it leads to another folder, or some system makes something else of it."""
+_LONGEST_NAME: Final = 200
+"""Bytes of the name of a copy; file systems take 255."""
+_read: dict[str, Path] = {}
+"""Standard input, which can be read once."""
+
+
+def run_name(text: str) -> str:
+    """Return how a run is called whose first input was given so: the last part of its name, without suffixes of it."""
+    if text == STANDARD_INPUT:
+        text = "stdin"
+    elif "://" in text:
+        text = shown_address(text).rstrip("/")
+    path = Path(text.replace("\0", "")).resolve()  # with one it is refused when it is opened
+    return Path(path.stem).stem if path.suffix.lower() in SUFFIXES else path.stem
+
+
+def standard_input() -> Path:
+    """Return a copy of standard input."""
+    try:
+        if STANDARD_INPUT not in _read:
+            _read[STANDARD_INPUT] = note_address(readable(_standard_input()), STANDARD_INPUT)
+    except OSError as error:
+        raise DataError(f"{STANDARD_INPUT}: cannot be read: {error.strerror or error}") from error
+    return _read[STANDARD_INPUT]
+
+
+def _standard_input() -> Path:
+    if sys.stdin is None:
+        raise DataError(f"{STANDARD_INPUT}: there is no standard input")
+    copy = new_folder() / "stdin"
+    with copy.open("xb") as to:
+        shutil.copyfileobj(sys.stdin.buffer, to, _PIECE)
+    return note_address(copy, STANDARD_INPUT)
+
+
+def fetched(address: str, known: dict[str, Path]) -> list[Path]:
+    """Return copies of what an address names: a file, a directory of a bucket, or files by a pattern."""
+    protocol, shown = protocol_of(address), shown_address(address)
+    try:
+        fsspec = importlib.import_module("fsspec")
+    except ImportError as error:
+        raise ConfigError(f"{shown}: remote files are read by fsspec: pip install 'gradestack[remote]'") from error
+    try:
+        system, place = fsspec.core.url_to_fs(address, protocol=protocol, **_limits(protocol))
+        return [_copy(system, *each, known, web=protocol in _WEB) for each in _meant(system, place, address)]
+    except GradestackError:
+        raise
+    except KeyboardInterrupt:
+        _end_tasks()
+        raise
+    except ImportError as error:  # a kind of address that wants a package more
+        raise ConfigError(f"{shown}: cannot be read: {error}") from error
+    except Exception as error:  # noqa: BLE001 - libraries of others: no connection, no right to read, an odd answer
+        raise DataError(
+            f"{shown}: cannot be read: {_reason(error)}"
+        ) from None  # what libraries say holds the address with all that is secret about it
+
+
+def _end_tasks() -> None:
+    """End what is being fetched, which goes on in a thread of the library: it would complain when the process ends."""
+    import asyncio  # noqa: PLC0415 - takes its time, and fsspec has it anyway
+
+    async def end() -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks, timeout=1) if tasks else None
+
+    library = sys.modules.get("fsspec.asyn")
+    if library is not None and (loop := library.loop[0]) is not None:
+        with suppress(Exception):  # it does not end in time, or has ended
+            asyncio.run_coroutine_threadsafe(end(), loop).result(timeout=2)
+
+
+def _limits(protocol: str) -> dict[str, Any]:
+    """Return the options for a library that would end any reading after five minutes; others wait as we do."""
+    if protocol not in _WEB | {"gs"}:
+        return {}
+    timeout = importlib.import_module("aiohttp").ClientTimeout(total=None, connect=CONNECT, sock_read=SILENCE)
+    return {"session_kwargs" if protocol == "gs" else "client_kwargs": {"timeout": timeout}}
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong as a sentence, addresses in it without what is secret."""
+    if isinstance(error, TimeoutError):
+        return "the server did not answer in time"
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    text = (error.strerror if isinstance(error, OSError) else "") or str(error)
+    said = " ".join(shown_address(word) if "://" in word else word for word in text.split())
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+
+
+def _meant(system: Any, place: str, address: str) -> Iterator[tuple[str, str]]:
+    """Yield what a place on a file system means, each with its address: itself, or what its pattern matches."""
+    protocol = address.partition("://")[0]
+    web = protocol in _WEB
+    path = "".join(shown_address(address).split("/", 3)[3:]) if web else place  # a host may be [0:0:0:0:0:0:0:1]
+    if not set("*[") & set(path):  # ? is no sign of a pattern
+        yield place, address
+        return
+    names = sorted(name for name in system.glob(place) if not web or not (set("?#") & set(name) or name.endswith("/")))
+    if not names:
+        raise DataError(f"{shown_address(address)}: the pattern matches no file")
+    for name in names:
+        yield name, name if web else f"{protocol}://{name}"
+
+
+def _copy(system: Any, place: str, address: str, known: dict[str, Path], *, web: bool) -> Path:
+    """Return a copy of a file, or of a directory of a bucket; on the web whatever has an address is a file."""
+    if address in known:
+        return known[address]
+    shown = shown_address(address)
+    copy = new_folder() / (_name_of(shown.rstrip("/")) or "remote")
+    if not web and system.isdir(place):
+        _copy_directory(system, place, copy, shown)
+    else:
+        system.get_file(place, str(copy))
+    known[address] = note_address(readable(note_address(copy, shown)), shown)
+    return known[address]
+
+
+def _copy_directory(system: Any, place: str, copy: Path, shown: str) -> None:
+    """Copy the files below a place; what stands for a directory itself, as an empty file of its name, is none."""
+    start = f"{place.rstrip('/')}/"
+    copy.mkdir()
+    for name in sorted(each for each in system.find(place) if f"{each}/" != start and not each.endswith("/")):
+        parts = name.removeprefix(start).split("/")
+        if not name.startswith(start) or any(not part or _name_of(part) != part for part in parts):
+            raise DataError(
+                f"{shown}: holds {name!r}, which no local file can be called; name the files to grade by a pattern"
+            )
+        to = copy.joinpath(*parts)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        system.get_file(name, str(to))
+
+
+def _name_of(place: str) -> str:
+    """Return what the copy of a remote file is called: the last part of its name, which leads to no other folder."""
+    name = _NO_NAME.sub("_", place.rpartition("/")[2])
+    return name.encode(errors="replace")[-_LONGEST_NAME:].decode(errors="ignore")

@@ -31,7 +31,7 @@ from gradestack.jsonio import loads
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.samples import build, split_entry
 
-TARGET = 20
+TARGET = 15
 TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "array": "list", "object": "dict"}
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),

@@ -8,64 +8,72 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gradestack import Component, Panel, hookimpl
+from gradestack import Component, Kind, Panel, hookimpl
 
 if TYPE_CHECKING:
     from gradestack_plugins.deepfabric.evaluation import Evaluation, Metrics, evaluate
-    from gradestack_plugins.deepfabric.predictions import Prediction
+    from gradestack_plugins.deepfabric.exporter import Prediction
 
 __all__ = ["Evaluation", "Metrics", "Prediction", "evaluate", "gradestack_components"]
 
-_PACKAGE = "gradestack_plugins.deepfabric"
-_LAZY = {"Evaluation": "evaluation", "Metrics": "evaluation", "Prediction": "predictions", "evaluate": "evaluation"}
+_HERE = "gradestack_plugins.deepfabric"
+_LAZY = {"Evaluation": "evaluation", "Metrics": "evaluation", "Prediction": "exporter", "evaluate": "evaluation"}
+_COMPONENTS: dict[Kind, tuple[str, str]] = {
+    "reader": (
+        ".reader:DeepFabricReader",
+        "DeepFabric dataset JSONL with recorded replies, in the same lines or in a second file",
+    ),
+    "grader": (
+        ".grader:DeepFabric",
+        "Tool selection, parameter accuracy and execution success of the first call, weighted",
+    ),
+    "aggregator": (
+        ".aggregators:DeepFabricMetrics",
+        "DeepFabric's eight figures over total and attempted, with score bands and advice",
+    ),
+    "exporter": (
+        ".exporter:DeepFabricExporter",
+        "native/deepfabric.json: metrics, predictions and config as DeepFabric writes them",
+    ),
+    "stack": (":stack", "DeepFabric's weighted tool metrics under the grader key `tools`"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{_HERE}.{_LAZY[name]}"), name)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the family's reader, grader, aggregator, exporter and stack."""
-    return (
-        Component(
-            kind="reader",
-            name="deepfabric",
-            target=f"{_PACKAGE}.reader:DeepFabricReader",
-            summary="DeepFabric dataset JSONL with recorded replies, in the same lines or in a second file",
-        ),
-        Component(
-            kind="grader",
-            name="deepfabric",
-            target=f"{_PACKAGE}.grader:DeepFabric",
-            summary="Tool selection, parameter accuracy and execution success of the first call, weighted",
-        ),
-        Component(
-            kind="aggregator",
-            name="deepfabric",
-            target=f"{_PACKAGE}.aggregators:DeepFabricMetrics",
-            summary="DeepFabric's eight figures over total and attempted, with score bands and advice",
-        ),
-        Component(
-            kind="exporter",
-            name="deepfabric",
-            target=f"{_PACKAGE}.exporter:DeepFabricExporter",
-            summary="native/deepfabric.json: metrics, predictions and config as DeepFabric writes them",
-        ),
-        Component(
-            kind="stack",
-            name="deepfabric",
-            target=f"{_PACKAGE}.stacks:deepfabric",
-            summary="DeepFabric's weighted tool metrics under the grader key `tools`",
-        ),
+    return tuple(
+        Component(kind=kind, name="deepfabric", target=f"{_HERE}{path}", summary=text)
+        for kind, (path, text) in _COMPONENTS.items()
     )
-
-
-def __getattr__(name: str) -> Any:
-    module = _LAZY.get(name)
-    if module is None:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
-    return getattr(import_module(f"{_PACKAGE}.{module}"), name)
 
 
 @hookimpl
 def gradestack_panels() -> tuple[Panel, ...]:
     """Return what the family shows on pages."""
-    return (Panel(name="readiness", place="overview", title="Readiness", target=f"{_PACKAGE}.panels:readiness"),)
+    return (Panel(name="readiness", place="overview", title="Readiness", target=f"{_HERE}.panels:readiness"),)
+
+
+def stack() -> dict[str, Any]:
+    """Return the suite fragment: one grader under the key ``tools``, with its default aggregators.
+
+    Its verdict is that the right tool was called with usable arguments; the headline has the family's four figures and
+    the overall score.
+    """
+    figures = ("tool_selection_accuracy", "parameter_accuracy", "execution_success_rate", "response_quality")
+    return {
+        "graders": {"tools": {"kind": "deepfabric"}},
+        "outcome": "tools",
+        "headline": {
+            "figures": {
+                **{name.replace("_", " ").capitalize(): f"tools.deepfabric.{name}" for name in figures},
+                "Overall score": "tools.deepfabric.overall_score",
+            },
+        },
+    }

@@ -11,7 +11,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, Outcome, Profile, ratio, valid_confidence
-from gradestack_plugins.deepfabric.upstream import RUN_STOPS
+from gradestack_plugins.deepfabric.samples import RUN_STOPS
 
 RATES: Final = {
     "tool_selection_accuracy": "tool_selection",

@@ -15,13 +15,11 @@ from typing import Any, Literal
 import attrs
 
 from gradestack import JSON, BadRecord, Fault, Grade, Input, Inputs, Outcome, Profile, Sample, Source, Status, figures
-from gradestack_plugins.deepfabric.exporter import document, native_config, native_metrics
+from gradestack_plugins.deepfabric.exporter import Prediction, document, native_config, native_metrics, prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.joining import NO_ROW, Join
-from gradestack_plugins.deepfabric.predictions import Prediction, prediction
-from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from gradestack_plugins.deepfabric.options import NEWEST, Parser
+from gradestack_plugins.deepfabric.reader import NO_ROW, DeepFabricReader, Join
 from gradestack_plugins.deepfabric.samples import Validation, build, split_entry, with_reply
-from gradestack_plugins.deepfabric.versions import NEWEST, Parser
 
 Lines = str | Path | Iterable[Any]
 """A JSONL file, or its lines decoded."""
@@ -155,12 +153,10 @@ def _grade(grader: DeepFabric, sample: Sample) -> Grade:
 def _records(reader: DeepFabricReader, dataset: Lines, replies: Lines | None) -> Iterator[Sample | BadRecord]:
     if isinstance(dataset, str | Path):
         if replies is not None and not isinstance(replies, str | Path):
-            msg = "a dataset file takes its replies from a file"
-            raise ValueError(msg)
+            raise ValueError("a dataset file takes its replies from a file")
         yield from _from_files(reader, dataset, replies)
     elif isinstance(replies, str | Path):
-        msg = "decoded records take decoded replies"
-        raise ValueError(msg)  # noqa: TRY004  either class is fine, the pair is not
+        raise ValueError("decoded records take decoded replies")  # noqa: TRY004  either class is fine, the pair is not
     else:
         yield from _from_lines(reader, dataset, replies)
 

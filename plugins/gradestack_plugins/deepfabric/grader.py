@@ -1,11 +1,11 @@
-"""The grader of the family."""
+"""Grader ``deepfabric``: verdicts on the first call, or on those of all turns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, ClassVar, Final, Literal, cast
+from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
 
 import attrs
 from typing_extensions import override
@@ -28,33 +28,156 @@ from gradestack import (
     skipped,
 )
 from gradestack_plugins.deepfabric.aggregators import NO_SCORE
-from gradestack_plugins.deepfabric.checks import Strictness, schema_reasons, value_reasons, values_equal
-from gradestack_plugins.deepfabric.multi_turn import Verdicts, documented_verdicts, recorded_turns, upstream_verdicts
-from gradestack_plugins.deepfabric.responses import Call
-from gradestack_plugins.deepfabric.samples import Native
-from gradestack_plugins.deepfabric.schemas import Signature, conversion_problem, find
-from gradestack_plugins.deepfabric.upstream import ERRORS, PROCESSING_ERROR, RUN_STOPS, Seen
-from gradestack_plugins.deepfabric.verdicts import (
-    RIGHT,
-    TIPS,
-    WRONG,
-    Figures,
-    Verdict,
-    figures,
-    undecoded,
-    unknown_tool,
-)
-from gradestack_plugins.deepfabric.versions import (
+from gradestack_plugins.deepfabric.options import (
+    METRICS,
     NEWEST,
     OLD,
     USUAL,
     Parser,
     Reading,
     Version,
-    check_version,
+    Weights,
+    resolve,
     version_of,
+    weighted,
 )
-from gradestack_plugins.deepfabric.weights import Weights, resolve
+from gradestack_plugins.deepfabric.replies import Call, Response
+from gradestack_plugins.deepfabric.samples import ERRORS, PROCESSING_ERROR, RUN_STOPS, Native
+from gradestack_plugins.deepfabric.schemas import (
+    Signature,
+    Strictness,
+    conversion_problem,
+    find,
+    pointer,
+    schema_reasons,
+    value_reasons,
+    values_equal,
+)
+from gradestack_plugins.readers import chat
+
+Verdict = tuple[bool, bool, bool]
+"""(tool selection, parameters, execution) right or wrong."""
+Figures = tuple[float, dict[str, float | None], dict[str, int]]
+"""Score, parts and counts."""
+
+WRONG: Final = (False, False, False)
+RIGHT: Final = (True, True, True)
+TIPS: Final = {
+    "data": "the record cannot be used as it is: mend it, or read the dataset with validation: lenient",
+    "target": "see whether the model answered at all, and in the output format its calls are read from",
+}
+"""What may help against a processing error, by the category of its fault."""
+
+
+def figures(verdict: Verdict, weights: Weights, *, processed: bool, quality: float = 0.0) -> Figures:
+    """Return score, parts and counts of a verdict under these weights."""
+    selection, parameters, execution = verdict
+    values = (float(selection), float(parameters), float(execution), quality)
+    counts = {
+        "tool_selection": int(selection),
+        "parameter_accuracy": int(parameters),
+        "execution_success": int(execution),
+        "processed": int(processed),
+        "errors": int(not processed),
+    }
+    parts: dict[str, float | None] = dict(zip(METRICS, values, strict=True))
+    return weighted(values, weights), parts, counts
+
+
+def unknown_tool(made: ToolCall) -> Reason:
+    """Return that no schema is known of the tool that was called."""
+    message = "the called tool is not in the snapshot"
+    return Reason(code="unknown_tool", subject=made.name, actual=made.name, message=message)
+
+
+def undecoded(made: ToolCall) -> Fault:
+    """Return that the arguments of a call are no object."""
+    text = (made.raw_arguments or "")[:80]
+    message = f"the arguments of the call to {made.name!r} are not a JSON object: {text}"
+    return Fault(category="target", code=PROCESSING_ERROR, message=message)
+
+
+class Verdicts(NamedTuple):
+    """The verdicts on several turns, and why points were lost."""
+
+    selection: bool
+    parameters: bool
+    execution: bool
+    coverage: float
+    """Share of the expected tools that were called."""
+    reasons: tuple[Reason, ...] = ()
+
+
+def recorded_turns(sample: Sample, most: int) -> tuple[Response, ...]:
+    """Return the recorded assistant messages that are looked at: ``most`` of them, up to the first without calls.
+
+    Where the conversation does not say which calls were made when, all are one reply.
+    """
+    spoken = [each for turn in sample.turns for each in turn if each.role == "assistant"]
+    if not any(each.tool_calls for each in spoken):
+        return (_recorded_reply(sample.text or "", sample.calls or ()),)
+    found = []
+    for message in spoken[:most]:
+        found.append(_recorded_reply(chat.text_of(message.content), message.tool_calls))
+        if not message.tool_calls:
+            break
+    return tuple(found)
+
+
+def _recorded_reply(content: str, calls: Sequence[ToolCall]) -> Response:
+    made = tuple(map(Call.of, calls))
+    return Response(content, made[0] if made else None, made)
+
+
+def upstream_verdicts(expected: Sequence[ExpectedCall | ToolCall], given: Sequence[Response]) -> Verdicts:
+    """Return the program's verdicts.
+
+    - selection: every expected tool was called, in whatever order, and whatever else was
+    - parameters: every call of an expected tool has all argument names of the first execution of that tool
+    - execution: a call was made, or the last reply that was looked at says something
+    """
+    calls = [call for each in given for call in each.calls]
+    names = dict.fromkeys(each.name for each in expected)
+    share, missing = _coverage(names, {call.name for call in calls}, made=bool(calls))
+    first = {each.name: each.arguments or {} for each in reversed(expected)}
+    lacking = []
+    for call in calls:
+        has = call.arguments if isinstance(call.arguments, dict) else {}
+        wanted = first.get(call.name, {}) if isinstance(call.name, str) else {}
+        lacking += [_lacks(call, name) for name in wanted if name not in has]
+    final = given[-1].content if given else ""
+    return Verdicts(share == 1.0, not lacking, bool(calls or final), share, (*missing, *lacking))
+
+
+def documented_verdicts(
+    expected: Sequence[ExpectedCall], given: Sequence[Response], faults: Callable[[ToolCall], Iterable[Reason]]
+) -> Verdicts:
+    """Return the verdicts by the document's rules.
+
+    - selection: every expected tool was called; where none is expected, none was called
+    - parameters: the arguments of every call fit the schema of the called tool, and a call that is due was made
+    - execution: both
+    """
+    calls = [call.made() for each in given for call in each.calls]
+    names = dict.fromkeys(each.name for each in expected)
+    share, missing = _coverage(names, {call.name for call in calls}, made=bool(calls))
+    wrong = [reason for call in calls for reason in faults(call)]
+    fine = not wrong and bool(calls or not names) and bool(names or not calls)
+    return Verdicts(share == 1.0, fine, share == 1.0 and fine, share, (*missing, *wrong))
+
+
+def _coverage(names: dict[str, None], called: set[object], *, made: bool) -> tuple[float, list[Reason]]:
+    if not names:
+        reason = Reason(code="unexpected_call", message="no call was expected")
+        return (0.0, [reason]) if made else (1.0, [])
+    missing = [each for each in names if each not in called]
+    reasons = [Reason(code="missing_call", subject=each, message="a call was expected") for each in missing]
+    return (len(names) - len(missing)) / len(names), reasons
+
+
+def _lacks(call: Call, name: str) -> Reason:
+    return Reason(code="missing_argument", pointer=pointer(name), subject=str(call.name))
+
 
 _OK: Final = Status.OK
 _GRADED: Final = Outcome.GRADED  # looked up once: members are properties of the class
@@ -141,15 +264,11 @@ class DeepFabric(Grader):
 
     def __attrs_post_init__(self) -> None:
         if self.weights is not None and self.metric_weights is not None:
-            msg = "weights and metric_weights are two names of one option: give one of them"
-            raise ValueError(msg)
-        check_version(str(self.upstream_version))
+            raise ValueError("weights and metric_weights are two names of one option: give one of them")
         if self.max_turns < 1:
-            msg = f"max_turns must be at least 1, got {self.max_turns}"
-            raise ValueError(msg)
+            raise ValueError(f"max_turns must be at least 1, got {self.max_turns}")
         if self.multi_turn and self.profile == "upstream" and self.upstream_version == OLD:
-            msg = "multi_turn came with version 4.4: upstream_version 4.3 does not have it"
-            raise ValueError(msg)
+            raise ValueError("multi_turn came with version 4.4: upstream_version 4.3 does not have it")
         self.resolved_weights  # noqa: B018  refuse bad weights before any data is read
 
     @cached_property
@@ -189,7 +308,12 @@ class DeepFabric(Grader):
         if upstream and isinstance(sample.native, Native):
             seen = sample.native.as_read(self.reading)
             if seen is not None:
-                return self._as_seen(sample, seen)
+                truth = seen.truth.calls if seen.truth is not None else ()
+                if seen.fault is not None:
+                    return self._error(sample, seen.fault, truth)
+                return self._by_program(
+                    sample, truth, seen.responses, seen.calls[0] if seen.calls else None, seen.tools or ()
+                )
         expected, error = sample.expected.calls, sample.error
         if error is not None and error.code in ERRORS:
             return self._error(sample, error, expected)
@@ -207,7 +331,11 @@ class DeepFabric(Grader):
             message = "the reference is more than a list of names and arguments, which this metric does not know"
             return skipped("reference_not_plain", message)
         if upstream:
-            return self._by_program(sample, expected, calls)
+            fault = self._program_fault(expected, calls, tools or ())
+            if fault is not None:
+                return self._error(sample, fault, expected)
+            turns = recorded_turns(sample, self.max_turns) if self.multi_turn else ()
+            return self._by_program(sample, expected, turns, Call.of(calls[0]) if calls else None, tools or ())
         return self._by_document(sample, expected, calls)
 
     def _by_document(self, sample: Sample, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...]) -> Grade:
@@ -219,13 +347,18 @@ class DeepFabric(Grader):
         if self.multi_turn:
             given = recorded_turns(sample, self.max_turns)
             return self._over_turns(documented_verdicts(expected, given, partial(self._faults, tools)), wanted, made)
-        if wanted is None or made is None:
-            return self._without_call(wanted, made)
+        if wanted is None:
+            if made is None:
+                return self._graded(RIGHT, None, None, ())
+            reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
+            return self._graded(WRONG, None, made, (reason,))
+        if made is None:
+            return self._graded(WRONG, wanted, None, self._reasons(wanted, None, None, fine=False))
         signature = find(tools, made.name, "documented")
         fine = signature is not None and self._accepts(signature, made)
         if fine and made.name == wanted.name:
             return self._graded(RIGHT, wanted, made, ())
-        reasons = self._reasons(wanted, made, signature, fine)
+        reasons = self._reasons(wanted, made, signature, fine=fine)
         return self._graded((made.name == wanted.name, fine, False), wanted, made, reasons)
 
     def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
@@ -249,54 +382,35 @@ class DeepFabric(Grader):
             return True
         return next(schema_reasons(signature, arguments, made.name, self._strict), None) is None
 
-    def _without_call(self, wanted: ExpectedCall | None, made: ToolCall | None) -> Grade:
-        if wanted is None and made is None:
-            return self._graded(RIGHT, None, None, ())
-        if made is None:
-            reason = Reason(code="missing_call", subject=wanted.name if wanted else "", message="a call was expected")
-        else:
-            reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
-        return self._graded(WRONG, wanted, made, (reason,))
-
-    def _as_seen(self, sample: Sample, seen: Seen) -> Grade:
-        """Return the grade of a record and its reply as the program sees them."""
-        expected = seen.truth.calls if seen.truth is not None else ()
-        if seen.fault is not None:
-            return self._error(sample, seen.fault, expected)
-        if self.multi_turn:
-            made = seen.calls[0].made() if seen.calls else None
-            verdicts = upstream_verdicts(expected, seen.responses)
-            return self._over_turns(verdicts, expected[0] if expected else None, made)
-        return self._first_call(sample, expected, seen.calls[0] if seen.calls else None, seen.tools or ())
-
-    def _by_program(self, sample: Sample, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...]) -> Grade:
-        """Return the grade of a sample of another format as the program would give it."""
-        version, tools = self.reading.version, sample.tools or ()
-        made = calls[0] if calls else None
+    def _program_fault(
+        self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
+    ) -> Fault | None:
+        """Return the processing error the program would make of a sample of another format."""
+        version = self.reading.version
+        if calls and calls[0].arguments is None and not self.multi_turn:
+            return undecoded(calls[0])
         problem = conversion_problem(tools, version)
-        if made is not None and made.arguments is None and not self.multi_turn:
-            return self._error(sample, undecoded(made), expected)
         if problem is not None:
             code = RUN_STOPS if problem.stops and version == NEWEST else PROCESSING_ERROR
-            return self._error(sample, Fault(category="data", code=code, message=str(problem)), expected)
+            return Fault(category="data", code=code, message=str(problem))
         for each in expected if version == NEWEST else expected[:1]:
             if each.arguments is None:
                 message = f"the expected arguments are not a JSON object: {(each.raw_arguments or '')[:80]}"
-                return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=message), expected)
-        if self.multi_turn:
-            verdicts = upstream_verdicts(expected, recorded_turns(sample, self.max_turns))
-            return self._over_turns(verdicts, expected[0] if expected else None, made)
-        return self._first_call(sample, expected, Call.of(made) if made is not None else None, tools)
+                return Fault(category="data", code=PROCESSING_ERROR, message=message)
+        return None
 
-    def _first_call(
+    def _by_program(
         self,
         sample: Sample,
         expected: Sequence[ExpectedCall | ToolCall],
+        turns: Sequence[Response],
         call: Call | None,
         tools: tuple[ToolSpec, ...],
     ) -> Grade:
-        """Return the program's grade of one call, which is compared with the first that is expected."""
+        """Return the program's grade: of all turns, or of one call by the first that is expected."""
         made = call.made() if call is not None else None
+        if self.multi_turn:
+            return self._over_turns(upstream_verdicts(expected, turns), expected[0] if expected else None, made)
         if not expected:
             reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
             return self._graded(WRONG, None, made, (reason,))
@@ -317,10 +431,10 @@ class DeepFabric(Grader):
             return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
         if selected and fine:
             return self._graded(RIGHT, wanted, made, ())
-        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine))
+        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine=fine))
 
     def _reasons(
-        self, wanted: ExpectedCall | ToolCall, made: ToolCall | None, signature: Signature | None, fine: bool
+        self, wanted: ExpectedCall | ToolCall, made: ToolCall | None, signature: Signature | None, *, fine: bool
     ) -> tuple[Reason, ...]:
         reasons = []
         if made is None:
@@ -375,14 +489,12 @@ class DeepFabric(Grader):
         )
 
     def _error(self, sample: Sample, fault: Fault, expected: Sequence[ExpectedCall | ToolCall] | None) -> Grade:
-        """Return the failed grade of a sample that could not be processed: all parts wrong, and counted.
-
-        Raises:
-            DataError: The program would end on it, and so should the run.
-        """
+        """Return the failed grade of a sample that could not be processed: all parts wrong, and counted."""
         if fault.code == RUN_STOPS and self.on_stop == "stop":
-            msg = f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: {fault.message}"
-            raise DataError(msg, "on_stop: error counts it as a processing error and goes on")
+            raise DataError(
+                f"{sample.source or sample.id}: DeepFabric 4.13 ends on this record: {fault.message}",
+                "on_stop: error counts it as a processing error and goes on",
+            )
         _, parts, counts = figures(WRONG, self.resolved_weights, processed=False)
         return Grade(
             outcome=Outcome.FAILED,

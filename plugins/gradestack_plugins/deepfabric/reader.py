@@ -1,11 +1,16 @@
-"""Reader of DeepFabric datasets with recorded replies."""
+"""Reader ``deepfabric``: datasets with recorded replies, in the same lines or joined from a second file.
+
+Of a second file only places are in memory: where each reply starts, not what it says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from array import array
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO, ClassVar, Final, Literal, NamedTuple
 
 import attrs
 from typing_extensions import override
@@ -13,6 +18,7 @@ from typing_extensions import override
 from gradestack import (
     ABSENT,
     BadRecord,
+    DataError,
     Input,
     Inputs,
     Profile,
@@ -22,11 +28,221 @@ from gradestack import (
     Shard,
     Source,
 )
-from gradestack.jsonio import JsonProblem, Layout, Range, first_records, loads
-from gradestack_plugins.deepfabric.joining import Join, Joined, join, lines_at, require_file
-from gradestack_plugins.deepfabric.recognition import begins_like, looks_like
+from gradestack.jsonio import JsonProblem, Layout, Line, Range, first_records, loads
+from gradestack_plugins.deepfabric.records import RECORD_KEYS
 from gradestack_plugins.deepfabric.replies import kind_of
-from gradestack_plugins.deepfabric.samples import Entry, Validation, build, split_entry, with_reply
+from gradestack_plugins.deepfabric.samples import Entry, Validation, build, identifier, split_entry, with_reply
+
+Join = Literal["auto", "id", "line"]
+NO_ROW: Final = "the dataset has no row at this line"
+
+
+class Place(NamedTuple):
+    """Where one line of a file is."""
+
+    offset: int
+    line: int
+
+
+@attrs.frozen
+class Replies:
+    """Where the replies of one file are."""
+
+    by_id: dict[str, tuple[Place, ...]] | None = None
+    by_line: Any = None
+    """Offset of each line (a compact array), -1 for a blank one; None when joined by id."""
+    orphans: tuple[tuple[Place, str], ...] = ()
+    """Replies that belong to no row of the dataset, and why."""
+    most: int = 1
+    """The largest number of replies to one row."""
+
+    def of(self, key: str | None, line: int) -> tuple[Place, ...]:
+        """Return the places of a dataset row's replies, in file order."""
+        if self.by_id is not None:
+            return self.by_id.get(key, ()) if key is not None else ()
+        if line > len(self.by_line) or self.by_line[line - 1] < 0:
+            return ()
+        return (Place(self.by_line[line - 1], line),)
+
+
+@attrs.frozen
+class Joined:
+    """A dataset and the replies to it, by input name."""
+
+    dataset: Input
+    by: Literal["id", "line"]
+    replies: dict[str, Replies]
+    repeated: frozenset[int] = frozenset()
+    """Lines of dataset rows whose id an earlier row has."""
+
+
+def join(inputs: Inputs, dataset: Input, wanted: Join) -> Joined:
+    """Read the dataset's ids and the places of all replies.
+
+    ``auto`` joins by id when the first row of the dataset and the first reply of every file have one, else by line.
+    """
+    for given in (dataset, *inputs.data):
+        require_file(given)
+    by = wanted
+    if wanted == "auto":
+        row = _first(dataset.path)
+        both = isinstance(row, dict) and split_entry(row).id is not None
+        both = both and all(_reply_id(_first(given.path)) is not None for given in inputs.data)
+        by = "id" if both else "line"
+    if by == "line":
+        filled = bytearray()
+        for place, _ in _lines(dataset.path):
+            filled.extend(bytes(place.line - len(filled)))
+            filled[place.line - 1] = 1
+        return Joined(dataset, "line", {given.name: _by_line(given.path, filled) for given in inputs.data})
+    ids, repeated = _dataset_ids(dataset.path)
+    found = {given.name: _by_id(given.path, ids) for given in inputs.data}
+    return Joined(dataset, "id", found, frozenset(repeated))
+
+
+def require_file(given: Input) -> None:
+    """Check that an input is a readable file."""
+    if not given.path.is_file():
+        what = "is a directory, expected a JSONL file" if given.path.is_dir() else "no such file"
+        raise DataError(f"{given.shown}: {what}")
+
+
+def _first(path: Path) -> Any:
+    """Return what the first line holds, None where that cannot be read."""
+    try:
+        return loads(next((data for _, data in _lines(path)), b""))
+    except JsonProblem:
+        return None
+
+
+def _reply_id(value: Any) -> str | None:
+    return identifier(value.get("id")) if isinstance(value, dict) else None
+
+
+def _lines(path: Path) -> Iterator[tuple[Place, bytes]]:
+    """Yield every line that is not blank, with its place."""
+    offset = 0
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, 1):
+            data = _without_mark(number, raw)
+            if data.strip():
+                yield Place(offset, number), data
+            offset += len(raw)
+
+
+def _by_line(path: Path, filled: bytearray) -> Replies:
+    offsets = array("q")
+    orphans = []
+    for place, _ in _lines(path):
+        if place.line > len(filled) or not filled[place.line - 1]:
+            orphans.append((place, NO_ROW))
+            continue
+        offsets.extend([-1] * (place.line - 1 - len(offsets)))
+        offsets.append(place.offset)
+    return Replies(by_line=offsets, orphans=tuple(orphans))
+
+
+def _dataset_ids(path: Path) -> tuple[frozenset[str], list[int]]:
+    ids: set[str] = set()
+    repeated = []
+    for place, data in _lines(path):
+        try:
+            row = split_entry(loads(data)).id
+        except JsonProblem:
+            continue  # reported when the row itself is read
+        if row in ids:
+            repeated.append(place.line)
+        elif row is not None:
+            ids.add(row)
+    return frozenset(ids), repeated
+
+
+def _by_id(path: Path, ids: frozenset[str]) -> Replies:
+    places: dict[str, list[Place]] = {}
+    orphans = []
+    for place, data in _lines(path):
+        try:
+            key = _reply_id(loads(data))
+        except JsonProblem as error:
+            orphans.append((place, f"{error}; a reply that cannot be read cannot be joined by id"))
+            continue
+        if key is None:
+            orphans.append((place, "the reply has no id to join by (text or a whole number)"))
+        elif key not in ids:
+            orphans.append((place, f"the dataset has no row with id {key!r}"))
+        else:
+            places.setdefault(key, []).append(place)
+    most = max(map(len, places.values()), default=1)
+    return Replies(by_id={key: tuple(each) for key, each in places.items()}, orphans=tuple(orphans), most=most)
+
+
+def _without_mark(line: int, data: bytes) -> bytes:
+    return data[3:] if line == 1 and data.startswith(b"\xef\xbb\xbf") else data
+
+
+def lines_at(file: BinaryIO, places: Iterable[Place]) -> Iterator[Line]:
+    """Yield the lines at some places of an open file."""
+    for place in places:
+        file.seek(place.offset)
+        yield Line(place.line, _without_mark(place.line, file.readline()))
+
+
+_LONG: Final = 65_000
+"""A shorter line that breaks off is a damaged one, which says nothing."""
+_REPLY: Final = 0.3
+_JOIN_KEYS: Final = frozenset({"id", "model", "run"})
+_JOINED_KEYS: Final = _JOIN_KEYS | {"sample", "recorded", "response"}
+_SPOKEN: Final = frozenset({"content", "text", "tool_call", "tool_calls"})
+_REPLY_KEYS: Final = _JOIN_KEYS | _SPOKEN | {"kind", "message", "error"}
+_FIRST_KEY: Final = re.compile(rb'\{\s*"([a-z_]+)"')
+
+
+def looks_like(record: Any) -> float | None:
+    """Return how much a line looks like one of this format; None where it neither does nor speaks against it.
+
+    Joined lines count 0.95 (0.8 where the reply is none), records with a reply 0.9, records that say which call they
+    expect 0.7, replies that name their kind or hold several turns 0.6 and replies known by their keys 0.3.
+    """
+    if isinstance(record, str) or record is None:
+        return None
+    if not isinstance(record, dict) or "expected" in record or "predicted" in record:
+        return 0.0
+    reply = record.get("recorded", record.get("response"))
+    replied = isinstance(reply, str) or (isinstance(reply, dict) and kind_of(reply) is not None)
+    sample = record.get("sample")
+    if isinstance(sample, dict) and "messages" in sample and (replied or record.keys() <= _JOINED_KEYS):
+        return 0.95 if replied else 0.8
+    if isinstance(sample, dict) and replied:
+        return 0.5
+    if isinstance(record.get("messages"), list):
+        if replied:
+            return 0.9
+        own = "tool_context" in record or "executions" in record
+        return 0.7 if own else None if record.keys() <= _JOINED_KEYS | RECORD_KEYS else 0.0
+    if kind_of(record) is not None and (isinstance(record.get("kind"), str) or _has_turns(record)):
+        return 0.6
+    if replied or "tool_call" in record:
+        return _REPLY
+    if record.keys() <= _REPLY_KEYS and kind_of(record) is not None:
+        # A lone message or error may be anyone's; more often than not it is no reply to a record.
+        return _REPLY if _SPOKEN & record.keys() else None
+    return 0.0
+
+
+def _has_turns(record: dict[str, Any]) -> bool:
+    """Return whether a line holds the replies of several turns, each an object (a list would be messages)."""
+    turns = record.get("turns")
+    if not isinstance(turns, list) or not record.keys() <= _JOIN_KEYS | {"turns"}:
+        return False
+    return all(isinstance(each, dict) and bool(_SPOKEN & each.keys()) for each in turns)
+
+
+def begins_like(text: bytes) -> float | None:
+    """Return how much the beginning of a line looks like a long record; 0.0 where its first key is another format's."""
+    if len(text) >= _LONG and b'"messages"' in text and b'"tool_context"' in text:
+        return 0.6
+    first = _FIRST_KEY.match(text)
+    return None if first is not None and first[1].decode() in _JOINED_KEYS | _REPLY_KEYS | RECORD_KEYS else 0.0
 
 
 @attrs.frozen(kw_only=True)
@@ -98,8 +314,8 @@ class DeepFabricReader(RecordReader):
         if not isinstance(index, Joined):
             yield from self.samples(shard, partial(self._joined, model))
         elif shard.extra["orphans"]:
-            for orphan in index.replies[shard.input.name].orphans:
-                yield BadRecord(source=_source(shard.input, orphan.place.line), reason=orphan.reason)
+            for place, reason in index.replies[shard.input.name].orphans:
+                yield BadRecord(source=_source(shard.input, place.line), reason=reason)
         else:
             with shard.input.path.open("rb") as replies:
                 yield from self.samples(shard, partial(self._row, shard, index, replies), index.dataset)

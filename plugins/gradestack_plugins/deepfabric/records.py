@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 from gradestack import JSON, ToolCall
 from gradestack.jsonio import JsonProblem, compact, decoded_at, loads, standard_loads
+from gradestack_plugins.deepfabric.options import NEWEST, OLD, Rules
 from gradestack_plugins.deepfabric.schemas import SchemaProblem
-from gradestack_plugins.deepfabric.versions import NEWEST, OLD, Rules
 
 RECORD_KEYS: Final = frozenset(
     {
@@ -67,26 +67,16 @@ class Truth(NamedTuple):
 
 def refuse(where: str, wanted: str, value: JSON = None) -> NoReturn:
     """Refuse a record, naming the place, what belongs there and what stands there."""
-    msg = f"{where}: {wanted}, got {compact(value)[:80]}"
-    raise RecordProblem(msg)
+    raise RecordProblem(f"{where}: {wanted}, got {compact(value)[:80]}")
 
 
 def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
-    """Return the recorded executions of a record that obeys every rule of the dataset format.
-
-    Args:
-        record: The record.
-        rules: ``documented`` accepts what any version of the program does.
-
-    Raises:
-        RecordProblem: A rule is broken.
-    """
+    """Return the recorded executions of a record that obeys every rule of the dataset format."""
     if not isinstance(record, dict):
         refuse("record", "must be an object", record)
     if not record.keys() <= RECORD_KEYS:
         unknown = sorted(record.keys() - RECORD_KEYS)
-        msg = f"unknown keys {', '.join(map(repr, unknown))} (extra inputs are not permitted)"
-        raise RecordProblem(msg)
+        raise RecordProblem(f"unknown keys {', '.join(map(repr, unknown))} (extra inputs are not permitted)")
     messages = record.get("messages")
     if not isinstance(messages, list) or not messages:
         refuse("messages", "must be a list of at least one message", messages)
@@ -101,22 +91,11 @@ def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
 def strict_truth(
     record: Mapping[str, Any], calls: list[ToolCall], rules: Rules, conversion: SchemaProblem | None = None
 ) -> Truth:
-    """Return the ground truth of a record that obeys the rules of the dataset format.
-
-    Args:
-        record: A record without a broken rule.
-        calls: Its executions.
-        rules: Whose words and executions are accepted; ``documented`` accepts what any version of the program does.
-        conversion: Why the record's tools cannot be converted.
-
-    Raises:
-        RecordProblem: There is no query, or another part of the truth cannot be used.
-    """
+    """Return the ground truth of a record that obeys the rules of the dataset format."""
     messages, context = record["messages"], record.get("tool_context")
     metadata = record.get("metadata") or {}
     if rules == NEWEST and isinstance(word := metadata.get("conversation_type"), list | dict):
-        msg = f"unhashable type: '{type(word).__name__}'"
-        raise RunStops(msg)
+        raise RunStops(f"unhashable type: '{type(word).__name__}'")
     query = _query(record, messages)
     for call in calls if rules == NEWEST else calls[:1]:
         _check_expected(call)
@@ -268,8 +247,7 @@ def _answer(messages: list[dict[str, Any]], *, with_tools: bool) -> str | None:
     if with_tools:
         for content in spoken:
             if not isinstance(content, str):
-                msg = f"argument of type '{type(content).__name__}' is not iterable"
-                raise RunStops(msg)
+                raise RunStops(f"argument of type '{type(content).__name__}' is not iterable")
             if not looks_like_call(content):
                 return content
     return spoken[0] if spoken else None
@@ -336,8 +314,7 @@ def _check_rest(record: Mapping[str, Any], rules: Rules) -> None:
 
 def _check_agent(context: JSON, rules: Rules, *, with_tools: bool) -> None:
     if not with_tools:
-        msg = "agent_context requires tool_context to be present"
-        raise RecordProblem(msg)
+        raise RecordProblem("agent_context requires tool_context to be present")
     if not isinstance(context, dict) or not context.keys() <= {"mode", "planning_trace", "execution_summary"}:
         refuse("agent_context", "must be an object of mode, planning_trace and execution_summary", context)
     if rules == OLD or "mode" in context:
@@ -369,3 +346,39 @@ def _is_step(step: JSON) -> bool:
     if isinstance(number, str):
         whole = re.fullmatch(r"\s*[+-]?\d+(_\d+)*(\.0*)?\s*", number) is not None
     return whole and (action is None or isinstance(action, str))
+
+
+def lenient_truth(record: JSON) -> Truth:
+    """Return the ground truth as far as the record has one; rules that grading does not depend on are not checked.
+
+    Expected arguments may be an object too.
+    """
+    if not isinstance(record, dict):
+        refuse("record", "must be an object", record)
+    listed = record.get("messages")
+    messages = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    asked = [entry.get("content") for entry in messages if entry.get("role") == "user"]
+    query = next((text for text in (*asked[:1], record.get("question")) if isinstance(text, str)), "")
+    spoken = [entry.get("content") for entry in reversed(messages) if entry.get("role") == "assistant"]
+    texts = [text for text in spoken if isinstance(text, str)]
+    context = record.get("tool_context")
+    executions = context.get("executions") if isinstance(context, dict) else None
+    calls = tuple(_lenient_call(entry) for entry in executions) if isinstance(executions, list) else ()
+    answer = record.get("final_answer")
+    if not isinstance(answer, str) or not answer:
+        plain = (text for text in texts if not looks_like_call(text)) if context else iter(())
+        answer = next(plain, texts[0] if texts else None)
+    return Truth(query, calls, answer)
+
+
+def _lenient_call(execution: JSON) -> ToolCall:
+    name = execution.get("function_name") if isinstance(execution, dict) else None
+    if not isinstance(name, str) or not name:
+        refuse("tool_context.executions", "an execution must name its function", execution)
+    raw = execution.get("arguments")
+    arguments = json_text("tool_context.executions.arguments", raw) if isinstance(raw, str) else raw
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        refuse("tool_context.executions.arguments", "must hold a JSON object", raw)
+    return ToolCall(name=name, arguments=arguments, raw_arguments=raw if isinstance(raw, str) else None)

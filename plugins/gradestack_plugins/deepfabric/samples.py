@@ -1,4 +1,4 @@
-"""Making samples: a dataset record, its recorded reply, and what each contributes."""
+"""Samples: what a record and the reply to it say, by the document or to a version of the program."""
 
 from __future__ import annotations
 
@@ -16,14 +16,130 @@ from gradestack import (
     Sample,
     Source,
     Status,
+    ToolSpec,
     replace,
 )
-from gradestack_plugins.deepfabric.lenient import lenient_truth
-from gradestack_plugins.deepfabric.records import RecordProblem, Truth, checked_calls, strict_truth
-from gradestack_plugins.deepfabric.replies import Reply, ReplyProblem, kind_of, numbered, read_replies
-from gradestack_plugins.deepfabric.responses import Response, responses
-from gradestack_plugins.deepfabric.upstream import PROCESSING_ERROR, Case, Seen, check_prompt, see, tools_of
-from gradestack_plugins.deepfabric.versions import OLD, USUAL, Reading
+from gradestack_plugins.deepfabric.options import DOCUMENTED, NEWEST, OLD, USUAL, Reading, Rules
+from gradestack_plugins.deepfabric.records import RecordProblem, Truth, checked_calls, lenient_truth, strict_truth
+from gradestack_plugins.deepfabric.replies import (
+    Call,
+    Reply,
+    ReplyProblem,
+    Response,
+    heard,
+    kind_of,
+    numbered,
+    read_replies,
+    responses,
+)
+from gradestack_plugins.deepfabric.schemas import SchemaProblem, convert
+
+PROCESSING_ERROR: Final = "processing_error"
+"""Fault code of samples that count as wrong because the record or the reply could not be processed."""
+RUN_STOPS: Final = "run_stops"
+"""Fault code of processing errors on which the newest program ends, without a result."""
+ERRORS: Final = frozenset({PROCESSING_ERROR, RUN_STOPS})
+
+
+class Case(NamedTuple):
+    """A record and the reply recorded to it (ABSENT: none)."""
+
+    record: JSON
+    reply: JSON = ABSENT
+    lenient: bool = False
+
+
+class Seen(NamedTuple):
+    """What is made of a case."""
+
+    truth: Truth | None
+    """None where the record breaks a rule."""
+    tools: tuple[ToolSpec, ...] | None
+    offered: tuple[str, ...]
+    """Names of the tools, as the result file shows them; none where the record or a tool cannot be used."""
+    responses: tuple[Response, ...]
+    fault: Fault | None = None
+    """Why it is a processing error."""
+    replies: tuple[Reply, ...] = ()
+    """What the document's rules read in place of ``responses``."""
+    several: bool = False
+    """Whether all calls count, not only the first reply's first."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls that count."""
+        if self.several:
+            return tuple(call for each in self.responses for call in each.calls)
+        return tuple(each.call for each in self.responses if each.call is not None)
+
+
+def tools_of(record: JSON, rules: Rules) -> tuple[tuple[ToolSpec, ...] | None, SchemaProblem | None]:
+    """Return a record's tools, None where it has no list of them, and why they cannot be converted.
+
+    Where ``tools`` is absent, ``documented`` takes the deprecated ``tool_context.available_tools``.
+    """
+    listed = record.get("tools") if isinstance(record, dict) else None
+    if listed is None and rules == "documented" and isinstance(record, dict):
+        context = record.get("tool_context")
+        listed = context.get("available_tools") if isinstance(context, dict) else None
+    if not isinstance(listed, list):
+        return None, None
+    try:
+        return convert([each for each in listed if isinstance(each, dict)], rules), None
+    except SchemaProblem as problem:
+        return None, problem
+
+
+def see(case: Case, reading: Reading) -> Seen:
+    """Return what the document's rules or the program make of a case."""
+    record, version = case.record, reading.version
+    tools, conversion = tools_of(record, version)
+    truth: Truth | None = None
+    fault: Fault | None = None
+    answers: tuple[Response, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    valid, late = case.lenient, None
+    try:
+        if case.lenient:
+            truth = lenient_truth(record)
+        else:
+            calls = checked_calls(record, version)
+            valid = True
+            truth = strict_truth(record, calls, version, conversion)
+            late = check_prompt(record, conversion, version)
+        if case.reply is not ABSENT and version == "documented":
+            replies = read_replies(case.reply)
+        elif case.reply is not ABSENT:
+            answers = heard(case.reply, reading, with_tools=bool(tools))
+    except ReplyProblem as problem:
+        fault = Fault(category="target", code=PROCESSING_ERROR, message=str(problem))
+    except RecordProblem as problem:
+        stops = problem.stops or (valid and not case.lenient and conversion is not None and conversion.stops)
+        code = RUN_STOPS if stops and version == NEWEST else PROCESSING_ERROR
+        fault = Fault(category="data", code=code, message=str(problem))
+    if fault is None and late is not None and not reading.most_turns:
+        fault = Fault(category="data", code=PROCESSING_ERROR, message=late)
+    offered = tuple(each.name for each in tools or ()) if valid else ()
+    if fault is not None:
+        answers, replies = (), ()
+    return Seen(truth, tools if truth is not None else None, offered, answers, fault, replies, reading.most_turns > 0)
+
+
+def check_prompt(record: Mapping[str, Any], conversion: SchemaProblem | None, rules: Rules) -> str | None:
+    """Check what is sent to the model: the messages before the first assistant message, and the tools."""
+    late = None
+    for message in record["messages"]:
+        if message["role"] == "assistant":
+            break
+        if "content" not in message:
+            wording = f"a {message['role']} message of the prompt has no content"
+            raise RecordProblem(wording if rules == "documented" else "'content'")
+        if message["content"] is None:
+            late = f"a {message['role']} message of the prompt has null content"
+    if conversion is not None:
+        raise RecordProblem(str(conversion))
+    return late
+
 
 Validation = Literal["strict", "lenient"]
 NO_REPLY: Final = "no recorded reply"
@@ -126,24 +242,15 @@ def build(
     validation: Validation = "strict",
     model: str | None = None,
 ) -> Sample:
-    """Return the sample of one record and its reply; what cannot be processed becomes a failed sample.
-
-    Args:
-        entry: The record and its reply.
-        row: Zero-based position of the record in its dataset.
-        source: Where the reply (or, without one, the record) was read.
-        profile: How tools and replies are read.
-        validation: ``strict`` holds the record against every rule of the format.
-        model: Model name where the entry has none.
-    """
+    """Return the sample of one record and its reply; what cannot be processed becomes a failed sample."""
     case = Case(entry.record, entry.reply, validation == "lenient")
     if profile == "upstream":
         usual = see(case, USUAL)
         seen = usual if usual.fault is None else _best(case, usual)
         replies, native = _spoken(case, seen), Native(row, case=case, seen=usual)
     else:
-        seen, replies = _documented(case)
-        native = Native(row, replies[0].named if replies else True)
+        seen = see(case, DOCUMENTED)
+        replies, native = seen.replies, Native(row, seen.replies[0].named if seen.replies else True)
     fault, truth, missing = seen.fault, seen.truth, entry.reply is ABSENT
     if missing:
         fault = Fault(category="data", code="missing_reply", message=NO_REPLY)
@@ -194,30 +301,6 @@ def _spoken(case: Case, seen: Seen) -> tuple[Reply, ...]:
 def _as_reply(response: Response) -> Reply:
     made = response.calls or (() if response.call is None else (response.call,))
     return Reply(response.content, tuple(each.made() for each in made))
-
-
-def _documented(case: Case) -> tuple[Seen, tuple[Reply, ...]]:
-    """Return what a case says by the document's rules."""
-    record = case.record
-    tools, _ = tools_of(record, "documented")
-    truth: Truth | None = None
-    fault: Fault | None = None
-    replies: tuple[Reply, ...] = ()
-    late = None
-    try:
-        if case.lenient:
-            truth = lenient_truth(record)
-        else:
-            truth = strict_truth(record, checked_calls(record, "documented"), "documented")
-            late = check_prompt(record, None, "documented")
-        if case.reply is not ABSENT:
-            replies = read_replies(case.reply)
-    except (RecordProblem, ReplyProblem) as problem:
-        category = "data" if isinstance(problem, RecordProblem) else "target"
-        fault = Fault(category=category, code=PROCESSING_ERROR, message=str(problem))
-    if fault is None and late is not None:
-        fault, replies = Fault(category="data", code=PROCESSING_ERROR, message=late), ()
-    return Seen(truth, tools if truth is not None else None, (), (), fault), replies
 
 
 def _facets(metadata: JSON) -> dict[str, JSON]:

@@ -6,15 +6,15 @@ Conversions follow the rules of DeepFabric's tool definitions (``docs/deepfabric
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import attrs
 import msgspec
 
-from gradestack import JSON, ToolSpec
-from gradestack_plugins.deepfabric.versions import OLD, Rules, Version
+from gradestack import ABSENT, JSON, Reason, ToolSpec
+from gradestack_plugins.deepfabric.options import OLD, Rules, Version
 from gradestack_plugins.readers import chat
 
 OWN_OF_JSON: Final = {
@@ -49,17 +49,26 @@ class SchemaProblem(ValueError):
         """Whether the newest program stops on it instead of counting it."""
 
 
-@attrs.frozen
-class Signature:
+class Signature(NamedTuple):
     """What is checked of one tool's arguments: required names, and the classes of each typed parameter."""
 
     required: tuple[str, ...]
     classes: Mapping[str, frozenset[type] | None]
     """Accepted classes by parameter name; None for a parameter whose type is not declared."""
-    words: Mapping[str, str]
-    """Declared types by parameter name, for messages."""
     schema: Mapping[str, JSON]
     """The JSON Schema it was made from."""
+    rules: Rules
+
+    def word(self, name: str) -> str:
+        """Return the declared type of a parameter, for messages; empty where there is no such parameter."""
+        if name not in self.classes:
+            return ""
+        properties: Any = self.schema["properties"]
+        declared = properties[name]
+        if self.rules != "documented":
+            return OWN_OF_JSON.get(declared.get("type", "string"), "str")
+        word = declared.get("type") if isinstance(declared, Mapping) else None
+        return " or ".join(map(str, word)) if isinstance(word, list) else str(word)
 
     def accepts(self, arguments: Mapping[str, JSON]) -> bool:
         """Return whether every required name is there and every known argument has its declared type."""
@@ -83,18 +92,7 @@ def fits(accepted: frozenset[type], value: JSON) -> bool:
 
 
 def signature(parameters: Mapping[str, JSON] | None, rules: Rules) -> Signature:
-    """Return what is checked of a tool's JSON Schema.
-
-    Args:
-        parameters: The tool's JSON Schema; None is "takes no parameters".
-        rules: A version of the program reads a missing or unknown type as ``str``, forgets required names without a
-            property and drops null properties; from 4.5 on, null ``properties`` and ``required`` are none.
-            ``documented`` leaves an undeclared or unknown type unchecked, understands lists of types (null passes only
-            where ``null`` is listed) and keeps every required name.
-
-    Raises:
-        SchemaProblem: A schema that version of the program fails on.
-    """
+    """Return what is checked of a tool's JSON Schema."""
     return _documented(parameters) if rules == "documented" else _upstream(parameters, rules)
 
 
@@ -106,21 +104,19 @@ def _upstream(parameters: Mapping[str, JSON] | None, version: Version) -> Signat
             properties, listed = properties or {}, listed or []
         listed = set(listed)
         classes: dict[str, frozenset[type] | None] = {}
-        words: dict[str, str] = {}
         required = []
         for name, declared in properties.items():
             if declared is None:
                 continue
             own = OWN_OF_JSON.get(declared.get("type", "string"), "str")
             if not isinstance(declared.get("description", ""), str):
-                msg = f"the description of parameter {name!r} is not text"
-                raise SchemaProblem(msg)
-            classes[name], words[name] = _CLASSES[own], own
+                raise SchemaProblem(f"the description of parameter {name!r} is not text")
+            classes[name] = _CLASSES[own]
             if name in listed:
                 required.append(name)
     except (AttributeError, TypeError) as error:
         raise SchemaProblem(str(error), stops=isinstance(error, TypeError)) from error
-    return Signature(tuple(required), classes, words, schema)
+    return Signature(tuple(required), classes, schema, version)
 
 
 def _documented(parameters: Mapping[str, JSON] | None) -> Signature:
@@ -128,13 +124,11 @@ def _documented(parameters: Mapping[str, JSON] | None) -> Signature:
     properties = schema.get("properties")
     listed = schema.get("required")
     classes: dict[str, frozenset[type] | None] = {}
-    words: dict[str, str] = {}
     for name, declared in properties.items() if isinstance(properties, Mapping) else ():
         word = declared.get("type") if isinstance(declared, Mapping) else None
         classes[name] = classes_of(word)
-        words[name] = " or ".join(map(str, word)) if isinstance(word, list) else str(word)
     required = dict.fromkeys(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else {}
-    return Signature(tuple(required), classes, words, schema)
+    return Signature(tuple(required), classes, schema, "documented")
 
 
 def classes_of(word: JSON) -> frozenset[type] | None:
@@ -157,73 +151,34 @@ def classes_of(word: JSON) -> frozenset[type] | None:
     return _CLASSES.get(OWN_OF_JSON.get(word, word))
 
 
-@attrs.define
-class _Known:
-    """What is known of one tool."""
-
-    spec: ToolSpec
-    signature: Signature | None
-    problem: SchemaProblem | None = None
-    """Why it cannot be converted by a version of the program."""
-
-
 _MOST_TOOLS = 4096
 _LARGEST_TOOL = 8 * 1024
 """Bytes of a tool that is shared: all that are held have a bound."""
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder().decode
-_known: dict[Rules, dict[int, _Known]] = {"documented": {}, "4.13": {}, "4.3": {}}
-
-
-def _look_up(spec: ToolSpec, rules: Rules) -> _Known:
-    """Return what is known of a tool, worked out once per tool object and not anew for every sample.
-
-    Readers share one object among all samples with the same tool, so that looking it up by identity suffices. The entry
-    holds the object, so an identity cannot be taken over by another one.
-    """
-    tools = _known[rules]
-    found = tools.get(id(spec))
-    if found is not None and found.spec is spec:
-        return found
-    try:
-        found = _Known(spec, signature(spec.parameters or {}, rules))
-    except SchemaProblem as error:
-        found = _Known(spec, None, error)
-    if len(tools) >= _MOST_TOOLS:
-        tools.clear()
-    tools[id(spec)] = found
-    return found
 
 
 def find(specs: tuple[ToolSpec, ...], name: str, rules: Rules) -> Signature | None:
-    """Return the signature of the first tool of that name, None when there is none."""
-    for spec in specs:
-        if spec.name == name:
-            return _look_up(spec, rules).signature
-    return None
+    """Return the signature of the first tool of that name, None when there is none, or none that can be converted."""
+    spec = next((spec for spec in specs if spec.name == name), None)
+    try:
+        return None if spec is None else signature(spec.parameters or {}, rules)
+    except SchemaProblem:
+        return None
 
 
-def conversion_problem(specs: tuple[ToolSpec, ...], version: Version) -> SchemaProblem | None:
+def conversion_problem(specs: tuple[ToolSpec, ...], version: Rules) -> SchemaProblem | None:
     """Return why a version of the program cannot convert a snapshot of tools, None when it can."""
-    for spec in specs:
-        problem = _look_up(spec, version).problem
-        if problem is not None:
-            return problem
+    try:
+        for spec in specs:
+            signature(spec.parameters or {}, version)
+    except SchemaProblem as problem:
+        return problem
     return None
 
 
 def convert(raw: Sequence[Mapping[str, JSON]], rules: Rules) -> tuple[ToolSpec, ...]:
-    """Return a record's ``tools`` as tool specifications; records with the same tool share one object.
-
-    Args:
-        raw: The entries as recorded, each an object.
-        rules: The program understands the OpenAI form only: an entry of the own form becomes a nameless tool without
-            parameters, which no call can match. ``documented`` understands both forms (and an OpenAI function without
-            its wrapper) and leaves out entries without a name.
-
-    Raises:
-        SchemaProblem: An entry that version of the program fails on.
-    """
+    """Return a record's ``tools`` as tool specifications; records with the same tool share one object."""
     return tuple(spec for entry in raw if (spec := _shared(entry, rules)) is not None)
 
 
@@ -263,6 +218,157 @@ def _upstream_spec(entry: Mapping[str, Any], version: Version) -> ToolSpec:
     signature(parameters, version)
     for what, text in (("name", name), ("description", description)):
         if not isinstance(text, str):
-            msg = f"the {what} of a tool must be text, got {json.dumps(text)[:80]}"
-            raise SchemaProblem(msg)
+            raise SchemaProblem(f"the {what} of a tool must be text, got {json.dumps(text)[:80]}")
     return ToolSpec(name=name, description=description, parameters=parameters)
+
+
+TOLERANCE: Final = 1e-6
+"""Largest difference of two numbers that count as equal."""
+_DEEPEST: Final = 64
+"""Nested values below this depth are not checked."""
+
+
+@attrs.frozen
+class Strictness:
+    """Checks beyond required names and top-level types; all off by default."""
+
+    unknown_wrong: bool = False
+    enums: bool = False
+    nested: bool = False
+
+    @property
+    def any(self) -> bool:
+        """Whether one of them is on."""
+        return self.unknown_wrong or self.enums or self.nested
+
+
+def pointer(*path: str | int) -> str:
+    """Return a JSON pointer (RFC 6901)."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def schema_reasons(
+    signature: Signature, arguments: Mapping[str, JSON], tool: str, strict: Strictness
+) -> Iterator[Reason]:
+    """Yield why arguments do not satisfy a tool's schema; nothing when they do."""
+    for name in signature.required:
+        if name not in arguments:
+            word = signature.word(name)
+            yield Reason(code="missing_argument", pointer=pointer(name), subject=tool, expected=word)
+    properties = signature.schema.get("properties")
+    for name, value in arguments.items():
+        if name not in signature.classes:
+            if strict.unknown_wrong:
+                yield Reason(code="unknown_argument", pointer=pointer(name), subject=tool, actual=value)
+            continue
+        accepted = signature.classes[name]
+        if accepted is not None and not fits(accepted, value):
+            word = signature.word(name)
+            yield Reason(code="wrong_type", pointer=pointer(name), subject=tool, expected=word, actual=value)
+        elif strict.any and isinstance(properties, Mapping):
+            yield from _value_reasons(properties.get(name), value, (name,), tool, strict)
+
+
+def _value_reasons(
+    schema: Any, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+) -> Iterator[Reason]:
+    """Yield what enumerations and nested schemas have against a value whose own type is right."""
+    if not isinstance(schema, Mapping) or len(path) > _DEEPEST:
+        return
+    if strict.enums:
+        yield from _enum_reasons(schema, value, path, tool)
+    if not strict.nested:
+        return
+    for word in ("anyOf", "oneOf"):
+        branches = schema.get(word)
+        if isinstance(branches, list) and branches:
+            tried = [list(_typed_reasons(branch, value, path, tool, strict)) for branch in branches]
+            if all(tried):
+                yield Reason(code="no_branch_fits", pointer=pointer(*path), subject=tool, expected=word, actual=value)
+    if isinstance(value, Mapping):
+        yield from _object_reasons(schema, value, path, tool, strict)
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        for at, item in enumerate(value):
+            yield from _typed_reasons(schema["items"], item, (*path, at), tool, strict)
+
+
+def _typed_reasons(
+    schema: Any, value: JSON, path: tuple[str | int, ...], tool: str, strict: Strictness
+) -> Iterator[Reason]:
+    accepted = classes_of(schema.get("type")) if isinstance(schema, Mapping) else None
+    if accepted is not None and not fits(accepted, value):
+        declared = schema["type"]
+        yield Reason(code="wrong_type", pointer=pointer(*path), subject=tool, expected=declared, actual=value)
+    else:
+        yield from _value_reasons(schema, value, path, tool, strict)
+
+
+def _object_reasons(
+    schema: Mapping[str, Any], value: Mapping[str, JSON], path: tuple[str | int, ...], tool: str, strict: Strictness
+) -> Iterator[Reason]:
+    properties, required = schema.get("properties"), schema.get("required")
+    for name in required if isinstance(required, list) else ():
+        if isinstance(name, str) and name not in value:
+            yield Reason(code="missing_argument", pointer=pointer(*path, name), subject=tool)
+    if not isinstance(properties, Mapping):
+        return
+    for name, item in value.items():
+        if name in properties:
+            yield from _typed_reasons(properties[name], item, (*path, name), tool, strict)
+        elif strict.unknown_wrong:
+            yield Reason(code="unknown_argument", pointer=pointer(*path, name), subject=tool, actual=item)
+
+
+def _enum_reasons(schema: Mapping[str, Any], value: JSON, path: tuple[str | int, ...], tool: str) -> Iterator[Reason]:
+    listed = schema.get("enum")
+    allowed = [schema["const"]] if "const" in schema else listed if isinstance(listed, list) else None
+    if allowed is not None and not any(_same(value, one) for one in allowed):
+        yield Reason(code="not_in_enum", pointer=pointer(*path), subject=tool, expected=allowed, actual=value)
+
+
+def _same(left: JSON, right: JSON) -> bool:
+    """Return whether two JSON values are equal; unlike in Python, true is not 1."""
+    try:
+        return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+    except RecursionError:
+        return False
+
+
+def values_equal(expected: Mapping[str, JSON], predicted: Mapping[str, JSON]) -> bool:
+    """Return whether two argument objects are equal by value (``upstream``, where there is no schema to check against).
+
+    The same keys; text equal without case and surrounding space; numbers (bools among them) within 1e-6; anything else
+    equal as Python compares.
+    """
+    if expected.keys() != predicted.keys():
+        return False
+    return all(_equal(value, predicted[name]) for name, value in expected.items())
+
+
+def _equal(expected: JSON, predicted: JSON) -> bool:
+    if isinstance(expected, str) and isinstance(predicted, str):
+        return expected.lower().strip() == predicted.lower().strip()
+    if isinstance(expected, int | float) and isinstance(predicted, int | float):
+        return not abs(float(expected) - float(predicted)) > TOLERANCE
+    return bool(expected == predicted)
+
+
+def _comparable_and_equal(expected: JSON, predicted: JSON) -> bool:
+    """Return whether two values are equal; those that cannot be compared, which the verdict did not need, are not."""
+    try:
+        return _equal(expected, predicted)
+    except (OverflowError, RecursionError):
+        return False
+
+
+def value_reasons(expected: Mapping[str, JSON], predicted: Mapping[str, JSON], tool: str) -> Iterator[Reason]:
+    """Yield where two argument objects differ by value."""
+    for name, value in expected.items():
+        found = predicted.get(name, ABSENT)
+        if found is ABSENT:
+            yield Reason(code="missing_argument", pointer=pointer(name), subject=tool, expected=value)
+        elif not _comparable_and_equal(value, found):
+            yield Reason(code="different_value", pointer=pointer(name), subject=tool, expected=value, actual=found)
+    for name, value in predicted.items():
+        if name not in expected:
+            yield Reason(code="unknown_argument", pointer=pointer(name), subject=tool, actual=value)

@@ -75,7 +75,7 @@ def test_options_bands_and_reasons_are_documented():
     for bound, name in BANDS:
         assert f"| from {bound:.2f} | {name} |" in PAGE or f"| below | {name} |" in PAGE
     package = ROOT / "plugins" / "gradestack_plugins" / "deepfabric"
-    source = "".join((package / name).read_text(encoding="utf-8") for name in ("grader.py", "checks.py"))
+    source = "".join((package / name).read_text(encoding="utf-8") for name in ("grader.py", "schemas.py"))
     codes = set(re.findall(r'Reason\(\s*code="(\w+)"', source)) | set(re.findall(r'skipped\("(\w+)"', source))
     assert len(codes) > 12
     assert codes <= spans

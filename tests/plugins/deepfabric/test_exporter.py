@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 import gradestack
 from gradestack import BadRecord, ExportSummary, GraderSummary, Input, Outcome, Shard, Source, figures, replace
 from gradestack_plugins.deepfabric import evaluate
-from gradestack_plugins.deepfabric.exporter import DeepFabricExporter
+from gradestack_plugins.deepfabric.exporter import DeepFabricExporter, number, prediction, render
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.predictions import number, prediction, render
 from gradestack_plugins.deepfabric.reader import DeepFabricReader
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

@@ -18,9 +18,8 @@ from gradestack import (
     replace,
     testing,
 )
-from gradestack_plugins.deepfabric.checks import values_equal
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.schemas import convert
+from gradestack_plugins.deepfabric.schemas import convert, values_equal
 from gradestack_plugins.readers.jsonl import JsonLines
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

@@ -4,8 +4,8 @@ import pytest
 
 from gradestack import Expectation, Message, Outcome, Sample, ToolCall
 from gradestack_plugins.deepfabric import evaluate
+from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.predictions import prediction
 
 READ, ADD = ("read", {"path": "a"}), ("add", {"a": 1})
 

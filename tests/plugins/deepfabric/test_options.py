@@ -6,9 +6,9 @@ import pytest
 
 from gradestack import Outcome
 from gradestack.suites.strict import Problems, structure
-from gradestack_plugins.deepfabric.checks import pointer
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.weights import resolve
+from gradestack_plugins.deepfabric.options import resolve
+from gradestack_plugins.deepfabric.schemas import pointer
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 

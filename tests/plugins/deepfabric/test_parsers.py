@@ -6,7 +6,7 @@ import time
 import pytest
 
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.parsers import UnreadableText, old_call, text_calls
+from gradestack_plugins.deepfabric.replies import UnreadableText, old_call, text_calls
 
 F = '{"name": "f", "arguments": {"a": 1}}'
 G = '{"name": "g", "arguments": {}}'

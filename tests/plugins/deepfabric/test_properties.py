@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from gradestack import Expectation, Outcome, Sample, ToolCall, figures
 from gradestack_plugins.deepfabric import evaluate
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.samples import Source, build, split_entry
+from gradestack_plugins.deepfabric.samples import ERRORS, Source, build, split_entry
 from gradestack_plugins.deepfabric.schemas import convert
-from gradestack_plugins.deepfabric.upstream import ERRORS
 
 pytestmark = pytest.mark.proof
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])

@@ -8,8 +8,7 @@ import pytest
 
 from gradestack import BadRecord, DataError, Input, Inputs, Status, testing
 from gradestack.jsonio import iter_lines
-from gradestack_plugins.deepfabric import joining
-from gradestack_plugins.deepfabric.reader import DeepFabricReader
+from gradestack_plugins.deepfabric.reader import DeepFabricReader, Replies
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 
@@ -263,7 +262,7 @@ def test_replies_are_not_kept_in_memory(df, rows, tmp_path):
         assert index.by == join
         assert len(pickle.dumps(index)) < 5000
     assert len(list(iter_lines(path))) == 10
-    assert joining.Replies(by_id={}).of(None, 1) == ()
+    assert Replies(by_id={}).of(None, 1) == ()
 
 
 @PROFILES

@@ -8,12 +8,12 @@ import pytest
 from gradestack import Outcome, Status
 from gradestack.jsonio import compact
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.lenient import lenient_truth
 from gradestack_plugins.deepfabric.records import (
     NO_QUERY,
     RecordProblem,
     RunStops,
     checked_calls,
+    lenient_truth,
     looks_like_call,
     strict_truth,
 )

@@ -5,10 +5,8 @@ import json
 import pytest
 
 from gradestack import Status
-from gradestack_plugins.deepfabric.parsers import first_object
-from gradestack_plugins.deepfabric.replies import ReplyProblem, kind_of, read_replies
-from gradestack_plugins.deepfabric.responses import heard
-from gradestack_plugins.deepfabric.versions import Reading
+from gradestack_plugins.deepfabric.options import Reading
+from gradestack_plugins.deepfabric.replies import ReplyProblem, first_object, heard, kind_of, read_replies
 
 RULES = ["documented", "4.3", "4.13"]
 PROFILES = pytest.mark.parametrize("profile", RULES)

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import pickle
 import re
 
 import pytest
@@ -264,14 +263,3 @@ def test_shared_tools_are_those_made_anew(given_tools, profile):
                 convert(given_tools, profile)
     else:
         assert [repr(convert(given_tools, profile)) for _ in range(2)] == [made, made]
-
-
-def test_a_tool_is_worked_out_once():
-    """The same tool object gives the same signature, per profile; the cache survives running full."""
-    specs = convert([_tool("f", "string")], "documented")
-    assert find(specs, "f", "documented") is find((specs[0],), "f", "documented")
-    assert find(specs, "f", "4.13") is not find(specs, "f", "documented")
-    for n in range(5000):
-        find((ToolSpec(name=f"t{n}"),), f"t{n}", "documented")
-    assert find(specs, "f", "documented") == find(specs, "f", "documented")
-    assert pickle.loads(pickle.dumps(specs)) == specs  # noqa: S301  our own bytes

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from gradestack import DataError, Outcome
 from gradestack_plugins.deepfabric import evaluate
+from gradestack_plugins.deepfabric.exporter import prediction
 from gradestack_plugins.deepfabric.grader import DeepFabric
-from gradestack_plugins.deepfabric.predictions import prediction
 from tests.conftest import examples
 
 VERSIONS = ("4.13", "4.3")

@@ -101,13 +101,14 @@ def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any
         headline = structure(fragment.get("headline") or {}, HeadlineSpec)
         if asked and (headline.passed or headline.failed):
             resolver.say(("stack",), f"{name}: headline: words for a verdict are the grader's (words of its class)")
-        return {**fragment, "headline": headline}
     except GradestackError:  # of a stack that was asked for, this is said where it is laid under the suite
         return {}
     except Problems as problems:
         for place, text in problems.found if asked else ():
             resolver.say(("stack",), f"{name}: headline{''.join(f'.{each}' for each in place)}: {text}")
         return {}
+    else:
+        return {**fragment, "headline": headline}
 
 
 def _declared(

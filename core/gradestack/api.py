@@ -146,6 +146,11 @@ class Reader(Contract):
     def read(self, shard: Shard, index: Any) -> Iterator[Sample | BadRecord]:
         """Yield the samples of one shard in file order; a broken record is yielded as :class:`BadRecord`."""
 
+    def blocks(self, shard: Shard, index: Any) -> Iterator[list[Sample | BadRecord]]:
+        """Yield what :meth:`read` yields in lists of any length: a format read faster in blocks overrides this."""
+        for record in self.read(shard, index):
+            yield [record]
+
 
 Direction = Literal["higher", "lower", "neither"]
 Unit = Literal["share", "score", "count", "seconds", "tokens", "usd", "bits"]

@@ -341,6 +341,9 @@ class Grade(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasons: tuple[Reason, ...] = ()
     rationale: str = ""
     metadata: Mapping[str, JSON] = msgspec.field(default_factory=dict)
+    numbers: Mapping[str, float] | None = None
+    """Sums over its items that figures need, by name: so metrics need no items. They follow from the items, and stand
+    in no row."""
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -12,6 +12,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
+from operator import attrgetter
 from typing import Any, Final, Protocol
 
 import attrs
@@ -26,7 +27,7 @@ Numbers = Mapping[str, float]
 NumbersOf = Callable[[Grade], Numbers | None]
 _CODES: Final = "I"
 """Type of codes: 32 bits."""
-FORM: Final = "1"
+FORM: Final = "2"
 """Form of a shard's columns; a run begun with another is not continued."""
 _pack, _unpack = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder().decode
 _MSGPACK, _JSON = b"m", b"j"
@@ -73,9 +74,14 @@ class _Codes:
         self.known: dict[Any, int] = {}
         self.codes = array(_CODES)
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def extend(self, values: Sequence[Any]) -> Sequence[int]:
+        """Add values and return their codes."""
         known = self.known
-        self.codes.extend([known.setdefault(value, len(known)) for value in values])
+        codes = list(map(known.get, values))
+        if None in codes:
+            codes = [known.setdefault(value, len(known)) for value in values]
+        self.codes.extend(codes)  # type: ignore[arg-type]
+        return codes  # type: ignore[return-value]
 
 
 class Columns:
@@ -90,7 +96,9 @@ class Columns:
         self._wanted, self._broken = wanted, broken
         self._keys = {name: _Codes() for name in _KEYS}
         self._verdicts = {key: _Codes() for key in wanted.parts}
+        self._of_grade = {key: _getter(parts) for key, parts in wanted.parts.items()}
         self._numbers = {name: _Codes() for name in wanted.numbers}
+        self._of_verdict: dict[str, dict[int, bytes]] = {name: {} for name in wanted.numbers}
         self._ran = bytearray()
 
     def add(self, places: Sequence[Place], grades: Mapping[str, Sequence[Grade]], ran: Iterable[bool]) -> None:
@@ -111,27 +119,38 @@ class Columns:
                 [_packed({name: each.facets[name] for name in facets if name in each.facets}) for each in places]
             )
         else:
-            keys["facets"].extend(repeat(b"", len(places)))
+            keys["facets"].extend([b""] * len(places))
         self._ran.extend(ran)
-        for key, column in self._verdicts.items():
-            column.extend(_verdicts(grades[key], self._wanted.parts[key]))
+        codes = {
+            key: column.extend(_all_packed(map(self._of_grade[key], grades[key])))
+            for key, column in self._verdicts.items()
+        }
         for name in list(self._numbers):
+            key, numbers = self._wanted.numbers[name]
             try:
-                self._numbers[name].extend(self._numbers_of(name, grades))
+                self._numbers[name].extend(self._packed_numbers(name, numbers, grades[key], codes[key]))
             except (Exception, SystemExit, TimedOut) as error:  # the other metrics must not be lost with it
                 if self._broken is None:
                     raise
                 del self._numbers[name]
                 self._broken(name, error)
 
-    def _numbers_of(self, name: str, grades: Mapping[str, Sequence[Grade]]) -> list[bytes]:
-        key, numbers = self._wanted.numbers[name]
-        return list(map(_packed, map(numbers, grades[key])))
+    def _packed_numbers(
+        self, name: str, numbers: NumbersOf, grades: Sequence[Grade], codes: Sequence[int]
+    ) -> list[bytes]:
+        """Return what grades add to a metric's sums: of those with numbers of their own, once for equal ones."""
+        known, packed = self._of_verdict[name], []
+        for grade, code in zip(grades, codes, strict=True):
+            found = None if grade.numbers is None else known.get(code)
+            if found is None:
+                found = known[code] = _packed(numbers(grade))
+            packed.append(found)
+        return packed
 
     def to_bytes(self) -> bytes:
         """Return everything added."""
         parts = map(_columns, (self._keys, self._verdicts, self._numbers))
-        return _pack([bytes(self._ran), *parts])
+        return _pack([bytes(self._ran), *parts, self._wanted.parts])
 
 
 def _columns(columns: Mapping[str, _Codes]) -> list[tuple[bytes, bytes, bytes]]:
@@ -182,32 +201,41 @@ def _unpacked(data: bytes) -> Any:
     return _unpack(data[1:]) if data[:1] == _MSGPACK else json.loads(data[1:])
 
 
-def _verdicts(grades: Sequence[Grade], parts: Sequence[str]) -> list[bytes]:
-    """Return what figures need of grades: equal bytes for equal ones."""
-    found: list[tuple[Any, ...]] = [(g.outcome, g.score, g.passed, g.label, g.gold, g.counts, g.parts) for g in grades]
-    if parts:
-        found = [(*each, {name: _part(g, name) for name in parts}) for each, g in zip(found, grades, strict=True)]
-    return list(map(_packed, found))
+def _all_packed(values: Iterable[Any]) -> list[bytes]:
+    """Return tuples as bytes, equal ones as equal bytes: as MessagePack, or else as JSON, which begins with ``[``."""
+    values = list(values)
+    try:
+        return list(map(_pack, values))
+    except (TypeError, ValueError, OverflowError):
+        return [_packed(value)[1:] for value in values]
 
 
-def _part(grade: Grade, name: str) -> Any:
-    of, _, key = name.partition(":")
-    return grade.metadata.get(key) if key else getattr(grade, of)
+_VERDICT: Final = ("outcome", "score", "passed", "label", "gold", "counts", "parts", "numbers")
+"""What figures may need of any grade; what else some ask for follows."""
 
 
-def _grade(data: bytes) -> Grade:
+def _getter(parts: Sequence[str]) -> Callable[[Grade], tuple[Any, ...]]:
+    """Return a function that takes of a grade what figures need."""
+    plain = attrgetter(*_VERDICT, *[part for part in parts if ":" not in part])
+    names = [part.partition(":")[2] for part in parts if ":" in part]
+    if not names:
+        return plain
+    return lambda grade: (*plain(grade), *[grade.metadata.get(name) for name in names])
+
+
+def _grade(data: bytes, parts: Sequence[str]) -> Grade:
     """Return the grade of a verdict, with the parts that were asked for."""
-    outcome, score, passed, label, gold, counts, parts, *rest = _unpacked(data)
-    more: dict[str, Any] = {}
-    for name, value in (rest[0] if rest else {}).items():
+    found = json.loads(data) if data[:1] == b"[" else _unpack(data)
+    fields: dict[str, Any] = dict(zip(_VERDICT, found, strict=False))
+    fields["outcome"] = Outcome(fields["outcome"])
+    names = [*[part for part in parts if ":" not in part], *[part for part in parts if ":" in part]]
+    for name, value in zip(names, found[len(_VERDICT) :], strict=True):
         of, _, key = name.partition(":")
         if key and value is not None:
-            more.setdefault("metadata", {})[key] = value
+            fields.setdefault("metadata", {})[key] = value
         elif not key and value is not None:
-            more[of] = msgspec.convert(value, _PARTS[of])
-    return Grade(
-        outcome=Outcome(outcome), score=score, passed=passed, label=label, gold=gold, counts=counts, parts=parts, **more
-    )
+            fields[of] = msgspec.convert(value, _PARTS[of])
+    return Grade(**fields)
 
 
 _PARTS: Final[Mapping[str, Any]] = {
@@ -247,6 +275,7 @@ class Table:
         keys: Columns of the samples: ``id``, ``cluster``, ``model``, ``run`` and ``facets`` (packed).
         verdicts: Grader key -> column of what figures need of its grades (packed).
         numbers: Name of a metric -> column of what grades add to its sums (packed), of metrics that read more.
+        parts: Grader key -> what else its verdicts hold.
         ran: Whether a sample's recorded run did not fail.
         inputs: Where the samples of each input begin: name and number of rows before.
     """
@@ -255,6 +284,7 @@ class Table:
         self.keys = {name: Column() for name in _KEYS}
         self.verdicts = {key: Column() for key in graders}
         self.numbers: dict[str, Column] = {}
+        self.parts: dict[str, Sequence[str]] = {}
         self.ran = bytearray()
         self.inputs: list[tuple[str, int]] = []
         self._grades: dict[str, list[Grade]] = {}
@@ -288,7 +318,7 @@ class Table:
         if not self.inputs or self.inputs[-1][0] != name:
             self.inputs.append((name, len(self)))
         before, self._grouped = len(self), None
-        ran, *parts = _unpack(data)
+        ran, *parts, self.parts = _unpack(data)
         self.ran += ran
         for columns, into in zip(parts, (self.keys, self.verdicts, self.numbers), strict=True):
             for packed, values, codes in columns:
@@ -312,7 +342,7 @@ class Table:
     def grades(self, key: str) -> list[Grade]:
         """Return the distinct grades of a grader, with what figures need of them."""
         found = self._grades.setdefault(key, [])
-        found.extend(map(_grade, self.verdicts[key].values[len(found) :]))
+        found.extend([_grade(each, self.parts[key]) for each in self.verdicts[key].values[len(found) :]])
         return found
 
     def tasks(self) -> tuple[list[str], array[int]]:

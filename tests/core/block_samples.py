@@ -27,7 +27,7 @@ from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
 from gradestack_plugins.text_graders.json_equal import JsonEqual
 from tests.core import toy_components as toys
-from tests.core.workers import grader_stage, merged, metric, worker
+from tests.core.workers import grader_stage, merged, metric, singly, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=1000)
@@ -135,7 +135,7 @@ def told(made, result):
 
 
 def whole(made, given):
-    return told(made, made.process(SHARD, iter(given)))
+    return told(made, made.process(SHARD, singly(given)))
 
 
 def consistent(result):

@@ -9,8 +9,7 @@ import attrs
 import msgspec
 
 from gradestack import ABSENT, Grade, Outcome
-from gradestack.rows.recorded import recorded_bytes
-from gradestack.rows.write import graded_bytes, pieces_of_line
+from gradestack.rows.write import RowWriter
 
 
 def pure(value):
@@ -192,9 +191,35 @@ def parsed(line):
 
 
 def row_bytes(sample, grades, main, *, passed=None, submissions=None):
-    """Return the line of a sample, written in one go."""
-    graded = graded_bytes(sample, grades, main, passed=passed, submissions=submissions or {})
-    return b"".join(pieces_of_line(graded, recorded_bytes(sample)))
+    """Return the line of a sample, and raise where it or a grade cannot be written."""
+    success = None if passed is None else Always(main, passed)
+    line, _, kept = line_and_kept(sample, grades, main, success=success, submissions=submissions)
+    for key, grade in grades.items():
+        if kept[key] is not grade:
+            raise (RecursionError if kept[key].fault.code == "too_deep" else TypeError)(kept[key].fault.message)
+    return line
+
+
+@attrs.frozen
+class Always:
+    """A verdict, whatever the grade."""
+
+    grader: str
+    verdict: bool
+
+    def passed(self, grade):
+        return self.verdict
+
+
+def line_and_kept(sample, grades, main, *, success=None, submissions=None, signatures=None, strict=False):
+    """Return a sample's line, and the sample and the grades that stand in it."""
+    writer = RowWriter(
+        main=main, success=success, signatures=signatures or dict.fromkeys(grades, "toy 1"), strict=strict
+    )
+    columns = {key: [grade] for key, grade in grades.items()}
+    texts = {key: [text] for key, text in (submissions or {}).items()}
+    lines, kept = writer.lines([sample], writer.recorded([sample]), columns, texts)
+    return b"".join(lines), kept.samples[0], {key: kept.mended.get((key, 0), grades[key]) for key in grades}
 
 
 def written(sample, grades=None, headline="quality", passed=None, submissions=None):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from gradestack import grade_files
-from gradestack.grading.block import Blocks
+from gradestack.grading.block import ShardGrader
 from gradestack.grading.result import ShardResult
 from gradestack.interpreter import for_a_shard
 
@@ -49,6 +49,6 @@ def test_what_a_shard_came_to_is_let_go_of_without_a_look_for_garbage(tmp_path):
     gc.disable()
     try:
         grade_files(tmp_path / "runs.jsonl", graders=["exact_match"], output=tmp_path / "out")
-        assert not [each for each in gc.get_objects() if isinstance(each, ShardResult | Blocks)]
+        assert not [each for each in gc.get_objects() if isinstance(each, ShardResult | ShardGrader)]
     finally:
         gc.enable()

@@ -64,3 +64,8 @@ def merged(made, *results):
 def with_plan(made, **changes):
     """Return a worker with another plan."""
     return attrs.evolve(made, plan=attrs.evolve(made.plan, **changes))
+
+
+def singly(records):
+    """Return records as a reader gives them that gives one at a time."""
+    return ([each] for each in records)

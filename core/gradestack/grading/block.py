@@ -6,6 +6,7 @@ Nothing here keeps a sample.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from threading import get_ident
 from time import perf_counter
@@ -26,20 +27,20 @@ from gradestack.model import BadRecord, Fault, Sample, Status, failed
 from gradestack.plugin_errors import error_text
 from gradestack.table import Columns
 
-LARGEST_BLOCK = 256
-"""Samples of a block at most."""
+LARGEST_BLOCK = 64
+"""Samples graded together at most: with their grades they fit into a core's second cache."""
 QUICK_BLOCK = 0.01
-"""Seconds a block may take, with its reading, for the next one to be larger: of large records, few are held."""
+"""Seconds a block may take, with its reading, for the next one to be larger."""
 _OK = Status.OK
 _Texts = dict[str, list[str | None]]
 
 
-class Blocks:
-    """One shard being graded, in small blocks: its piece, counts and states. Use it as a context manager.
+class ShardGrader:
+    """One shard being graded, in small blocks: its piece, counts and columns. Use it as a context manager.
 
-    A block is graded grader by grader, counted metric by metric. It starts with one sample and grows while blocks take
-    little time, so that slow graders are not far from being interrupted. What is interrupted keeps the samples every
-    grader has judged; counting them and keeping their rows is not interrupted.
+    A block is graded grader by grader. It starts with one sample and grows while blocks take little time, so that slow
+    graders are not far from being interrupted. What is interrupted keeps the samples every grader has judged; counting
+    them and writing their rows is not interrupted.
 
     Attributes:
         position: How many samples of the shard were met, left out ones included.
@@ -62,7 +63,7 @@ class Blocks:
         needs = wanted([stage.key for stage in plan.graders], plan.metrics, plan.facets)
         self._columns = Columns(needs, self._broken) if plan.table else None
         self._piece = assignment.pieces.open(shard)
-        self._block: list[Sample] = []
+        self._pending: list[Sample] = []
         self._size = 1
         self._begun = perf_counter()
 
@@ -73,7 +74,7 @@ class Blocks:
         self.result.parts = self._piece.close()
 
     def finish(self) -> None:
-        """Grade what is left and put counts and states into the result."""
+        """Grade what is left and put counts and columns into the result."""
         result = self.result
         try:
             self.grade()
@@ -84,14 +85,28 @@ class Blocks:
         result.table = b"" if self._columns is None else self._columns.to_bytes()
         result.timings, result.timed_out = self._graders.seconds, self._graders.timed_out
 
-    def take(self, record: Sample | BadRecord) -> None:
-        """Take one record; it is graded with its block.
+    def take(self, records: list[Sample | BadRecord]) -> None:
+        """Take records; they are graded with their block.
 
         Raises:
-            DataError: It is bad, or of a run whose data cannot be read, and the run is strict.
+            DataError: One is bad, or of a run whose data cannot be read, and the run is strict.
             KeyboardInterrupt: A grader was interrupted.
-            PluginError: A component raised on its block, and the run is strict.
+            PluginError: A component raised on a block, and the run is strict.
         """
+        if self._usual and not self._strict and not self.assignment.noting and BadRecord not in map(type, records):
+            self.position += len(records)
+            self._pending += records  # type: ignore[arg-type]
+        else:
+            for record in records:
+                if self._interruption.requested:
+                    return
+                self._take(record)
+        if len(self._pending) >= self._size:
+            self.grade()
+
+    def _take(self, record: Sample | BadRecord) -> None:
+        if self.assignment.noting:
+            self.assignment.pieces.note(self.shard, self.position)
         if isinstance(record, BadRecord):
             self.grade()
             self._bad(record)
@@ -99,20 +114,17 @@ class Blocks:
         if self._strict and record.status is Status.FAILED and record.error and record.error.category == "data":
             msg = f"{record.source or record.id}: {record.error.message or record.error.code}"
             raise DataError(msg)
-        position = self.position
-        self.position = position + 1
-        if not self._usual:
-            place = (self.shard.ordinal, position)
-            if (fault := self.assignment.poison.get(place)) is not None:
-                self.grade()
-                self._leave_ungraded(self._joined(record), fault)
-                return
-            record = self._joined(record)  # first: tags may stand in the dataset
-            if not self._takes(record, place):
-                return
-        self._block.append(record)
-        if len(self._block) >= self._size:
+        place = (self.shard.ordinal, self.position)
+        self.position += 1
+        if (fault := self.assignment.poison.get(place)) is not None:
             self.grade()
+            self._leave_ungraded(self._joined(record), fault)
+            return
+        record = self._joined(record)  # first: tags may stand in the dataset
+        if self._takes(record, place):
+            self._pending.append(record)
+            if self.assignment.noting or self._strict:
+                self.grade()
 
     def _takes(self, sample: Sample, place: tuple[int, int]) -> bool:
         selection = self.assignment.selection
@@ -132,12 +144,9 @@ class Blocks:
 
     def _leave_ungraded(self, sample: Sample, fault: Fault) -> None:
         """Count a sample that ends every process that grades it."""
-        recorded = self._recorded([sample])
+        recorded = self._piece.recorded([sample]) if self._rows else None
         self._count([sample], recorded, {stage.key: [failed(fault)] for stage in self._plan.graders}, {})
         self._graders.timed_out += fault.code == "timed_out"
-
-    def _recorded(self, block: list[Sample]) -> list[Any]:
-        return [self._piece.recorded(sample) for sample in block] if self._rows else []
 
     def grade(self) -> None:
         """Grade and count the samples taken since the last block.
@@ -146,11 +155,16 @@ class Blocks:
             KeyboardInterrupt: A grader was interrupted.
             PluginError: A component raised, and the run is strict.
         """
-        block = self._block
-        if not block:
-            return
-        self._block = []
-        recorded = self._recorded(block)
+        pending, self._pending = self._pending, []
+        while pending and not (self._interruption.requested and len(pending) > self._size):
+            block, pending = pending[: self._size], pending[self._size :]
+            self._grade(block)
+            now = perf_counter()
+            quick, self._begun = now - self._begun < QUICK_BLOCK, now
+            self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
+
+    def _grade(self, block: list[Sample]) -> None:
+        recorded = self._piece.recorded(block) if self._rows else None
         columns, texts = self._graders.columns(block)
         if self._graders.interrupted:
             block = block[: min(map(len, columns.values()))]
@@ -158,21 +172,15 @@ class Blocks:
             self._count(block, recorded, columns, texts)
         if self._graders.interrupted:
             raise KeyboardInterrupt
-        if not self.assignment.noting and not self.assignment.strict:
-            now = perf_counter()
-            quick, self._begun = now - self._begun < QUICK_BLOCK, now
-            self._size = min(LARGEST_BLOCK, 2 * self._size) if quick else max(1, self._size // 2)
 
-    def _count(
-        self,
-        block: list[Sample],
-        recorded: list[Any],
-        columns: dict[str, Column],
-        texts: _Texts,
-    ) -> None:
+    def _count(self, block: list[Sample], recorded: Any, columns: dict[str, Column], texts: _Texts) -> None:
         with self._interruption.held():
             self.torn = True
-            kept = self._kept(block, recorded, columns, texts) if self._rows else block
+            kept: Sequence[Sample] = block
+            if self._rows:
+                kept, mended = self._piece.add_rows(block, recorded, columns, texts)
+                for (key, place), grade in mended.items():
+                    columns[key][place] = grade
             if self._columns is not None:
                 UNDER_WAY[get_ident()] = []  # who keeps the time of grades keeps that of numbers, too
                 try:
@@ -194,21 +202,6 @@ class Blocks:
                     result.ids[form] = f"{each.source or each.id}"
             result.keys += b"".join([digest(each) for each in block if each.status is not Status.MISSING])
             self.torn = False
-
-    def _kept(
-        self, block: list[Sample], recorded: list[Any], columns: dict[str, Column], texts: _Texts
-    ) -> list[Sample]:
-        """Hand over the rows; return the samples as they were kept, grades that could not be kept as failures."""
-        found = []
-        for number, sample in enumerate(block):
-            grades = {key: column[number] for key, column in columns.items()}
-            judged = {key: text for key, column in texts.items() if (text := column[number]) is not None}
-            kept, written = self._piece.row(sample, recorded[number], grades, judged)
-            if written is not grades:
-                for key, grade in written.items():
-                    columns[key][number] = grade
-            found.append(kept)
-        return found
 
     def _bad(self, record: BadRecord) -> None:
         source, result = record.source, self.result

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from itertools import chain
+from math import isfinite
+from typing import Any
 
 from gradestack.errors import DataError, PluginError, TimedOut
-from gradestack.exact import adds_up
 from gradestack.grading.plan import Stage
 from gradestack.model import LARGEST_SCORE, Fault, Grade, Outcome, Sample, Status, check_grade, failed
 from gradestack.output.terminal import traceback_text
@@ -25,7 +27,7 @@ begin_grading = _forked.clear
 
 
 def guarded_grades(
-    method: Callable[[Sample], Grade], stage: Stage, samples: Iterable[Sample], into: list[Grade], *, strict: bool
+    method: Callable[[Sample], Grade], stage: Stage, samples: Sequence[Sample], into: list[Grade], *, strict: bool
 ) -> None:
     """Add what a grader's method says about each sample; a failed grade that names it, whatever it raises.
 
@@ -34,29 +36,55 @@ def guarded_grades(
     Raises:
         PluginError: It raised or broke the contract, and ``strict`` is set.
     """
-    for sample in samples:
-        try:
+    begin = len(into)
+    parts: list[Any] = []
+    try:
+        for sample in samples:
             try:
-                grade = method(sample)
-            finally:
-                if _forked:
-                    os._exit(0)
-            if type(grade) is Grade and grade.outcome is _GRADED:  # what check_grade looks at, in less time
-                score, parts = grade.score, grade.parts
-                if (
-                    type(score) is float
+                try:
+                    grade = method(sample)
+                finally:
+                    if _forked:
+                        os._exit(0)
+                if (  # what check_grade looks at, in less time; parts are looked at all at once
+                    type(grade) is Grade
+                    and type(score := grade.score) is float
                     and -LARGEST_SCORE <= score <= LARGEST_SCORE
-                    and (parts == {} or adds_up(parts))
+                    and grade.outcome is _GRADED
                 ):
                     into.append(grade)
+                    parts.append(grade.parts)
                     continue
-            flaw = check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
-        except (KeyboardInterrupt, TimedOut, DataError):  # DataError: its options say that the run ends on this record
-            raise
-        except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
-            into.append(raised_grade(stage, sample, error, strict=strict))
-            continue
-        into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
+                flaw = (
+                    check_grade(grade) if isinstance(grade, Grade) else f"returned {type(grade).__name__}, not a Grade"
+                )
+            except (
+                KeyboardInterrupt,
+                TimedOut,
+                DataError,
+            ):  # DataError: its options say that the run ends on this record
+                raise
+            except BaseException as error:  # noqa: BLE001 - a raising grader never loses the run
+                into.append(raised_grade(stage, sample, error, strict=strict))
+                continue
+            into.append(grade if flaw is None else _unsound(stage, sample, flaw, strict=strict))
+    finally:
+        if not _finite(parts):
+            for at, sample in zip(range(begin, len(into)), samples, strict=False):
+                try:
+                    flaw = check_grade(into[at])
+                except Exception as error:  # noqa: BLE001 - its parts are no mapping, or not of numbers
+                    into[at] = raised_grade(stage, sample, error, strict=strict)
+                else:
+                    into[at] = into[at] if flaw is None else _unsound(stage, sample, flaw, strict=strict)
+
+
+def _finite(parts: Sequence[Any]) -> bool:
+    """Return whether all parts are finite numbers; False also where one is none."""
+    try:
+        return isfinite(sum(chain.from_iterable(map(dict.values, parts))))
+    except (TypeError, OverflowError):
+        return False
 
 
 def guarded_grade(stage: Stage, sample: Sample, *, strict: bool) -> Grade:

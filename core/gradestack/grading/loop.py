@@ -79,7 +79,7 @@ class Loop:
                         break
             if not self.merged.interrupted and (absent := self._unanswered(worker)):
                 shard = Shard(ordinal=len(self.shards), input=self.plan.inputs.data[-1], position=_FAR)
-                self._merge(worker.process(shard, iter(absent)), None)
+                self._merge(worker.process(shard, [[each] for each in absent]), None)
         except KeyboardInterrupt:
             self.merged.interrupted = True
         self._list_duplicates()

@@ -38,7 +38,7 @@ def wanted(graders: Iterable[str], metrics: Sequence[Metric], facets: Iterable[s
     for metric in metrics:
         aggregator: Aggregator = metric.stage.component
         parts[metric.of] |= dict.fromkeys(sorted(aggregator.keeps))
-        if aggregator.needs and has_numbers(aggregator):
+        if has_numbers(aggregator) and not aggregator.needs <= aggregator.keeps:
             numbers[metric.name] = (metric.of, aggregator.numbers)
         names |= dict.fromkeys(aggregator.facets)
     return Wanted(parts={key: tuple(each) for key, each in parts.items()}, numbers=numbers, facets=tuple(names))
@@ -56,7 +56,7 @@ def grades_of(aggregator: Aggregator, table: Table, key: str, name: str, rows: S
     """
     if not has_numbers(aggregator):
         return Grades(table, key, rows)
-    if aggregator.needs:
+    if not aggregator.needs <= aggregator.keeps:
         return Grades(table, key, rows, (table.numbers_of(name), table.numbers[name].codes))
     with _time_limit(SECONDS):
         values = [sound_numbers(aggregator.numbers(grade)) for grade in table.grades(key)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
+from contextlib import closing
 from typing import Any
 
 from gradestack.api import Reader, Shard
@@ -28,29 +29,37 @@ def shards_of(reader: Reader, inputs: Any) -> tuple[list[Shard], Any]:
         return list(reader.plan(inputs, index)), index
 
 
-_RECORDS = (Sample, BadRecord)
+_RECORDS = frozenset({Sample, BadRecord})
 
 
-def _checked(record: Any, reader: Reader) -> Sample | BadRecord:
-    if isinstance(record, _RECORDS):
-        return record
-    msg = f"{name_of(reader)} yields {type(record).__name__}, expected Sample or BadRecord"
-    raise PluginError(msg)
+def _check(block: list[Any], reader: Reader) -> None:
+    for record in block:
+        if not isinstance(record, Sample | BadRecord):
+            msg = f"{name_of(reader)} yields {type(record).__name__}, expected Sample or BadRecord"
+            raise PluginError(msg)
 
 
-def records_of(reader: Reader, shard: Shard, index: Any) -> Generator[Sample | BadRecord]:
-    """Yield the records of one shard.
+def blocks_of(reader: Reader, shard: Shard, index: Any) -> Generator[list[Sample | BadRecord]]:
+    """Yield the records of one shard, some at a time.
 
     Raises:
         DataError: The reader cannot read the shard at all.
         PluginError: The reader raised something else, or yields what is neither a sample nor a bad record.
     """
     try:
-        found: Iterable[Any] = reader.read(shard, index)
-        for record in found:
-            yield record if type(record) is Sample else _checked(record, reader)
+        for block in reader.blocks(shard, index):
+            if not _RECORDS.issuperset(map(type, block)):
+                _check(block, reader)
+            yield block
     except (GradestackError, OSError):
         raise
     except (Exception, SystemExit) as error:
         msg = f"{name_of(reader)} raised {error_text(error)} in {shard.input.shown}"
         raise PluginError(msg) from error
+
+
+def records_of(reader: Reader, shard: Shard, index: Any) -> Generator[Sample | BadRecord]:
+    """Yield the same one by one."""
+    with closing(blocks_of(reader, shard, index)) as blocks:
+        for block in blocks:
+            yield from block

@@ -7,7 +7,7 @@ with the run and takes finished shards, in order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gradestack.api import Shard
 from gradestack.grading.duplicates import Span
@@ -18,19 +18,28 @@ Grades = Mapping[str, Grade]
 """Grader key -> grade."""
 
 
+class Kept(NamedTuple):
+    """A block of samples as it was kept."""
+
+    samples: Sequence[Sample]
+    mended: Mapping[tuple[str, int], Grade]
+    """Grader key and place in the block -> a failed grade, in place of one that cannot be kept."""
+
+
 class Piece(Protocol):
     """Takes what one shard writes."""
 
-    def recorded(self, sample: Sample) -> Any:
-        """Return what :meth:`row` needs of a sample before graders see it, who may change it."""
+    def recorded(self, samples: Sequence[Sample]) -> Any:
+        """Return what :meth:`add_rows` needs of a block before graders see it, who may change it."""
 
-    def row(
-        self, sample: Sample, recorded: Any, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[Sample, Grades]:
-        """Take one graded sample and what graders of texts judged; return sample and grades as they were kept.
-
-        What cannot be kept comes back as a failure.
-        """
+    def add_rows(
+        self,
+        samples: Sequence[Sample],
+        recorded: Any,
+        columns: dict[str, list[Grade]],
+        texts: Mapping[str, Sequence[str | None]],
+    ) -> Kept:
+        """Take the grades of a block by grader key, and what graders of texts judged."""
 
     def native(self, artefact: str, text: str, separator: str) -> None:
         """Take one chunk of an exporter's file; ``separator`` stands between two chunks."""

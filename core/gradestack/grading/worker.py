@@ -5,17 +5,17 @@ A worker is picklable, so that any engine can run it anywhere. Samples never cro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import attrs
 
 from gradestack.api import Shard
-from gradestack.grading.block import Blocks
+from gradestack.grading.block import ShardGrader
 from gradestack.grading.guarded import TRACEBACKS
 from gradestack.grading.interruption import Interruption
 from gradestack.grading.plan import Assignment
-from gradestack.grading.reading import records_of
+from gradestack.grading.reading import blocks_of
 from gradestack.grading.result import ShardResult
 from gradestack.interpreter import for_a_shard
 from gradestack.model import BadRecord, Fault, Sample
@@ -51,9 +51,9 @@ class Worker(Assignment):
         for name, value in state.items():
             object.__setattr__(self, name, value)
 
-    def records(self, shard: Shard) -> Generator[Sample | BadRecord]:
-        """Yield the records of a shard."""
-        return records_of(self.plan.reader.component, shard, self.index)
+    def blocks(self, shard: Shard) -> Generator[list[Sample | BadRecord]]:
+        """Yield the records of a shard, some at a time."""
+        return blocks_of(self.plan.reader.component, shard, self.index)
 
     def __call__(self, shard: Shard) -> ShardResult:
         """Grade one shard.
@@ -62,34 +62,31 @@ class Worker(Assignment):
             DataError: The reader cannot read it at all, or a record is bad and ``strict`` is set.
             PluginError: The reader is broken, or any other component and ``strict`` is set.
         """
-        return self.process(shard, self.records(shard))
+        return self.process(shard, self.blocks(shard))
 
-    def process(self, shard: Shard, records: Iterator[Sample | BadRecord]) -> ShardResult:
+    def process(self, shard: Shard, blocks: Iterable[list[Sample | BadRecord]]) -> ShardResult:
         """Grade records as the content of ``shard``."""
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name)
         TRACEBACKS.clear()
         with (
             Interruption() as interruption,
-            Blocks(self, shard, result, interruption) as blocks,
+            ShardGrader(self, shard, result, interruption) as grader,
             for_a_shard(),
         ):
-            reported = 0
-            take, noting, progress = blocks.take, self.noting, self.progress
+            reported, progress = 0, self.progress
             try:
-                for record in records:
+                for block in blocks:
                     if interruption.requested:
                         break
-                    if noting:
-                        self.pieces.note(shard, blocks.position)
-                    take(record)
+                    grader.take(block)
                     if progress is not None and result.samples >= reported + _REPORTED_EVERY:
                         progress(result.samples - reported)
                         reported = result.samples
             except KeyboardInterrupt:
-                if blocks.torn:
+                if grader.torn:
                     raise
                 result.interrupted = True
-            blocks.finish()
+            grader.finish()
             result.interrupted |= interruption.requested
             result.tracebacks = dict(TRACEBACKS)
         if progress is not None:

@@ -7,8 +7,9 @@ goes through :func:`gradestack.jsonio.values.dumps`, which has a form for both, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -24,9 +25,14 @@ from gradestack.model import (
     Status,
     ToolCall,
     Usage,
+    replace,
 )
-from gradestack.rows.encoding import SAFE, check, check_numbers, write
+from gradestack.rows.encoding import check_all, write
 from gradestack.rows.read import Row
+
+UNWRITABLE = (AttributeError, RecursionError, TypeError, ValueError)
+"""What writing raises; a text among reasons has no code."""
+TOO_DEEP = Fault(category="data", code="too_deep", message="nested too deeply to be written")
 
 
 class _Call(Struct, gc=False, omit_defaults=True):
@@ -188,8 +194,43 @@ def _recorded(sample: Sample) -> _Recorded:
     )
 
 
+class Recorded(NamedTuple):
+    """What is recorded of a block of samples, written before graders see them."""
+
+    data: list[bytes]
+    mended: dict[int, tuple[Sample, Fault]]
+    """Place in the block -> the sample as it is written, and why it could not be written whole: its grades fail."""
+
+
+def recorded_of(samples: Sequence[Sample], *, slim: bool = False) -> Recorded:
+    """Return each sample's part of its line.
+
+    A sample that cannot be written is written as a failed run, without what was recorded.
+
+    Args:
+        samples: A block.
+        slim: Leave trajectories out; they must be writable all the same.
+    """
+    try:
+        _check_samples(samples)
+        return Recorded([_written(sample, slim=slim) for sample in samples], {})
+    except UNWRITABLE:
+        pass
+    found = Recorded([], {})
+    for place, sample in enumerate(samples):
+        try:
+            found.data.append(recorded_bytes(sample, slim=slim))
+        except UNWRITABLE as error:
+            deep = isinstance(error, RecursionError)
+            fault = TOO_DEEP if deep else Fault(category="data", code="not_json", message=f"not JSON: {error}")
+            bare = _bare(sample, fault)
+            found.mended[place] = bare, fault
+            found.data.append(recorded_bytes(bare, slim=slim))
+    return found
+
+
 def recorded_bytes(sample: Sample, *, slim: bool = False) -> bytes:
-    """Return what is recorded of a sample as JSON; a slim one without trajectory, which must be writable all the same.
+    """Return what is recorded of a sample as JSON.
 
     Raises:
         RecursionError: Something is nested too deeply.
@@ -197,12 +238,8 @@ def recorded_bytes(sample: Sample, *, slim: bool = False) -> bytes:
         ValueError: The same.
     """
     try:
-        _check_sample(sample)
-        row = _recorded(sample)
-        if slim:
-            write(row.trajectory)  # what fails in a full row fails here, too: grades do not depend on what is kept
-            row.trajectory = ABSENT
-        return write(row)
+        _check_samples([sample])
+        return _written(sample, slim=slim)
     except (TypeError, ValueError):  # NaN, lone surrogates, types msgspec does not know: the standard library decides
         pass
     data: Row = json_data(_recorded(sample))
@@ -211,38 +248,66 @@ def recorded_bytes(sample: Sample, *, slim: bool = False) -> bytes:
     return dumps(data).encode()
 
 
-def _check_sample(sample: Sample) -> None:
-    """Refuse values that msgspec would not write as the standard library does."""
-    expected = sample.expected
-    _check_calls(sample.calls or ())
-    _check_calls(expected.calls or ())
-    if sample.facets:
-        check(sample.facets)
-    if sample.recorded:
-        check(sample.recorded)
-    if sample.remarks:
-        check(sample.remarks)
-    for value in (sample.plan, expected.plan, sample.agent_usage, sample.state, expected.state):
-        if value is not None:
-            check(value)
-    if sample.usage is not None:
-        check_numbers([value for value in astuple(sample.usage) if value is not None])
-    for calls in expected.alternatives:
-        _check_calls(calls)
-    for turn in sample.turns:
-        for message in turn:
-            if type(message.content) not in SAFE:
-                check(message.content)
-            _check_calls(message.tool_calls)
+def _written(sample: Sample, *, slim: bool) -> bytes:
+    row = _recorded(sample)
+    if slim:
+        write(row.trajectory)  # what fails in a full row fails here, too: grades do not depend on what is kept
+        row.trajectory = ABSENT
+    return write(row)
 
 
-def _check_calls(calls: Iterable[ToolCall | ExpectedCall]) -> None:
-    for call in calls:
-        if call.arguments:
-            check(call.arguments)
-        if isinstance(call, ToolCall):
-            if call.seconds is not None:
-                check(call.seconds)
-        elif call.rules:
+def _bare(sample: Sample, fault: Fault) -> Sample:
+    """Return a sample that failed with a fault, without anything recorded that may not be JSON."""
+    return replace(
+        sample,
+        turns=(),
+        calls=None,
+        plan=None,
+        expected=replace(sample.expected, calls=None, alternatives=(), plan=None, state=None),
+        recorded={},
+        state=None,
+        agent_usage=None,
+        facets={},
+        status=Status.FAILED,
+        error=fault,
+    )
+
+
+def _check_samples(samples: Iterable[Sample]) -> None:
+    """Refuse values that msgspec would not write as the standard library does: all of a block are looked at together.
+
+    Raises:
+        RecursionError, TypeError, ValueError: As :func:`gradestack.rows.encoding.check`.
+    """
+    calls: list[ToolCall] = []
+    expected: list[ExpectedCall] = []
+    values: list[Any] = []
+    for sample in samples:
+        reference = sample.expected
+        if sample.calls:
+            calls += sample.calls
+        if reference.calls:
+            expected += reference.calls
+        if reference.alternatives:
+            expected += chain.from_iterable(reference.alternatives)
+        values += (
+            *(sample.plan, reference.plan, sample.agent_usage, sample.state, reference.state),
+            *(sample.facets or None, sample.recorded or None, sample.remarks or None),
+        )
+        if sample.usage is not None:
+            values += astuple(sample.usage)
+        for message in chain.from_iterable(sample.turns):
+            values.append(message.content)
+            calls += message.tool_calls
+    values += [call.seconds for call in calls]
+    for call in expected:
+        if call.rules:
             for rule in call.rules.values():
-                check((rule.tolerance, *rule.any_of))
+                values += (rule.tolerance, *rule.any_of)
+    arguments: list[Any] = [call.arguments for call in calls]
+    arguments += [call.arguments for call in expected]
+    try:
+        check_all(chain.from_iterable(map(dict.values, arguments)))
+    except TypeError:  # some are None, or of another kind
+        check_all(arguments)
+    check_all(values)

@@ -4,67 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 import attrs
 
 from gradestack.api import Shard
-from gradestack.errors import PluginError
-from gradestack.grading.plan import Plan
-from gradestack.grading.recording import Grades
+from gradestack.grading.recording import Kept
 from gradestack.model import Sample
-from gradestack.rows.mending import Recorded, recorded_part, row_line
-from gradestack.rows.success import Success
-from gradestack.rows.write import Pieces
+from gradestack.rows.recorded import Recorded
+from gradestack.rows.write import Columns, RowWriter, Texts
 
 _BUFFER = 1 << 18
 """Bytes of rows that are written at once."""
-
-
-@attrs.frozen(kw_only=True)
-class RowWriter:
-    """Writes the row of a sample as one line."""
-
-    main: str
-    success: Success | None
-    signatures: Mapping[str, str]
-    """Grader key -> name and version."""
-    strict: bool = False
-    slim: bool = False
-    """Leave trajectories out."""
-
-    @classmethod
-    def of(cls, plan: Plan, success: Success | None, *, strict: bool, slim: bool = False) -> RowWriter:
-        """Return the writer of a plan's rows."""
-        signatures = {stage.key: stage.signature for stage in plan.graders}
-        return cls(main=plan.main, success=success, signatures=signatures, strict=strict, slim=slim)
-
-    def recorded(self, sample: Sample) -> Recorded:
-        """Return a sample's part of its line, written before graders see it."""
-        return recorded_part(sample, slim=self.slim)
-
-    def line(
-        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[Pieces, Grades]:
-        """Return a sample's line, and the grades as they stand in it.
-
-        Raises:
-            PluginError: A grader has changed the sample or gave what is not JSON, and the run is strict.
-        """
-        if self.strict and self.recorded(sample).data != recorded.data:
-            msg = f"a grader has changed the sample at {sample.source or sample.id}"
-            raise PluginError(msg, f"one of: {', '.join(f'{key} ({of})' for key, of in self.signatures.items())}")
-        return row_line(
-            recorded,
-            grades,
-            submissions,
-            main=self.main,
-            success=self.success,
-            signatures=self.signatures,
-            strict=self.strict,
-        )
 
 
 @attrs.frozen
@@ -112,18 +65,16 @@ class FilePiece:
         self._rows = name.with_suffix(".rows.jsonl").open("wb", _BUFFER) if rows else None
         self._native: dict[str, tuple[Path, TextIO]] = {}
 
-    def recorded(self, sample: Sample) -> Recorded:
-        """Return what is recorded of a sample, written."""
-        return self._writer.recorded(sample)
+    def recorded(self, samples: Sequence[Sample]) -> Recorded:
+        """Return what is recorded of samples, written."""
+        return self._writer.recorded(samples)
 
-    def row(
-        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[Sample, Grades]:
-        """Write the row of one sample; return both as they stand in it."""
-        line, grades = self._writer.line(sample, recorded, grades, submissions)
+    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> Kept:
+        """Write the rows of a block; return it as it stands in them."""
+        lines, kept = self._writer.lines(samples, recorded, columns, texts)
         if self._rows is not None:
-            self._rows.writelines(line)
-        return recorded.sample, grades
+            self._rows.writelines(lines)
+        return kept
 
     def native(self, artefact: str, text: str, separator: str) -> None:
         """Write one chunk of an exporter's file."""

@@ -11,23 +11,24 @@ from typing import IO, Any, Self
 
 from gradestack.api import Shard
 from gradestack.errors import ConfigError
-from gradestack.grading.block import Blocks
+from gradestack.grading.block import ShardGrader
 from gradestack.grading.dataset import unanswered
 from gradestack.grading.duplicates import Span, picked
 from gradestack.grading.loop import Loop
 from gradestack.grading.plan import Plan
-from gradestack.grading.recording import Grades
+from gradestack.grading.recording import Grades, Kept
 from gradestack.grading.result import ShardResult
 from gradestack.grading.worker import Worker
 from gradestack.interpreter import for_a_shard
 from gradestack.jsonio.values import loads
-from gradestack.model import BadRecord, Sample, Source, Status
+from gradestack.model import BadRecord, Grade, Sample, Source, Status
 from gradestack.progress import ProgressCount
 from gradestack.report import ROWS
-from gradestack.rows.mending import Recorded
+from gradestack.rows.recorded import Recorded
+from gradestack.rows.write import Columns, RowWriter, Texts
 from gradestack.rundir.header import fingerprint
 from gradestack.rundir.journal import Journal
-from gradestack.rundir.pieces import FilePieces, RowWriter
+from gradestack.rundir.pieces import FilePieces
 from gradestack.rundir.place import RowsFile, Staging
 from gradestack.suites.spec import RECORDED, Suite
 
@@ -138,14 +139,18 @@ class InProcess:
         """Return itself."""
         return self
 
-    def recorded(self, sample: Sample) -> Any:
+    def recorded(self, samples: Sequence[Sample]) -> Any:
         """Return None: nothing is written."""
 
-    def row(
-        self, sample: Sample, recorded: Any, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[Sample, Grades]:
-        """Return sample and grades as they are; what keeps them overrides this."""
-        return sample, grades
+    def add_rows(
+        self,
+        samples: Sequence[Sample],
+        recorded: Any,
+        columns: dict[str, list[Grade]],
+        texts: Mapping[str, Sequence[str | None]],
+    ) -> Kept:
+        """Leave out; what keeps grades overrides this."""
+        return Kept(samples, {})
 
     def native(self, artefact: str, text: str, separator: str) -> None:
         """Leave out: there is nowhere to write it."""
@@ -165,7 +170,7 @@ class InProcess:
         return iter(())
 
     def take(self, result: ShardResult, shard: Shard | None) -> int:
-        """Return 0: rows are where :meth:`row` put them."""
+        """Return 0: rows are where :meth:`add_rows` put them."""
         return 0
 
     def finish(self) -> None:
@@ -191,17 +196,15 @@ class HeldRows(InProcess):
         self.file = tempfile.SpooledTemporaryFile(LARGEST_IN_MEMORY)  # noqa: SIM115 - closed with the report
         self._offset = 0
 
-    def recorded(self, sample: Sample) -> Recorded:
-        """Return what is recorded of a sample, written."""
-        return self._writer.recorded(sample)
+    def recorded(self, samples: Sequence[Sample]) -> Recorded:
+        """Return what is recorded of samples, written."""
+        return self._writer.recorded(samples)
 
-    def row(
-        self, sample: Sample, recorded: Recorded, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[Sample, Grades]:
-        """Keep the row of one sample; return both as they stand in it."""
-        line, grades = self._writer.line(sample, recorded, grades, submissions)
-        self.file.writelines(line)
-        return recorded.sample, grades
+    def add_rows(self, samples: Sequence[Sample], recorded: Recorded, columns: Columns, texts: Texts) -> Kept:
+        """Keep the rows of a block; return it as it stands in them."""
+        lines, kept = self._writer.lines(samples, recorded, columns, texts)
+        self.file.writelines(lines)
+        return kept
 
     def lines(self) -> Iterator[bytes]:
         """Yield the rows of a run that has ended."""
@@ -228,11 +231,16 @@ class _Handed(InProcess):
         self.ready: list[tuple[Sample, Grades]] = []
         self.bad: list[BadRecord] = []
 
-    def row(
-        self, sample: Sample, recorded: None, grades: Grades, submissions: Mapping[str, str]
-    ) -> tuple[Sample, Grades]:
-        self.ready.append((sample, grades))
-        return sample, grades
+    def add_rows(
+        self,
+        samples: Sequence[Sample],
+        recorded: None,
+        columns: dict[str, list[Grade]],
+        texts: Mapping[str, Sequence[str | None]],
+    ) -> Kept:
+        for sample, grades in zip(samples, zip(*columns.values(), strict=True), strict=True):
+            self.ready.append((sample, dict(zip(columns, grades, strict=True))))
+        return Kept(samples, {})
 
 
 def stream_grades(
@@ -248,9 +256,9 @@ def stream_grades(
     identities, seen = loop.merging.identities, set[tuple[str, str, str]]()
     anything = False
     for shard in loop.shards:
-        with closing(worker.records(shard)) as records:
+        with closing(worker.blocks(shard)) as blocks:
             result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=seen)
-            for record in _graded(worker, shard, records, result, handed):
+            for record in _graded(worker, shard, blocks, result, handed):
                 if isinstance(record, BadRecord):
                     bad(record)
                 else:
@@ -264,20 +272,24 @@ def stream_grades(
     if worker.dataset is not None:
         shard = Shard(ordinal=len(loop.shards), input=plan.inputs.data[-1])
         result = ShardResult(ordinal=shard.ordinal, input=shard.input.name, seen=set())
-        for record in _graded(worker, shard, unanswered(worker.dataset, seen), result, handed):
+        for record in _graded(worker, shard, ([each] for each in unanswered(worker.dataset, seen)), result, handed):
             if not isinstance(record, BadRecord):
                 yield record
 
 
 def _graded(
-    worker: Worker, shard: Shard, records: Iterator[Sample | BadRecord], result: ShardResult, handed: _Handed
+    worker: Worker,
+    shard: Shard,
+    blocks: Iterator[list[Sample | BadRecord]],
+    result: ShardResult,
+    handed: _Handed,
 ) -> Iterator[tuple[Sample, Grades] | BadRecord]:
     """Yield what one shard comes to; what is set for the time of grading is not set while the caller works."""
-    with Blocks(worker, shard, result) as blocks:
+    with ShardGrader(worker, shard, result) as grader:
         more = True
         while more:
             with for_a_shard():
-                more = _next_block(records, blocks, handed)
+                more = _next_block(blocks, grader, handed)
             yield from handed.ready
             yield from handed.bad
             handed.ready.clear()
@@ -286,15 +298,14 @@ def _graded(
                 result.keys.clear()
 
 
-def _next_block(records: Iterator[Sample | BadRecord], blocks: Blocks, handed: _Handed) -> bool:
+def _next_block(blocks: Iterator[list[Sample | BadRecord]], grader: ShardGrader, handed: _Handed) -> bool:
     """Grade until there is something to hand over; return whether there may be more."""
-    for record in records:
-        blocks.take(record)
-        if isinstance(record, BadRecord):
-            handed.bad.append(record)
+    for block in blocks:
+        grader.take(block)
+        handed.bad += [record for record in block if isinstance(record, BadRecord)]
         if handed.ready or handed.bad:
             return True
-    blocks.grade()
+    grader.grade()
     return False
 
 

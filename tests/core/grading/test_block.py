@@ -8,7 +8,7 @@ from gradestack.grading import block
 from gradestack.grading.selection import Selection, digest
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import CALL, SHARD, consistent, records, rows, sample, whole
-from tests.core.workers import grader_stage, merged, metric
+from tests.core.workers import grader_stage, merged, metric, singly
 
 SELECTION = Selection(
     tags=frozenset({"odd"}), last={digest(sample(21)): (3, 41), digest(sample(33)): (3, 33), digest(sample(7)): (3, 7)}
@@ -77,7 +77,7 @@ def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, to
             yield Sample(id=str(number), recorded={"score": 1.0})
 
     worker = make_worker(graders=(grader_stage(key="quality", component="toy", grader=Looking()),), metrics=())
-    result = worker.process(SHARD, reading())
+    result = worker.process(SHARD, singly(reading()))
     assert seen == [str(number) for number in range(200)]
     assert result.samples == 200
     assert set(result.timings) == {"quality"}
@@ -87,7 +87,7 @@ def test_every_grader_sees_every_sample_once_and_in_order(make_worker, quick, to
 def test_a_raising_grader_fails_its_sample_alone(make_worker, quick):
     """In the middle of a block; the grades of the other graders stand."""
     quick(64)
-    result = make_worker().process(SHARD, iter([sample(number) for number in range(45)]))
+    result = make_worker().process(SHARD, singly([sample(number) for number in range(45)]))
     found = dict(enumerate(rows(result)))
     failed = [number for number, row in found.items() if row["grades"]["quality"]["state"] == "failed"]
     wanted = {5, 7, 17, 23, 29, 38, 41, 42} | {number for number in range(45) if number % 8 == 0}
@@ -115,7 +115,7 @@ def test_a_strict_run_ends_at_the_first_problem(make_worker, quick):
             pytest.fail("it went on")
 
         with pytest.raises(kind, match=words):
-            worker.process(SHARD, reading())
+            worker.process(SHARD, singly(reading()))
 
 
 def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
@@ -126,7 +126,7 @@ def test_a_metric_that_raises_leaves_the_others_whole(make_worker, quick, toys):
     for size in (1, 64):
         quick(size)
         worker = make_worker(metrics=(broken, *fine))
-        result = worker.process(SHARD, records())
+        result = worker.process(SHARD, singly(records()))
         figures = merged(worker, result).figures()["quality"]["mean"]
         found.append((figures, result.parts.rows.read_bytes(), result.broken))
     assert found[0] == found[1]
@@ -154,7 +154,7 @@ def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
             now[0] += reading
             yield Sample(id=str(number), recorded={"score": 1.0})
 
-    worker.process(SHARD, samples())
+    worker.process(SHARD, singly(samples()))
     assert sum(sizes) == count
     return sizes
 
@@ -162,7 +162,7 @@ def sizes_of(monkeypatch, worker, seconds, count=300, reading=0.0):
 def test_quick_blocks_grow_to_the_largest(monkeypatch, make_worker):
     """One, two, four, ... and no further."""
     sizes = sizes_of(monkeypatch, make_worker(), lambda _: 1e-6, count=1000)
-    assert sizes == [1, 2, 4, 8, 16, 32, 64, 128, 256, 256, 233]
+    assert sizes == [1, 2, 4, 8, 16, 32, *[64] * 14, 41]
 
 
 def test_slow_graders_are_asked_sample_by_sample(monkeypatch, make_worker):

@@ -8,7 +8,7 @@ import pytest
 from gradestack import Aggregator, Extractor, Grade, Grader, Sample
 from gradestack_plugins.statistics.mean import Mean
 from tests.core.block_samples import SHARD, consistent, numbered, rows, sample
-from tests.core.workers import grader_stage, metric
+from tests.core.workers import grader_stage, metric, singly
 
 HALF = 0.5
 
@@ -56,7 +56,7 @@ def interrupted(make_worker, quick, toys):
         usual = {"graders": made, "metrics": (count, *means)}
         before = signal.getsignal(signal.SIGINT)
         try:
-            return make_worker(**{**usual, **fields}).process(SHARD, numbered() if given is None else given)
+            return make_worker(**{**usual, **fields}).process(SHARD, singly(numbered() if given is None else given))
         finally:
             assert signal.getsignal(signal.SIGINT) is before
 

@@ -22,7 +22,7 @@ from gradestack import (
 from gradestack.gates.rules import GateSpec
 from gradestack.grading.dataset import joined
 from gradestack.jsonio import loads
-from tests.core.workers import grader_stage, merged, metric, with_plan, worker
+from tests.core.workers import grader_stage, merged, metric, singly, with_plan, worker
 
 GIVEN = Input(path="in.jsonl", name="in", shown="in.jsonl")
 SHARD = Shard(ordinal=3, input=GIVEN, position=100)
@@ -60,7 +60,7 @@ def count(made, result):
 def test_a_shard_comes_to_rows_and_columns(make_worker):
     """Duplicates and models are left to the merge."""
     made = make_worker()
-    result = made.process(SHARD, iter([sample("a"), sample("b", 0.5, model="m", run=1)]))
+    result = made.process(SHARD, singly([sample("a"), sample("b", 0.5, model="m", run=1)]))
     assert (result.ordinal, result.input, result.samples, result.bad, result.interrupted) == (3, "in", 2, 0, False)
     assert [row["sample"]["id"] for row in rows(result)] == ["a", "b"]
     assert count(made, result) == {"outcomes": {"graded": 2}, "sum": 1.5, "ids": ["a", "b"]}
@@ -76,10 +76,10 @@ def test_a_shard_done_twice_at_once_keeps_its_pieces_apart(make_worker, with_ech
 
     def records():
         yield sample("a")
-        again.append(made.process(SHARD, iter([sample("a"), sample("b"), sample("c")])))
+        again.append(made.process(SHARD, singly([sample("a"), sample("b"), sample("c")])))
         yield sample("b")
 
-    first = made.process(SHARD, records())
+    first = made.process(SHARD, singly(records()))
     for result, expected in ((first, "ab"), (again[0], "abc")):
         assert [row["sample"]["id"] for row in rows(result)] == list(expected)
         (native,) = result.parts.native.values()
@@ -91,15 +91,15 @@ def test_a_worker_and_its_result_can_be_pickled(make_worker):
     made = make_worker(progress=lambda _: None, exporters=())
     copy = pickle.loads(pickle.dumps(made))  # noqa: S301
     assert copy.progress is None
-    assert copy.process(SHARD, iter([sample()])).samples == 1
-    result = made.process(SHARD, iter([sample()]))
+    assert copy.process(SHARD, singly([sample()])).samples == 1
+    result = made.process(SHARD, singly([sample()]))
     assert pickle.loads(pickle.dumps(result)) == result  # noqa: S301
 
 
 def test_progress_is_told_in_steps_and_adds_up(make_worker):
     """Every block once it grew to 64 samples, and the rest at the end."""
     told = []
-    make_worker(progress=told.append).process(SHARD, (sample(str(number)) for number in range(130)))
+    make_worker(progress=told.append).process(SHARD, singly(sample(str(number)) for number in range(130)))
     assert (sum(told), len(told)) == (130, 2)
 
 
@@ -109,9 +109,9 @@ def test_remarks_are_added_up_with_the_first_place(make_worker):
     found = [{}, {"part:image": 2}, {"part:image": 1, "id_made": 1}]
     given = [replace(sample(str(n)), source=places[n], remarks=found[n]) for n in range(3)]
     made = make_worker()
-    result = made.process(SHARD, iter(given))
+    result = made.process(SHARD, singly(given))
     assert result.remarks == {"part:image": [3, "f:2"], "id_made": [1, "f:3"]}
-    both = [made.process(attrs.evolve(SHARD, ordinal=number), iter(given)) for number in (0, 1)]
+    both = [made.process(attrs.evolve(SHARD, ordinal=number), singly(given)) for number in (0, 1)]
     assert merged(made, *both).merged.remarks == {"part:image": [6, "f:2"], "id_made": [2, "f:3"]}
 
 
@@ -119,35 +119,35 @@ def test_bad_records_are_counted_and_the_first_thousand_listed(make_worker):
     """With file, line and reason."""
     bad = [BadRecord(source=Source(file="f", ordinal=n, line=n + 1), reason="not JSON") for n in range(1005)]
     made = make_worker()
-    result = made.process(SHARD, iter([*bad, sample()]))
+    result = made.process(SHARD, singly([*bad, sample()]))
     assert (result.bad, result.samples, len(result.bad_listed)) == (1005, 1, 1000)
     assert result.bad_listed[1] == {"file": "f", "ordinal": 1, "line": 2, "reason": "not JSON"}
     assert count(made, result)["ids"] == ["a"]
     with pytest.raises(DataError, match="f:1: not JSON"):
-        make_worker(strict=True).process(SHARD, iter(bad))
+        make_worker(strict=True).process(SHARD, singly(bad))
 
 
 def test_a_raising_grader_costs_its_grade_only(make_worker):
     """The trajectory stays, the next sample is graded."""
-    result = make_worker().process(SHARD, iter([sample(recorded={"do": "raise"}, text="kept"), sample("b")]))
+    result = make_worker().process(SHARD, singly([sample(recorded={"do": "raise"}, text="kept"), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
     assert first["grade"]["metadata"] == {"error": "cannot grade <object object>", "error_type": "ZeroDivisionError"}
     assert first["grade"]["fault"]["component"] == "toy 7"
     with pytest.raises(PluginError):
-        make_worker(strict=True).process(SHARD, iter([sample(recorded={"do": "raise"})]))
+        make_worker(strict=True).process(SHARD, singly([sample(recorded={"do": "raise"})]))
 
 
 def test_a_grade_that_is_not_json_costs_its_grade_only(make_worker):
     """A set in the metadata is no reason to lose the run."""
     made = make_worker()
-    result = made.process(SHARD, iter([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
+    result = made.process(SHARD, singly([sample(recorded={"do": "set"}, text="kept"), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["submission"], second["state"]) == ("failed", "kept", "graded")
     assert first["grade"]["fault"]["message"] == "the grade is not JSON: Object of type set is not JSON serializable"
     assert count(made, result)["outcomes"] == {"failed": 1, "graded": 1}
     with pytest.raises(PluginError, match="broke its contract"):
-        make_worker(strict=True).process(SHARD, iter([sample(recorded={"do": "set"})]))
+        make_worker(strict=True).process(SHARD, singly([sample(recorded={"do": "set"})]))
 
 
 def nested(depth):
@@ -167,7 +167,7 @@ def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field
     """Without its content, and in the metrics as what its row says; the next one is not touched."""
     value = odd if field in ("plan", "agent_usage") else {"x": odd, "score": 1.0}
     made = make_worker()
-    result = made.process(SHARD, iter([replace(sample(), **{field: value}), sample("b")]))
+    result = made.process(SHARD, singly([replace(sample(), **{field: value}), sample("b")]))
     first, second = rows(result)
     assert (first["state"], first["status"], first["error"]["code"], second["state"]) == (
         "failed",
@@ -181,7 +181,7 @@ def test_a_sample_that_cannot_be_written_is_kept_as_a_failure(make_worker, field
 def test_odd_values_are_written_as_strict_json(make_worker):
     """NaN, infinity, lone surrogates, huge integers."""
     odd = {"nan": float("nan"), "inf": float("inf"), "half": "\ud800", "big": 10**4000, "\udfff": 1}
-    result = make_worker().process(SHARD, iter([sample(agent_usage=odd)]))
+    result = make_worker().process(SHARD, singly([sample(agent_usage=odd)]))
     text = result.parts.rows.read_bytes()
     row = json.loads(text.decode("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert row["agent_usage"] == odd | {"nan": "NaN", "inf": "Infinity"}
@@ -190,7 +190,7 @@ def test_odd_values_are_written_as_strict_json(make_worker):
 def test_an_interrupt_ends_the_shard_and_keeps_what_was_graded(make_worker):
     """Rows and figures agree on what that was."""
     made = make_worker()
-    result = made.process(SHARD, iter([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
+    result = made.process(SHARD, singly([sample("a"), sample("b", recorded={"do": "interrupt"}), sample("c")]))
     assert result.interrupted
     assert [row["sample"]["id"] for row in rows(result)] == ["a"]
     assert count(made, result)["outcomes"] == {"graded": 1}
@@ -201,18 +201,18 @@ def test_a_raising_aggregator_is_recorded_and_the_rows_stay(make_worker, toys):
     """Once, with what it said; under strict it ends the run."""
     metrics = (metric(key="sick", of="quality", aggregator=toys.Count(fail="numbers")), *make_worker().plan.metrics)
     made = with_plan(make_worker(), metrics=metrics)
-    result = made.process(SHARD, iter([sample(), sample("b")]))
+    result = made.process(SHARD, singly([sample(), sample("b")]))
     assert result.broken == {"quality/sick": "RuntimeError: stumbled in numbers over <object object>"}
     assert count(made, result)["outcomes"] == {"graded": 2}
     with pytest.raises(PluginError, match="quality/sick raised RuntimeError"):
-        with_plan(make_worker(strict=True), metrics=metrics).process(SHARD, iter([sample()]))
+        with_plan(make_worker(strict=True), metrics=metrics).process(SHARD, singly([sample()]))
 
 
 def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
     """Bad records reach the exporter too, so that it loses nothing."""
     bad = BadRecord(source=Source(file="f"), reason="x")
     result = make_worker(exporters=(("echo", toys.Echo()),)).process(
-        SHARD, iter([sample("é\ud800"), bad, sample("b", 0.0)])
+        SHARD, singly([sample("é\ud800"), bad, sample("b", 0.0)])
     )
     assert list(result.parts.native) == ["echo/echo.json"]
     text = result.parts.native["echo/echo.json"].read_text(encoding="utf-8", errors="surrogatepass")
@@ -222,7 +222,7 @@ def test_native_pieces_are_separated_within_a_shard(make_worker, toys):
 def test_a_raising_exporter_is_recorded(make_worker, toys):
     """The grades are worth more."""
     made = make_worker(exporters=(("sick", toys.BreaksAtRow()),))
-    result = made.process(SHARD, iter([sample("bad"), sample("b")]))
+    result = made.process(SHARD, singly([sample("bad"), sample("b")]))
     assert result.broken == {"sick": "RuntimeError: no row"}
     assert result.samples == 2
 
@@ -230,7 +230,7 @@ def test_a_raising_exporter_is_recorded(make_worker, toys):
 def test_the_gate_decides_what_passes(make_worker):
     """Per sample, None when there is no score."""
     made = make_worker(gate=GateSpec(op="gte", value=0.5))
-    found = made.process(SHARD, iter([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
+    found = made.process(SHARD, singly([sample(), sample("b", 0.4), sample("c", recorded={"do": "skip"})]))
     assert [row["passed"] for row in rows(found)] == [True, False, None]
 
 
@@ -248,7 +248,7 @@ def test_samples_take_from_the_dataset_what_they_lack():
 def test_missing_rows_are_no_duplicates(make_worker):
     """They are nobody's recording."""
     result = make_worker(dataset={}).process(
-        SHARD, iter([sample(status=Status.MISSING), sample(status=Status.MISSING)])
+        SHARD, singly([sample(status=Status.MISSING), sample(status=Status.MISSING)])
     )
     assert result.keys == b""
     assert [row["state"] for row in rows(result)] == ["missing", "missing"]
@@ -256,7 +256,7 @@ def test_missing_rows_are_no_duplicates(make_worker):
 
 def test_rows_are_single_lines_whatever_the_text(make_worker):
     """Line separators inside texts are escaped or harmless."""
-    result = make_worker().process(SHARD, iter([sample(text="a\nb\r\u2028c\x00"), sample("b")]))
+    result = make_worker().process(SHARD, singly([sample(text="a\nb\r\u2028c\x00"), sample("b")]))
     lines = result.parts.rows.read_bytes().split(b"\n")
     assert [loads(line)["submission"] for line in lines[:2]] == ["a\nb\r\u2028c\x00", ""]
     assert lines[2:] == [b""]

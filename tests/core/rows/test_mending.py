@@ -20,9 +20,8 @@ from gradestack import (
 )
 from gradestack.gates.rules import GateSpec
 from gradestack.interpreter import ROOM, for_a_shard
-from gradestack.rows.mending import recorded_part, row_line
 from gradestack.rows.success import Success
-from tests.core.row_reference import row_bytes
+from tests.core.row_reference import line_and_kept
 
 
 def nested(depth):
@@ -49,23 +48,18 @@ SIGNATURES = {"quality": "toy 7", "other": "other 1", "own": "own 1"}
 
 def line(sample, grades, *, success=None, strict=False, submissions=None):
     """Return the row read back from the line, and the sample and grades that were written."""
-    recorded = recorded_part(sample)
-    data, kept = row_line(
-        recorded, grades, submissions or {}, main="quality", success=success, signatures=SIGNATURES, strict=strict
+    data, sample, kept = line_and_kept(
+        sample, grades, "quality", success=success, submissions=submissions, signatures=SIGNATURES, strict=strict
     )
-    assert data[-1].endswith(b"\n")
-    return json.loads(b"".join(data)), recorded.sample, kept
+    assert data.endswith(b"\n")
+    return json.loads(data), sample, kept
 
 
 def test_what_can_be_written_is_written_as_it_is():
     """The line is the row's, sample and grades are the very ones given."""
-    recorded = recorded_part(SAMPLE)
-    data, grades = row_line(
-        recorded, GRADES, {"quality": "said"}, main="quality", success=None, signatures=SIGNATURES, strict=True
-    )
-    assert b"".join(data) == row_bytes(SAMPLE, GRADES, "quality", passed=None, submissions={"quality": "said"})
-    assert recorded.sample is SAMPLE
-    assert grades is GRADES
+    _, sample, grades = line(SAMPLE, GRADES, strict=True, submissions={"quality": "said"})
+    assert sample is SAMPLE
+    assert all(grades[key] is grade for key, grade in GRADES.items())
 
 
 @pytest.mark.parametrize(
@@ -124,19 +118,11 @@ def test_a_grade_as_deep_as_there_is_room_for_is_written_or_fails(grade, leaf):
     for _ in range(60):
         value = value[0]
         with for_a_shard():
-            data, kept = row_line(
-                recorded_part(SAMPLE),
-                {**GRADES, "other": Grade(score=1.0, **grade(value))},
-                {},
-                main="quality",
-                success=None,
-                signatures=SIGNATURES,
-                strict=False,
-            )
+            data, _, kept = line_and_kept(SAMPLE, {**GRADES, "other": Grade(score=1.0, **grade(value))}, "quality")
         assert kept["quality"] is GRADES["quality"]
         assert kept["other"].fault in {None, TOO_DEEP}
         found.append(kept["other"].fault is None)
-        assert b'"fault"' in b"".join(data) or found[-1]
+        assert b'"fault"' in data or found[-1]
     assert not found[0]
     assert found == sorted(found)
     assert found[-1]
@@ -197,15 +183,12 @@ def test_a_sample_that_cannot_be_written_is_a_failed_run(fields, odd, code, mess
 @pytest.mark.parametrize("fields", [{"reasons": ("too long",)}, {"items": ("x",)}, {"reasons": ({"code": "x"},)}])
 def test_parts_of_a_grade_that_are_none_cost_that_grade_only(fields):
     """A text where a reason belongs fails the grade it stands in; the sample and other grades are written."""
-    line, grades = row_line(
-        recorded_part(SAMPLE),
+    data, _, grades = line_and_kept(
+        SAMPLE,
         {"good": Grade(score=1.0), "odd": Grade(score=1.0, **fields)},
-        {},
-        main="good",
-        success=None,
+        "good",
         signatures={"good": "good 1", "odd": "odd 1"},
-        strict=False,
     )
     assert [grades[key].outcome for key in ("good", "odd")] == ["graded", "failed"]
     assert grades["odd"].fault.code == "bad_grade"
-    assert b'"component":"odd 1"' in b"".join(line)
+    assert b'"component":"odd 1"' in data

@@ -25,7 +25,6 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import dumps
-from gradestack.rows import write
 from tests.core.row_reference import written
 
 FAULT = Fault(category="grading", code="raised", message="boom", type="ValueError", component="toy 7")
@@ -199,19 +198,3 @@ def test_keys_read_back_equal():
     """All an aggregator knows of a sample stands in its row."""
     row = written(SAMPLE, {"q": Grade(score=1.0)}, "q", passed=True)
     assert key_from_row(row, 9) == Key(id="t1", model="m", run=2, ordinal=9, facets={"domain": "air"})
-
-
-def test_a_grade_given_again_is_written_alike(monkeypatch: pytest.MonkeyPatch):
-    """Right grades are written once; few are held, and none that is large."""
-    monkeypatch.setattr(write, "_MOST_HELD", 3)
-    monkeypatch.setattr(write, "_held", {})
-    grades = [Grade(score=1.0, passed=True, counts={"n": number}) for number in range(5)]
-    grades.append(Grade(score=1.0, passed=True, metadata={"text": "x" * 5000}))
-    rows = [
-        write.graded_bytes(Sample(id=str(number)), {"a": each, "b": grades[0]}, "a", passed=True, submissions={})
-        for number, each in enumerate([*grades, *grades])
-    ]
-    assert rows[:6] == rows[6:]
-    assert [json.loads(row)["grade"].get("counts") for row in rows[:5]] == [{"n": number} for number in range(5)]
-    assert len(write._held) <= 3
-    assert all(len(bytes(written)) <= 4096 for _, written in write._held.values())

@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Panel, hookimpl
+from typing import Any
+
+from gradestack import Component, Kind, Panel, hookimpl
 
 _HERE = "gradestack_plugins.stability"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    (
+        "reader",
+        "stability",
+        ".reader:StabilityReader",
+        "Stability sweeps: one JSON line per task with the labels of its k runs",
+    ),
+    ("grader", "stability_label", ".grader:StabilityLabel", "The label of one run of a task against the gold label"),
+    (
+        "aggregator",
+        "stability",
+        ".aggregators:Stability",
+        "Stability@k, consistency, entropy and flip rate over the runs of each task, of any grader",
+    ),
+    (
+        "exporter",
+        "stability",
+        ".exporter:StabilityExporter",
+        "native/stability.json: the evaluation suite's stability metrics file",
+    ),
+    ("stack", "stability", ":stack", "Labels of repeated runs with the stability metrics"),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of the stability family."""
-    return (
-        Component(
-            kind="reader",
-            name="stability",
-            target=f"{_HERE}.reader:StabilityReader",
-            summary="Stability sweeps: one JSON line per task with the labels of its k runs",
-        ),
-        Component(
-            kind="grader",
-            name="stability_label",
-            target=f"{_HERE}.grader:StabilityLabel",
-            summary="The label of one run of a task against the gold label",
-        ),
-        Component(
-            kind="aggregator",
-            name="stability",
-            target=f"{_HERE}.aggregators:Stability",
-            summary="Stability@k, consistency, entropy and flip rate over the runs of each task, of any grader",
-        ),
-        Component(
-            kind="exporter",
-            name="stability",
-            target=f"{_HERE}.exporter:StabilityExporter",
-            summary="native/stability.json: the evaluation suite's stability metrics file",
-        ),
-        Component(
-            kind="stack",
-            name="stability",
-            target=f"{_HERE}.stacks:stability",
-            summary="Labels of repeated runs with the stability metrics",
-        ),
-    )
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
 
 
 @hookimpl
 def gradestack_panels() -> tuple[Panel, ...]:
     """Return what the family shows on pages."""
     return (Panel(name="stability", place="overview", title="Stability over runs", target=f"{_HERE}.panels:stability"),)
+
+
+def stack() -> dict[str, Any]:
+    """Return the stack; the grader brings its aggregators: mean and stability."""
+    figures = {
+        "Stability@k": "stability_at_k",
+        "Consistency@k": "mean_consistency_at_k",
+        "Flip rate": "mean_flip_rate",
+        "Accuracy across runs": "mean_accuracy_across_runs",
+        "Stable but wrong": "stable_but_wrong_rate",
+    }
+    return {
+        "graders": {"label": {"kind": "stability_label"}},
+        "outcome": "label",
+        "headline": {
+            "figures": {label: f"label.stability.{name}" for label, name in figures.items()},
+        },
+    }

@@ -1,20 +1,19 @@
-"""Stability over the runs of each task."""
+"""Aggregator ``stability``: how alike the runs of each task are."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Aggregator, Figure, Grade, Grades, Outcome, Profile, valid_confidence
-from gradestack_plugins.stability.measures import Measures, documented, upstream
-from gradestack_plugins.stability.records import INVALID
-from gradestack_plugins.stability.sureness import IN_BITS, Share, mean_intervals
+from gradestack import JSON, Aggregator, Figure, Grade, Grades, Outcome, Profile, ratio_interval, valid_confidence
+from gradestack_plugins.stability.records import INVALID, UPSTREAM_FLAGS, UPSTREAM_FLOATS
 
 PASS, FAIL = "pass", "fail"
 
@@ -42,33 +41,113 @@ PER_GOLD = (
 )
 """Metrics repeated for each gold label, in output order."""
 
-_ENTROPY = "-sum of p log2 p over the values of a task"
-_DECLARED: tuple[tuple[str, str, Literal["higher", "lower"], str], ...] = (
-    ("stability_at_k", "The same answer in every run", "higher", "tasks whose k runs are alike / tasks"),
-    (
-        "mean_consistency_at_k",
-        "Consistency",
-        "higher",
-        "mean over tasks of m / k, m runs having the most frequent value",
-    ),
-    ("stable_and_correct_rate", "The same right answer in every run", "higher", "tasks whose k runs are right / tasks"),
-    ("stable_but_wrong_rate", "The same wrong answer in every run", "lower", "tasks of k alike, wrong runs / tasks"),
-    ("mode_correct_rate", "Most frequent answer right", "higher", "tasks whose most frequent value is right / tasks"),
-    ("mean_accuracy_across_runs", "Accuracy across runs", "higher", "mean over tasks of right runs / k"),
-    ("mean_entropy", "Entropy of the answers", "lower", f"mean over tasks of {_ENTROPY}"),
-    (
-        "mean_normalized_entropy",
-        "Normalised entropy of the answers",
-        "lower",
-        "entropy / log2 of the size of the label set",
-    ),
-    ("mean_flip_rate", "Answer changed from run to run", "lower", "mean over tasks of changes / (runs - 1)"),
-)
+_LABELS: dict[str, tuple[str, str]] = {
+    "stability_at_k": ("The same answer in every run", "tasks whose k runs are alike / tasks"),
+    "mean_consistency_at_k": ("Consistency", "mean over tasks of m / k, m runs having the most frequent value"),
+    "stable_and_correct_rate": ("The same right answer in every run", "tasks whose k runs are right / tasks"),
+    "stable_but_wrong_rate": ("The same wrong answer in every run", "tasks of k alike, wrong runs / tasks"),
+    "mode_correct_rate": ("Most frequent answer right", "tasks whose most frequent value is right / tasks"),
+    "mean_accuracy_across_runs": ("Accuracy across runs", "mean over tasks of right runs / k"),
+    "mean_entropy": ("Entropy of the answers", "mean over tasks of -sum of p log2 p over the values of a task"),
+    "mean_normalized_entropy": ("Normalised entropy of the answers", "entropy / log2 of the size of the label set"),
+    "mean_flip_rate": ("Answer changed from run to run", "mean over tasks of changes / (runs - 1)"),
+}
+_LOWER = ("stable_but_wrong_rate", "mean_entropy", "mean_normalized_entropy", "mean_flip_rate")
+_IN_BITS = "mean_entropy"
+"""The mean that is not bound to [0, 1]."""
 _FIGURES = tuple(
-    Figure(name, label, better=better, unit="bits" if metric in IN_BITS else "share", about=about, optional=True)
-    for metric, label, better, about in _DECLARED
+    Figure(
+        name,
+        label,
+        better="lower" if metric in _LOWER else "higher",
+        unit="bits" if metric == _IN_BITS else "share",
+        about=about,
+        optional=True,
+    )
+    for metric, (label, about) in _LABELS.items()
     for name in (metric, *([f"{metric}_gold_{{label}}"] if metric in PER_GOLD else []))
 )
+
+
+@attrs.frozen(kw_only=True)
+class Measures:
+    """Stability of one task."""
+
+    consistency: float = 0.0
+    is_stable: bool = False
+    is_mode_correct: bool = False
+    is_stable_and_correct: bool = False
+    is_stable_but_wrong: bool = False
+    mean_accuracy_across_runs: float = 0.0
+    entropy: float = 0.0
+    normalized_entropy: float | None = 0.0
+    flip_rate: float | None = 0.0
+
+
+def mode(labels: Sequence[Hashable]) -> tuple[Hashable, int]:
+    """Return the most frequent label and its multiplicity; on a tie the label seen first in the runs."""
+    return Counter(labels).most_common(1)[0]
+
+
+def entropy(labels: Sequence[Hashable]) -> float:
+    """Return ``-sum of p log2 p`` over the labels present, in bits; the order of the runs does not matter."""
+    n = len(labels)
+    return abs(math.fsum(-(c / n) * math.log2(c / n) for c in Counter(labels).values()))
+
+
+def entropy_in_order(labels: Sequence[Hashable]) -> float:
+    """Return the same, summed label by label in first-seen order as the evaluation suite does."""
+    n, total = len(labels), 0.0
+    for count in Counter(labels).values():
+        p = count / float(n)
+        total -= p * math.log2(p)
+    return total
+
+
+def flips(labels: Sequence[Hashable]) -> int:
+    """Return how often neighbouring runs differ."""
+    return sum(a != b for a, b in itertools.pairwise(labels))
+
+
+def measures(
+    labels: Sequence[Hashable], gold: Hashable, k: int, n_labels: int, trusted: Mapping[str, Any] | None = None
+) -> Measures:
+    """Return the measures of one task.
+
+    With m the multiplicity of the mode: ``consistency = m / k``, stable when ``m = k``; accuracy is the number of runs
+    with the gold label / k; entropy and flips are over the runs recorded,
+    ``normalized_entropy = entropy / log2(n_labels)``, ``flip_rate = changes / (recorded - 1)``.
+
+    Args:
+        labels: Labels of the recorded runs in order.
+        gold: Gold label.
+        k: Runs asked for. ``documented``: at least as many as recorded. ``upstream``: 0 is the number of runs.
+        n_labels: Number of values a run can take.
+        trusted: ``upstream``: derived fields of the record, of the right types; mode and its count are computed unless
+            both are there. Accuracy is over the runs recorded, entropy is summed in order, and what is undefined
+            (fewer than two values, or runs) is 0. None: ``documented``.
+    """
+    upstream, trusted, n = trusted is not None, trusted or {}, len(labels)
+    found: dict[str, Any] = {name: trusted[name] for name in (*UPSTREAM_FLOATS, *UPSTREAM_FLAGS) if name in trusted}
+    if not labels:
+        return Measures(**found)
+    k = k if k > 0 else n
+    label, count = mode(labels)
+    if "mode_label" in trusted and "mode_count" in trusted:
+        label, count = trusted["mode_label"], trusted["mode_count"]
+    if "consistency" not in found:  # numbers too large for a float are allowed where nothing is computed from them
+        found["consistency"] = float(count) / float(k)
+    found.setdefault("is_stable", count == k)
+    found.setdefault("is_mode_correct", label == gold)
+    found.setdefault("is_stable_and_correct", found["is_stable"] and found["is_mode_correct"])
+    found.setdefault("is_stable_but_wrong", found["is_stable"] and not found["is_mode_correct"])
+    found.setdefault("mean_accuracy_across_runs", sum(each == gold for each in labels) / float(n if upstream else k))
+    found.setdefault("entropy", entropy_in_order(labels) if upstream else entropy(labels))
+    none = 0.0 if upstream else None
+    normalized = found["entropy"] / math.log2(n_labels) if n_labels > 1 else none
+    found.setdefault("normalized_entropy", normalized if upstream or normalized is None else min(1.0, normalized))
+    found.setdefault("flip_rate", flips(labels) / float(n - 1) if n > 1 else none)
+    return Measures(**found)
 
 
 @attrs.define
@@ -89,12 +168,18 @@ class Task:
     """Derived fields of a record that are trusted; None when there is no record of that kind."""
 
 
-@attrs.frozen
-class _Processed:
-    measures: Measures
-    gold: str
+class _Share(NamedTuple):
+    """What one task of one group adds to a mean."""
+
     task: str
-    runs: int
+    runs: int = 0
+    """Recorded runs."""
+    value: float = 0.0
+    weight: float = 1.0
+    """What it adds to the divisor."""
+
+
+Measured = Sequence[tuple[Task, Measures]]
 
 
 @attrs.frozen(kw_only=True)
@@ -204,10 +289,94 @@ class Stability(Aggregator):
     def _figures(
         self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
     ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        """Return the figures of tasks, and what is counted beside them."""
+        """Return the figures of tasks, and how many are counted in none."""
+        upstream = self.profile == "upstream"
+        inside = [task for task in tasks if upstream or task.rows != 0]
+        with_runs = [task for task in inside if task.runs or (upstream and task.derived is not None)]
+        with_gold = [task for task in with_runs if task.gold is not None]
+        processed = [(task, self._measure(task, labels)) for task in with_gold if task.gold in labels]
+        total = sum(1 if task.rows is None else task.rows for task in inside)
+        counts: dict[str, JSON] = {
+            "n_items_without_runs": len(inside) - len(with_runs),
+            "n_items_without_gold": len(with_runs) - len(with_gold),
+            "n_items_unknown_gold": len(with_gold) - len(processed),
+            "n_items_outside_dataset": sum(task.rows == 0 for task in tasks),
+        }
+        if upstream and not total:
+            return {}, counts
+        divisor, absent = None, list[_Share]()
+        if (self.divisor or ("items" if upstream else "processed")) == "items":
+            # what dataset rows add to the divisor beyond the one of every task that was processed
+            divisor = total
+            absent = [_Share(task.id, weight=float(1 if task.rows is None else task.rows)) for task in inside]
+            absent += [_Share(task.id, weight=-1.0) for task, _ in processed]
+        elif upstream:
+            divisor = len(with_gold)
+            absent = [_Share(task.id) for task in with_gold if task.gold not in labels]
+        n = len(with_gold) if upstream else len(processed)
+        undefined: dict[str, str] = {}
+        figures: dict[str, JSON] = {
+            "n_items_total": float(total) if upstream else total,
+            "n_items_processed": float(n) if upstream else n,
+            "coverage": n / total if total else None,
+        }
+        figures |= self._means(processed, RATES, "", divisor, absent, undefined)
+        for label in classes:
+            some = [each for each in processed if each[0].gold == label]
+            if not upstream:
+                figures[f"n_items_gold_{label}"] = len(some)
+            figures |= self._means(some, PER_GOLD, f"_gold_{label}", None, [], undefined)
+        if not upstream:
+            figures["stderr"] = {name: _stderr(_values(processed, name)) for name in RATES}
+            figures["undefined"] = undefined
+        return figures, counts
+
+    def _means(
+        self,
+        processed: Measured,
+        metrics: Iterable[str],
+        suffix: str,
+        divisor: int | None,
+        absent: Sequence[_Share],
+        undefined: dict[str, str],
+    ) -> dict[str, JSON]:
+        """Return means and their intervals; ``absent`` adds to the divisor alone."""
+        means, intervals = dict[str, JSON](), dict[str, JSON]()
+        for metric in metrics:
+            name, values = metric + suffix, _values(processed, metric)
+            by = len(values) if divisor is None else divisor
+            means[name] = math.fsum(values) / by if by else None if self.profile == "documented" else 0.0
+            if means[name] is None:
+                why = "no task has two runs" if processed and metric == "mean_flip_rate" else "no task"
+                undefined[name], intervals[f"{name}_interval"] = why, {"reason": why}
+                continue
+            shares = [*_shares(processed, metric), *absent]
+            intervals[f"{name}_interval"] = {**self._interval(shares, share=metric != _IN_BITS)}
+        return means | intervals
+
+    def _interval(self, shares: Iterable[_Share], *, share: bool) -> Mapping[str, JSON]:
+        """Return the interval of a mean, clustered by the task's id over groups and models."""
+        by_task: defaultdict[str, list[_Share]] = defaultdict(list)
+        for each in shares:
+            by_task[each.task].append(each)
+        cells: Counter[tuple[float, ...]] = Counter()
+        n = 0
+        for parts in by_task.values():
+            weight = math.fsum(each.weight for each in parts)
+            cells[weight, math.fsum(each.value for each in parts)] += 1
+            n += sum(each.runs for each in parts) if weight else 0
+        return ratio_interval(cells, n=n, confidence=self.confidence, share=share)
+
+    def _asked(self, task: Task) -> int:
+        """Return k of ``documented``: the runs asked for, at least those recorded or lost."""
+        return max(task.k, self.runs or 0, len(task.runs) + sum(task.lost.values()))
+
+    def _measure(self, task: Task, labels: tuple[str, ...]) -> Measures:
         if self.profile == "upstream":
-            return self._upstream(tasks, labels, classes)
-        return self._documented(tasks, labels, classes)
+            return measures(task.runs, task.gold, task.k or self.runs or 0, len(labels), task.derived or {})
+        # None, not INVALID: a class may have that name
+        values: list[Hashable] = [value if value in labels else None for value in task.runs]
+        return measures(values, task.gold, self._asked(task), len(labels) + (None in values))
 
     def _value(self, grade: Grade) -> tuple[str | tuple[str] | None, str | None, bool]:
         """Return (value, gold, whether it is a pass or fail); value None when the run has none."""
@@ -238,125 +407,6 @@ class Stability(Aggregator):
         known = tuple(sorted(label for label in seen if isinstance(label, str)))
         return known, known
 
-    @staticmethod
-    def _total(tasks: Sequence[Task]) -> int:
-        return sum(1 if task.rows is None else task.rows for task in tasks)
-
-    def _documented(
-        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
-    ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        outside = [task for task in tasks if task.rows == 0]
-        inside = [task for task in tasks if task.rows != 0]
-        with_runs = [task for task in inside if task.runs]
-        with_gold = [task for task in with_runs if task.gold is not None]
-        processed = [
-            _Processed(self._measure(task, labels), str(task.gold), task.id, len(task.runs))
-            for task in with_gold
-            if task.gold in labels
-        ]
-        total = self._total(inside)
-        divisor = total if self.divisor == "items" else None
-        undefined: dict[str, str] = {}
-        metrics: dict[str, JSON] = {
-            "n_items_total": total,
-            "n_items_processed": len(processed),
-            "coverage": len(processed) / total if total else None,
-        }
-        metrics |= _means(processed, RATES, "", divisor, undefined)
-        absent = _absent(inside, processed) if divisor is not None else ()
-        metrics |= self._intervals(processed, RATES, "", absent, undefined)
-        for label in classes:
-            some = [each for each in processed if each.gold == label]
-            suffix = f"_gold_{label}"
-            metrics[f"n_items{suffix}"] = len(some)
-            metrics |= _means(some, PER_GOLD, suffix, None, undefined)
-            metrics |= self._intervals(some, PER_GOLD, suffix, (), undefined)
-        metrics["stderr"] = {name: _stderr(_values(processed, name)) for name in RATES}
-        metrics["undefined"] = undefined
-        return metrics, {
-            "n_items_without_runs": len(inside) - len(with_runs),
-            "n_items_without_gold": len(with_runs) - len(with_gold),
-            "n_items_unknown_gold": len(with_gold) - len(processed),
-            "n_items_outside_dataset": len(outside),
-        }
-
-    def _intervals(
-        self,
-        processed: Sequence[_Processed],
-        metrics: Iterable[str],
-        suffix: str,
-        absent: Sequence[Share],
-        undefined: Mapping[str, str],
-    ) -> dict[str, JSON]:
-        """Return the interval of each mean; ``absent`` adds to the divisor alone."""
-        means = {}
-        for name in metrics:
-            values = [(each, getattr(each.measures, RATES[name])) for each in processed]
-            present = [Share(each.task, each.runs, float(value)) for each, value in values if value is not None]
-            means[name] = [*present, *absent]
-        found = mean_intervals(means, self.confidence)
-        return {
-            f"{name}{suffix}_interval": {"reason": undefined[name + suffix]}
-            if name + suffix in undefined
-            else {**found[name]}
-            for name in means
-        }
-
-    def _asked(self, task: Task) -> int:
-        """Return k of ``documented``: the runs asked for, at least those recorded or lost."""
-        return max(task.k, self.runs or 0, len(task.runs) + sum(task.lost.values()))
-
-    def _measure(self, task: Task, labels: tuple[str, ...]) -> Measures:
-        # None, not INVALID: a class may have that name
-        values: list[Hashable] = [value if value in labels else None for value in task.runs]
-        size = len(labels) + any(value not in labels for value in values)
-        return documented(values, task.gold, self._asked(task), size)
-
-    def _upstream(
-        self, tasks: Sequence[Task], labels: tuple[str, ...], classes: tuple[str, ...]
-    ) -> tuple[dict[str, JSON], dict[str, JSON]]:
-        records = [task for task in tasks if task.runs or task.derived is not None]
-        with_gold = [task for task in records if task.gold is not None]
-        processed = [
-            _Processed(
-                upstream(task.runs, task.gold, task.k or self.runs or 0, len(labels), task.derived or {}),
-                str(task.gold),
-                task.id,
-                len(task.runs),
-            )
-            for task in with_gold
-            if task.gold in labels
-        ]
-        total = self._total(tasks)
-        counts: dict[str, JSON] = {
-            "n_items_without_runs": len(tasks) - len(records),
-            "n_items_without_gold": len(records) - len(with_gold),
-            "n_items_unknown_gold": len(with_gold) - len(processed),
-            "n_items_outside_dataset": sum(task.rows == 0 for task in tasks),
-        }
-        if not total:
-            return {}, counts
-        divisor = float(len(with_gold) if self.divisor == "processed" else total)
-        metrics: dict[str, JSON] = {
-            "n_items_total": float(total),
-            "n_items_processed": float(len(with_gold)),
-            "coverage": len(with_gold) / float(total),
-        }
-        for name in RATES:
-            metrics[name] = math.fsum(_values(processed, name)) / divisor if divisor else 0.0
-        if self.divisor == "processed":
-            absent = [Share(task.id, 0, 0.0) for task in with_gold if task.gold not in labels]
-        else:
-            absent = _absent(tasks, processed)
-        metrics |= self._intervals(processed, RATES, "", absent, {})
-        for label in classes:
-            some = [each for each in processed if each.gold == label]
-            for name in PER_GOLD:
-                value = math.fsum(_values(some, name)) / float(len(some)) if some else 0.0
-                metrics[f"{name}_gold_{label}"] = value
-            metrics |= self._intervals(some, PER_GOLD, f"_gold_{label}", (), {})
-        return metrics, counts
-
     def _runs(self, tasks: Sequence[Task]) -> dict[str, JSON]:
         """Return what is there and what is lacking, over tasks with at least one recorded run."""
         asked = Counter(self._asked(task) for task in tasks if task.runs)
@@ -382,32 +432,14 @@ def _declared(metadata: Mapping[str, JSON]) -> list[str]:
     return [each for each in declared if isinstance(each, str)] if isinstance(declared, list | tuple) else []
 
 
-def _values(processed: Sequence[_Processed], metric: str) -> list[float]:
-    found: Iterator[float | None] = (getattr(each.measures, RATES[metric]) for each in processed)
-    return [float(value) for value in found if value is not None]
+def _shares(processed: Measured, metric: str) -> list[_Share]:
+    """Return what tasks add to a mean; one whose measure is undefined adds nothing."""
+    values = ((task, getattr(each, RATES[metric])) for task, each in processed)
+    return [_Share(task.id, len(task.runs), float(value)) for task, value in values if value is not None]
 
 
-def _absent(tasks: Sequence[Task], processed: Sequence[_Processed]) -> list[Share]:
-    """Return what tasks add to a divisor of dataset rows beyond the one of every task that was processed."""
-    found = [Share(task.id, 0, 0.0, float(1 if task.rows is None else task.rows)) for task in tasks]
-    return [*found, *(Share(each.task, 0, 0.0, -1.0) for each in processed)]
-
-
-def _means(
-    processed: Sequence[_Processed],
-    metrics: Sequence[str] | Mapping[str, str],
-    suffix: str,
-    divisor: int | None,
-    undefined: dict[str, str],
-) -> dict[str, JSON]:
-    found: dict[str, JSON] = {}
-    for name in metrics:
-        values = _values(processed, name)
-        by = len(values) if divisor is None else divisor
-        found[name + suffix] = math.fsum(values) / by if by else None
-        if not by:
-            undefined[name + suffix] = "no task has two runs" if processed and name == "mean_flip_rate" else "no task"
-    return found
+def _values(processed: Measured, metric: str) -> list[float]:
+    return [each.value for each in _shares(processed, metric)]
 
 
 def _stderr(values: Sequence[float]) -> float | None:

@@ -1,4 +1,4 @@
-"""Reader of stability sweeps."""
+"""Reader ``stability``: sweeps of the evaluation suite, one line per task with the labels of its runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,63 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import Element, Range, compact
-from gradestack_plugins.stability.dataset import Dataset, read_dataset
-from gradestack_plugins.stability.naming import sweep_name
-from gradestack_plugins.stability.records import RunLabel, Sweep, check, read_sweep, uuid_of
+from gradestack_plugins.stability.records import LABELS, RunLabel, Sweep, read_sweep, sweep_name, uuid_of
+
+Found = tuple[int, str | None, str | None]
+"""Number of rows, gold label, question."""
+
+
+@attrs.frozen(kw_only=True)
+class Dataset:
+    """The rows of a dataset by uuid, and those that cannot be used."""
+
+    shown: str
+    rows: dict[str, Found]
+    bad: tuple[BadRecord, ...] = ()
+
+    def find(self, uuid: str) -> Found:
+        """Return what is known of a task; it has no row when the dataset does not know it."""
+        return self.rows.get(uuid, (0, None, None))
+
+
+def read_dataset(source: Input, profile: Profile) -> Dataset:
+    """Return the rows of a dataset: the first gold label and question of a uuid count."""
+    rows: dict[str, Found] = {}
+    bad: list[BadRecord] = []
+    for raw in read_records(source):
+        try:
+            uuid, gold, question = _row(raw, profile)
+        except ValueError as problem:
+            place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
+            bad.append(BadRecord(source=place, reason=str(problem), native=raw.value))
+            continue
+        count, known, asked = rows.get(uuid, (0, None, None))
+        rows[uuid] = (count + 1, known or gold, asked or question)
+    return Dataset(shown=source.shown, rows=rows, bad=tuple(bad))
+
+
+def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
+    """Return the identifier, gold label and question of a row."""
+    if raw.problem is not None:
+        raise ValueError(raw.problem)
+    if not isinstance(raw.value, dict):
+        raise ValueError(f"expected a dataset row (an object), found {compact(raw.value)[:60]}")  # noqa: TRY004
+    uuid = uuid_of(raw.value)
+    if uuid is None and profile == "upstream":
+        uuid = _other_uuid(raw.value)
+    if uuid is None:
+        raise ValueError("uuid is missing or not a non-empty text")
+    gold, question = raw.value.get("correct_answer"), raw.value.get("question")
+    if gold is not None and gold not in LABELS:
+        raise ValueError(f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
+    return uuid, gold, question if isinstance(question, str) else None
+
+
+def _other_uuid(record: dict[str, Any]) -> str | None:
+    """Return an identifier no record can have, as JSON text: the suite counts such a row as one without runs."""
+    if "uuid" not in record or isinstance(record["uuid"], list | dict):
+        return None
+    return compact(record["uuid"])
 
 
 @attrs.frozen(kw_only=True)
@@ -107,11 +161,7 @@ class StabilityReader(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> StabilityIndex:
-        """Find repeated records, and read the dataset's identifiers and gold labels.
-
-        Raises:
-            DataError: A file cannot be read.
-        """
+        """Find repeated records, and read the dataset's identifiers and gold labels."""
         profile = self.profile
         twins = {each.name: _twins(each, profile if inputs.dataset else None) for each in inputs.data}
         dataset = None if inputs.dataset is None else read_dataset(inputs.dataset, profile)
@@ -170,11 +220,7 @@ class StabilityReader(RecordReader):
 
 
 def _usable(record: Any) -> tuple[dict[str, Any], str]:
-    """Return a record and its uuid.
-
-    Raises:
-        ValueError: It is no object, or has none.
-    """
+    """Return a record and its uuid."""
     if not isinstance(record, dict):
         raise ValueError(f"expected a stability record (an object), found {compact(record)[:60]}")  # noqa: TRY004
     uuid = uuid_of(record)
@@ -184,15 +230,7 @@ def _usable(record: Any) -> tuple[dict[str, Any], str]:
 
 
 def _twins(source: Input, profile: Profile | None) -> _Twins:
-    """Find the records of a file whose uuid occurs again; only those are kept in memory.
-
-    Args:
-        source: The file.
-        profile: Find out as well which records cannot be used under it, which only a dataset asks for.
-
-    Raises:
-        DataError: The file cannot be read.
-    """
+    """Find the records of a file whose uuid occurs again; only those are kept in memory."""
     first: dict[str, int] = {}
     replaced: dict[int, Element] = {}
     dropped: set[int] = set()
@@ -229,7 +267,7 @@ def _twins(source: Input, profile: Profile | None) -> _Twins:
 
 def _can_be_used(record: dict[str, Any], profile: Profile) -> bool:
     try:
-        check(record, profile)
+        read_sweep(record, "", profile)
     except ValueError:
         return False
     return True

@@ -10,12 +10,15 @@ import attrs
 
 from gradestack import Profile
 from gradestack.jsonio import compact
-from gradestack_plugins.stability.measures import UPSTREAM_FLAGS, UPSTREAM_FLOATS
 
 LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
 """Label set of the sweeps, in canonical order."""
 
 INVALID = "invalid"
+
+UPSTREAM_FLOATS = ("consistency", "mean_accuracy_across_runs", "entropy", "normalized_entropy", "flip_rate")
+UPSTREAM_FLAGS = ("is_stable", "is_mode_correct", "is_stable_and_correct", "is_stable_but_wrong")
+"""Derived fields of a record that ``upstream`` trusts."""
 
 _LARGEST = 10**15
 """No count of runs is larger; beyond, counts are no longer exact as floats."""
@@ -62,46 +65,30 @@ class Sweep:
     experiment: str | None = None
 
 
-def check(record: Mapping[str, Any], profile: Profile) -> None:
-    """Make sure that a record can be used.
-
-    Raises:
-        ValueError: ``documented``: ``run_labels`` is no list. ``upstream``: the evaluation suite would skip the record,
-            or its figures would leave no finite mean.
-    """
-    if profile == "documented":
-        labels = record.get("run_labels")
-        if labels is not None and not isinstance(labels, list):
-            raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
-        return
-    _n_runs_upstream(record)
-    _derived(record)
-    if _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
-        raise ValueError("run_labels holds a list or an object, which cannot be counted")
-
-
 def read_sweep(record: Mapping[str, Any], uuid: str, profile: Profile) -> Sweep:
-    """Return a record's runs.
+    """Return a record's runs; ValueError where it cannot be used.
 
     ``documented``: a null label is a missing run, any other value that is not text is ``invalid``. ``upstream``: every
     value is a label, ``run_labels`` that are no list are no runs, and the derived fields are kept.
-
-    Raises:
-        ValueError: It cannot be used; see :func:`check`.
     """
-    check(record, profile)
     trusting = profile == "upstream"
     model, experiment = record.get("target_model"), record.get("ckpt_name")
     texts = record.get("run_target_texts") or record.get("run_aux")
     labels = record.get("run_labels")
+    if not trusting and labels is not None and not isinstance(labels, list):
+        raise ValueError(f"run_labels must be a list, got {compact(labels)[:60]}")
+    n_runs = _n_runs_upstream(record) if trusting else _n_runs_documented(record.get("n_runs"))
+    derived = _derived(record) if trusting else None
+    if trusting and _measured(record) and any(isinstance(label, list | dict) for label in record["run_labels"]):
+        raise ValueError("run_labels holds a list or an object, which cannot be counted")
     return Sweep(
         uuid=uuid,
         gold=_gold(record, trusting=trusting),
         runs=tuple(_label(value, trusting=trusting) for value in labels) if isinstance(labels, list) else (),
         texts=tuple(text if isinstance(text, str) else None for text in texts) if isinstance(texts, list) else (),
         model=model if isinstance(model, str) and model else None,
-        n_runs=_n_runs_upstream(record) if trusting else _n_runs_documented(record.get("n_runs")),
-        derived=_derived(record) if trusting else None,
+        n_runs=n_runs,
+        derived=derived,
         experiment=experiment if isinstance(experiment, str) and experiment else None,
     )
 
@@ -137,11 +124,7 @@ def _label(value: Any, *, trusting: bool) -> RunLabel:
 
 
 def _whole(record: Mapping[str, Any], name: str) -> int:
-    """Return a field as a whole number the way ``int()`` reads it; what is empty or not there is 0.
-
-    Raises:
-        ValueError: It is none.
-    """
+    """Return a field as a whole number the way ``int()`` reads it; what is empty or not there is 0."""
     value = record.get(name)
     try:
         return int(value or 0)
@@ -150,11 +133,7 @@ def _whole(record: Mapping[str, Any], name: str) -> int:
 
 
 def _computable(record: Mapping[str, Any], name: str, number: int, largest: float) -> None:
-    """Make sure that a number the consistency is computed from is of a size it can be computed with.
-
-    Raises:
-        ValueError: It is not, and the record needs it.
-    """
+    """Make sure that a number the consistency is computed from is of a size it can be computed with."""
     if abs(number) > largest and "consistency" not in record and _measured(record):
         raise ValueError(f"{name} is too large")
 
@@ -173,12 +152,7 @@ def _n_runs_upstream(record: Mapping[str, Any]) -> int:
 
 
 def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the derived fields a record has, as numbers and truth values.
-
-    Raises:
-        ValueError: One of the numbers is none, or not finite (or beyond any measure) although the record adds to
-            the means.
-    """
+    """Return the derived fields a record has, as numbers and truth values."""
     found: dict[str, Any] = {name: bool(record[name]) for name in UPSTREAM_FLAGS if name in record}
     for name in UPSTREAM_FLOATS:
         if name in record:
@@ -194,3 +168,24 @@ def _derived(record: Mapping[str, Any]) -> dict[str, Any]:
         found["mode_label"], found["mode_count"] = record["mode_label"], _whole(record, "mode_count")
         _computable(record, "mode_count", found["mode_count"], _LARGEST_FIGURE)
     return found
+
+
+def kind_of(record: Mapping[str, Any]) -> str:
+    """Return the evaluation method: as the record says, else by the fields it has."""
+    named = str(record.get("eval_type") or record.get("ckpt_name") or "").lower()
+    if "judge" in named or (not named and "run_judge_raw_outputs" in record):
+        return "llm_judge"
+    return "mcq_logprob" if "logprob" in named else "mcq"
+
+
+def sweep_name(record: Mapping[str, Any], stem: str) -> str:
+    """Return the name of the sweep a record belongs to.
+
+    Its ``ckpt_name``, else ``mcq_stability_k=5_T=0.7`` and the like, else ``stem``.
+    """
+    name = record.get("ckpt_name")
+    if isinstance(name, str) and name:
+        return name
+    kind, k, temperature = kind_of(record), record.get("n_runs"), record.get("temperature")
+    mark = "Ttarget" if kind == "llm_judge" else "T"
+    return f"{kind}_stability_k={k}_{mark}={temperature}" if k is not None and temperature is not None else stem

@@ -10,6 +10,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, Outcome, ratio, valid_confidence
+from gradestack_plugins.when2call.records import JUDGE_FLAGS, MODES
 
 _WHY = {
     "tool": "no graded row has gold cannot_answer and no tools",
@@ -33,6 +34,11 @@ def _numbers(graded: Grade | Item, no_tools: int | None) -> dict[str, int]:
     return found
 
 
+def _rate(name: str, about: str) -> Figure:
+    label = f"{name.capitalize()} hallucination"
+    return Figure(f"{name}_hallucination_rate", label, better="lower", about=about, divisor=f"of_{name}")
+
+
 @attrs.frozen(kw_only=True)
 class Hallucination(Aggregator):
     """Hallucination rates of behaviour labels; null (never 0) where the denominator is 0, in both profiles.
@@ -49,27 +55,9 @@ class Hallucination(Aggregator):
     """
 
     figures: ClassVar = (
-        Figure(
-            "tool_hallucination_rate",
-            "Tool hallucination",
-            better="lower",
-            about="tool calls / rows whose gold label is cannot_answer and that have no tools",
-            divisor="of_tool",
-        ),
-        Figure(
-            "answer_hallucination_rate",
-            "Answer hallucination",
-            better="lower",
-            about="direct answers whose gold label is another / graded rows",
-            divisor="of_answer",
-        ),
-        Figure(
-            "parameter_hallucination_rate",
-            "Parameter hallucination",
-            better="lower",
-            about="tool calls / rows whose gold label is request_for_info",
-            divisor="of_parameter",
-        ),
+        _rate("tool", "tool calls / rows whose gold label is cannot_answer and that have no tools"),
+        _rate("answer", "direct answers whose gold label is another / graded rows"),
+        _rate("parameter", "tool calls / rows whose gold label is request_for_info"),
     )
     needs: ClassVar = frozenset({"items", "metadata:label_set"})
 
@@ -125,23 +113,13 @@ def _rates(totals: Mapping[str, int | Fraction], of: str = "") -> dict[str, JSON
     return {**result, "n_tools_unknown": int(totals.get(f"tools_unknown{of}", 0)), "undefined": {**undefined}}
 
 
+_METHODS = ("llm_judge", "mcq", "mcq_logprob")
 _COUNTERS = (
-    "method_llm_judge",
-    "method_mcq",
-    "method_mcq_logprob",
-    "relabelled",
-    "relabel_differs",
-    "not_in_dataset",
-    "judge_parse_failed_first",
-    "judge_parse_failed_second",
-    "judge_used_retry",
-    "judge_fallback_to_cannot_answer",
-    "mcq_predicted_index_minus1",
-    "mcq_predicted_label_invalid_raw",
-    "mode_llama_scoring",
-    "mode_string_fallback",
-    "mode_UNKNOWN",
-    "mode_other",
+    *(f"method_{method}" for method in _METHODS),
+    *("relabelled", "relabel_differs", "not_in_dataset"),
+    *(f"judge_{flag}" for flag in JUDGE_FLAGS),
+    *("mcq_predicted_index_minus1", "mcq_predicted_label_invalid_raw"),
+    *(f"mode_{mode}" for mode in (*MODES, "other")),
     "string_fallback_pred_idx_minus1",
 )
 
@@ -160,6 +138,5 @@ class When2CallCounts(Aggregator):
     @override
     def compute(self, grades: Grades) -> Mapping[str, JSON]:
         found = {name: sum(grade.counts.get(name, 0) * times for grade, times in grades.counted) for name in _COUNTERS}
-        methods = ("llm_judge", "mcq", "mcq_logprob")
-        best = max(methods, key=lambda method: found[f"method_{method}"])
+        best = max(_METHODS, key=lambda method: found[f"method_{method}"])
         return {"method": best if found[f"method_{best}"] else None, **found}

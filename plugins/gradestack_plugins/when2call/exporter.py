@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Exporter, ExportSummary
-from gradestack_plugins.when2call.audit import read_events, summarise
-from gradestack_plugins.when2call.labels import VARIANTS
-from gradestack_plugins.when2call.reader import When2CallReader
-
-_JUDGE = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+from gradestack_plugins.when2call.reader import When2CallReader, read_events
+from gradestack_plugins.when2call.records import JUDGE_FLAGS, MODES, VARIANTS
 
 
 def metrics_block(classes: Mapping[str, Any], rates: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +99,7 @@ def _single(
         metrics["n_mcq_predicted_label_invalid_raw"] = counts["mcq_predicted_label_invalid_raw"]
         metrics["mcq_predicted_index_minus1_rate"] = _share(none, total, upstream=upstream)
     else:
-        metrics |= {f"n_judge_{flag}": counts[f"judge_{flag}"] for flag in _JUDGE}
+        metrics |= {f"n_judge_{flag}": counts[f"judge_{flag}"] for flag in JUDGE_FLAGS}
         fallbacks = counts["judge_fallback_to_cannot_answer"]
         metrics["judge_fallback_to_cannot_answer_rate"] = _share(fallbacks, total, upstream=upstream)
     metrics["audit_fallbacks_summary"] = audit
@@ -118,10 +116,55 @@ def _logprob(
             for variant in VARIANTS
             if variant in classes.get("sets", {})
         },
-        "mode_counts": {name: counts[f"mode_{name}"] for name in ("llama_scoring", "string_fallback", "UNKNOWN")},
+        "mode_counts": {name: counts[f"mode_{name}"] for name in MODES},
         "fallbacks": {
             "n_string_fallback": counts["mode_string_fallback"],
             "n_string_fallback_pred_idx_minus1": counts["string_fallback_pred_idx_minus1"],
             "audit_fallbacks_summary": audit,
         },
+    }
+
+
+FORCED = (
+    "all_logprobs_-inf_string_fallback",
+    "invalid_label_coercion_to_cannot_answer",
+    "judge_json_parse_failed_second_fallback_to_cannot_answer",
+    "missing_prediction_uuid",
+)
+"""Kinds of event that forced a label."""
+
+
+def _ranked(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _named(event: Mapping[str, Any], field: str) -> str:
+    return str(event.get(field) or "UNKNOWN")
+
+
+def summarise(events: Iterable[Mapping[str, Any]], name: str | None) -> dict[str, Any]:
+    """Return the suite's ``audit_fallbacks_summary``: counts by kind, stage and severity.
+
+    The most frequent come first, equal ones in order of their names. Events are appended again by every re-scoring, so
+    these are counts of events, not of predictions.
+    """
+    found = list(events)
+    by = {field: Counter(_named(event, field) for event in found) for field in ("fallback_type", "stage", "severity")}
+    uuids: dict[str, set[str]] = {}
+    for event in found:
+        uuid = event.get("uuid")
+        if isinstance(uuid, str) and uuid:
+            uuids.setdefault(_named(event, "fallback_type"), set()).add(uuid)
+    forced = [uuids.get(kind, set()) for kind in FORCED]
+    return {
+        "audit_path": name,
+        "n_events_total": len(found),
+        "n_uuids_with_any_event": len(set().union(*uuids.values())),
+        "events_by_fallback_type": _ranked(by["fallback_type"]),
+        "events_by_stage": _ranked(by["stage"]),
+        "events_by_severity": _ranked(by["severity"]),
+        "uuids_by_fallback_type": _ranked({kind: len(members) for kind, members in uuids.items()}),
+        "n_forced_fallback_events": sum(by["fallback_type"][kind] for kind in FORCED),
+        "n_forced_fallback_uuids": len(set().union(*forced)),
+        "forced_fallback_types": list(FORCED),
     }

@@ -8,27 +8,13 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Item, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
-from gradestack_plugins.when2call.labels import INVALID, LABELS, NVIDIA_DIRECT, VARIANTS
 from gradestack_plugins.when2call.reader import When2CallRecord
-from gradestack_plugins.when2call.records import SINGLE
+from gradestack_plugins.when2call.records import INVALID, LABELS, NVIDIA_DIRECT, SINGLE, VARIANTS
 
 InvalidPolicy = Literal["own_class", "coerce_cannot_answer", "drop"]
 
 COERCED = "cannot_answer"
 _LABEL_SET = {"labels": list(LABELS), "exclude": ["direct"], "items": "sets"}
-
-
-@attrs.frozen
-class _Verdict:
-    """What one prediction set says about one row."""
-
-    outcome: Outcome
-    label: str | None
-    counts: dict[str, int]
-    reasons: tuple[Reason, ...] = ()
-
-    def score(self, gold: str) -> float | None:
-        return float(self.label == gold) if self.outcome is Outcome.GRADED else None
 
 
 @attrs.frozen(kw_only=True)
@@ -98,7 +84,8 @@ class When2Call(Grader):
         if gold not in LABELS:
             message = f"gold label {gold!r} is none of {', '.join(LABELS)}"
             return replace(skipped("other_labels", message), counts=counts)
-        if (no_tools := _no_tools(sample, native)) is not None:
+        tools = None if sample.tools is None else not sample.tools
+        if (no_tools := tools if native is None else native.no_tools) is not None:
             counts["no_tools"] = int(no_tools)
         if sample.status is Status.FAILED and self._missing == "apart":
             fault = sample.error or Fault(category="target", code="target_error", message="the recorded run failed")
@@ -108,7 +95,7 @@ class When2Call(Grader):
         predicted = self._predicted(sample, native)
         if isinstance(predicted, Reason):
             return replace(skipped(predicted.code, predicted.message), gold=gold, counts=counts)
-        return self._grade(self._verdict(predicted, gold), gold, counts, recorded=predicted)
+        return self._grade(self._verdict(predicted, gold), counts, recorded=predicted)
 
     @property
     def _missing(self) -> str:
@@ -140,66 +127,47 @@ class When2Call(Grader):
             message="no label was recorded and no call was made: telling the rest apart needs a judge",
         )
 
-    def _verdict(self, predicted: str | None, gold: str) -> _Verdict:
-        """Apply the policies for missing and invalid predictions."""
-        counts: dict[str, int] = {}
-        if predicted is None:
-            if self._missing == "apart":
-                return _Verdict(Outcome.MISSING, None, counts)
-            counts["missing"] = 1
-            reason = Reason(code="missing_prediction", expected=gold)
+    def _verdict(self, predicted: str | None, gold: str) -> dict[str, Any]:
+        """Return outcome, label, score, counts and reasons by the policies for missing and invalid predictions."""
+        label, counts, reason = None, dict[str, int](), None
+        outcome = Outcome.GRADED
+        if predicted is None and self._missing == "apart":
+            outcome = Outcome.MISSING
+        elif predicted is not None and (label := self._alias(predicted)) in LABELS:
+            if label != gold:
+                reason = Reason(code="wrong_label", expected=gold, actual=label)
         else:
-            label = self._alias(predicted)
-            if label in LABELS:
-                wrong = Reason(code="wrong_label", expected=gold, actual=label)
-                return _Verdict(Outcome.GRADED, label, counts, () if label == gold else (wrong,))
-            reason = Reason(code="invalid_label", expected=gold, actual=predicted)
-        if self._policy == "drop":
-            return _Verdict(Outcome.SKIPPED, None, {**counts, "dropped": 1}, (reason,))
-        if self._policy == "own_class":
-            return _Verdict(Outcome.GRADED, INVALID, counts, (reason,))
-        return _Verdict(Outcome.GRADED, COERCED, {**counts, "converted": 1}, (reason,))
+            if predicted is None:
+                counts["missing"] = 1
+                reason = Reason(code="missing_prediction", expected=gold)
+            else:
+                reason = Reason(code="invalid_label", expected=gold, actual=predicted)
+            if self._policy == "drop":
+                outcome, label, counts["dropped"] = Outcome.SKIPPED, None, 1
+            elif self._policy == "own_class":
+                label = INVALID
+            else:
+                label, counts["converted"] = COERCED, 1
+        return {
+            "outcome": outcome,
+            "score": float(label == gold) if outcome is Outcome.GRADED else None,
+            "label": label,
+            "gold": gold,
+            "counts": counts,
+            "reasons": () if reason is None else (reason,),
+        }
 
     def _variants(self, native: When2CallRecord, gold: str, counts: dict[str, int]) -> Grade:
         verdicts = {name: self._verdict(native.labels.get(name), gold) for name in VARIANTS}
-        items = tuple(
-            Item(
-                id=name,
-                outcome=verdict.outcome,
-                score=verdict.score(gold),
-                label=verdict.label,
-                gold=gold,
-                counts=verdict.counts,
-                reasons=verdict.reasons,
-            )
-            for name, verdict in verdicts.items()
-        )
-        own = self._grade(verdicts[self.variant], gold, counts, recorded=native.labels.get(self.variant))
-        return replace(own, items=items)
+        own = self._grade(verdicts[self.variant], counts, recorded=native.labels.get(self.variant))
+        return replace(own, items=tuple(Item(id=name, **verdict) for name, verdict in verdicts.items()))
 
     @staticmethod
-    def _grade(verdict: _Verdict, gold: str, counts: dict[str, int], *, recorded: str | None) -> Grade:
+    def _grade(verdict: dict[str, Any], counts: dict[str, int], *, recorded: str | None) -> Grade:
         metadata: dict[str, Any] = {"label_set": _LABEL_SET}
-        if recorded is not None and recorded != verdict.label:
+        if recorded is not None and recorded != verdict["label"]:
             metadata["recorded_label"] = recorded
-        if verdict.outcome is Outcome.MISSING:
+        rationale = ", ".join(reason.code for reason in verdict["reasons"])
+        if verdict["outcome"] is Outcome.MISSING:
             rationale = "the recording has no prediction for this dataset row"
-        else:
-            rationale = ", ".join(reason.code for reason in verdict.reasons)
-        return Grade(
-            outcome=verdict.outcome,
-            score=verdict.score(gold),
-            label=verdict.label,
-            gold=gold,
-            counts={**counts, **verdict.counts},
-            reasons=verdict.reasons,
-            rationale=rationale,
-            metadata=metadata,
-        )
-
-
-def _no_tools(sample: Sample, native: When2CallRecord | None) -> bool | None:
-    """Return whether the run had no tool at all, None when that is unknown."""
-    if native is not None:
-        return native.no_tools
-    return None if sample.tools is None else not sample.tools
+        return Grade(**{**verdict, "counts": {**counts, **verdict["counts"]}}, rationale=rationale, metadata=metadata)

@@ -1,8 +1,8 @@
-"""Reader of When2Call predictions, joined with the dataset."""
+"""Reader ``when2call``: predictions of every paradigm, joined with the dataset."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from gradestack import (
     BadRecord,
     DataError,
     Expectation,
+    ExpectedCall,
     Input,
     Inputs,
     Profile,
@@ -23,17 +24,50 @@ from gradestack import (
     Shard,
     Source,
     Status,
+    ToolSpec,
     read_records,
 )
-from gradestack.jsonio import Range, compact
-from gradestack_plugins.when2call.audit import read_events
-from gradestack_plugins.when2call.dataset import UNKNOWN, Row, other_uuid, read_row, row_uuid, usable_uuid
-from gradestack_plugins.when2call.labels import LABELS
-from gradestack_plugins.when2call.predictions import Loaded, load
-from gradestack_plugins.when2call.recognition import begins_like, complaint, looks_like
-from gradestack_plugins.when2call.records import METHODS, Method, Prediction
+from gradestack.jsonio import Element, JsonProblem, Range, as_map, compact, iter_lines, loads
+from gradestack_plugins.readers.chat import tool_call, tool_spec
+from gradestack_plugins.when2call.records import LABELS, METHODS, Form, Method, Prediction, form_of, uuid_of
 
 Relabel = Literal["recorded", "from_raw", "fallbacks"]
+NO_PREDICTION = "no prediction: expected predicted_label, judge_response, predicted_label_raw, raw_text or doc"
+_TELLING = ("judge", "mcq", "logprob", "nvidia", "lm_eval")
+"""Forms a record's keys tell for sure."""
+_CERTAINTY = {"judge": 0.95, "mcq": 0.95, "logprob": 0.95, "nvidia": 0.9, "lm_eval": 0.9, "plain": 0.8, "response": 0.6}
+_SIGNS = (b'"judge_response"', b'"predicted_label"', b'"predicted_label_raw"', b'"judge_raw"')
+"""Keys that tell a When2Call prediction where its record breaks off."""
+
+
+@attrs.frozen(kw_only=True)
+class Row:
+    """What a dataset row says about one task."""
+
+    question: str | None = None
+    gold: str | None = None
+    answers: tuple[str, ...] = ()
+    """Names of the candidate answers, in the row's own order: what a choice's number refers to."""
+    tools: tuple[ToolSpec, ...] | None = None
+    no_tools: bool | None = None
+    """Whether the model had no tool at all; None when the row is unknown."""
+    expected: Expectation = attrs.field(factory=Expectation)
+    facets: dict[str, str] = attrs.field(factory=dict)
+
+
+UNKNOWN = Row()
+"""Nothing is known but the prediction."""
+
+
+@attrs.frozen(kw_only=True)
+class Loaded:
+    """One prediction file: the last record of every uuid, in order of each uuid's first record."""
+
+    predictions: dict[str, Prediction]
+    bad: tuple[BadRecord, ...]
+    method: Method
+    model: str | None = None
+    """The model tested, when the file names exactly one."""
 
 
 @attrs.frozen(kw_only=True)
@@ -43,8 +77,6 @@ class When2CallRecord:
     method: Method
     labels: dict[str, str | None] = attrs.field(factory=dict)
     """Prediction set -> label; None where a record makes no prediction. ``""`` names the only set of most forms."""
-    recorded: dict[str, str | None] = attrs.field(factory=dict)
-    """The same before any label was read again."""
     answered: bool = True
     """False when only the model's free text was recorded, which a judge has yet to label."""
     counts: dict[str, int] = attrs.field(factory=dict)
@@ -54,7 +86,7 @@ class When2CallRecord:
 
 @attrs.frozen
 class When2CallIndex:
-    """Prediction files by input name, and what is known of the dataset."""
+    """Prediction files by input name, and the identifiers of the dataset."""
 
     loaded: dict[str, Loaded]
     dataset: Input | None = None
@@ -98,9 +130,29 @@ class When2CallReader(RecordReader):
     audit: Path | None = None
     """An ``audit_fallbacks.jsonl`` to summarise in the native artefact."""
 
-    looks_like = staticmethod(looks_like)
-    begins_like = staticmethod(begins_like)
-    complaint = staticmethod(complaint)
+    @classmethod
+    @override
+    def looks_like(cls, record: Any) -> float:
+        form = form_of(record) if isinstance(record, dict) else None
+        if form is None or uuid_of(record, form) is None:
+            return 0.0
+        if form == "lm_eval" and not ("correct_answer" in record["doc"] and "macro_f1" in record):
+            return 0.0
+        return _CERTAINTY[form]
+
+    @classmethod
+    @override
+    def begins_like(cls, text: bytes) -> float | None:
+        return 0.7 if b'"uuid"' in text and any(sign in text for sign in _SIGNS) else None
+
+    @classmethod
+    @override
+    def complaint(cls, record: dict[str, Any]) -> str | None:
+        form = form_of(record)
+        if form in ("judge", "mcq", "logprob", "nvidia", "plain") and uuid_of(record, form) is None:
+            return "a prediction without uuid"
+        bare = form is None and "uuid" in record and "run_labels" not in record
+        return "a uuid without a prediction; a dataset is named by --dataset, beside predictions" if bare else None
 
     @override
     def index(self, inputs: Inputs) -> When2CallIndex:
@@ -113,11 +165,12 @@ class When2CallReader(RecordReader):
         uuids: set[str] = set()
         repeats: set[int] = set()
         for raw in read_records(inputs.dataset):
-            uuid = usable_uuid(raw.value)
+            uuid = _uuid(raw.value)
+            if uuid is None or _problem(raw.value, strict=True) is not None:
+                continue
             if uuid in uuids:
                 repeats.add(raw.ordinal)
-            elif uuid is not None:
-                uuids.add(uuid)
+            uuids.add(uuid)
         return When2CallIndex(loaded, inputs.dataset, uuids=frozenset(uuids), repeats=frozenset(repeats))
 
     def files(self, inputs: Inputs, index: When2CallIndex) -> Iterator[RecordFile]:
@@ -150,12 +203,20 @@ class When2CallReader(RecordReader):
 
     def _row(self, shard: Shard, index: When2CallIndex, value: Any, place: Source) -> Iterator[Sample]:
         loaded = index.loaded[shard.input.name]
-        uuid = row_uuid(value)
-        identifier, record = _usable(value, uuid, self.profile)
-        row = read_row(record)
-        prediction = None if uuid is None else loaded.predictions.get(uuid)
+        identifier, row = _identified(value, self.profile), read_row(value)
+        prediction = loaded.predictions.get(_uuid(value) or "")
         if prediction is None:
-            yield _missing(identifier, row, place, loaded)
+            yield Sample(
+                id=identifier,
+                model=loaded.model,
+                input=row.question,
+                tools=row.tools,
+                expected=row.expected,
+                status=Status.MISSING,
+                facets=row.facets,
+                source=place,
+                native=When2CallRecord(method=loaded.method, no_tools=row.no_tools),
+            )
             return
         found = Source(file=shard.input.shown, ordinal=prediction.ordinal, line=prediction.line)
         counted = place.ordinal not in index.repeats
@@ -180,7 +241,6 @@ class When2CallReader(RecordReader):
         native = When2CallRecord(
             method=METHODS[prediction.form] if self.method is None else self.method,
             labels=labels,
-            recorded=recorded,
             answered=answered,
             counts=counts,
             no_tools=row.no_tools,
@@ -218,27 +278,29 @@ class When2CallReader(RecordReader):
         }
 
 
-def _usable(value: Any, uuid: str | None, profile: Profile) -> tuple[str, dict[str, object]]:
-    """Return the identifier and the record of a dataset row that has one.
+def _identified(value: Any, profile: Profile) -> str:
+    """Return the identifier of a dataset row.
 
-    Raises:
-        ValueError: It is no object, or has none.
+    ``upstream``: of one that is no non-empty text, so that no prediction can have it, its JSON text: the evaluation
+    suite counts such a row as one without a prediction. Not of a list or an object, at which the suite stops.
     """
     if not isinstance(value, dict):
         raise ValueError(f"expected a dataset row (an object), found {compact(value)[:60]}")  # noqa: TRY004
-    if uuid is None and profile == "upstream":
-        uuid = other_uuid(value)
+    uuid = _uuid(value)
+    if uuid is None and profile == "upstream" and not isinstance(value.get("uuid", []), list | dict):
+        uuid = compact(value["uuid"])
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
-    return uuid, value
+    return uuid
+
+
+def _uuid(record: Any) -> str | None:
+    uuid = record.get("uuid") if isinstance(record, dict) else None
+    return uuid if isinstance(uuid, str) and uuid else None
 
 
 def _own_row(prediction: Prediction) -> Row:
-    """Return what a prediction says about its own task when there is no dataset.
-
-    Raises:
-        ValueError: Its gold label is none of the four.
-    """
+    """Return what a prediction says about its own task when there is no dataset."""
     if prediction.item is not None:
         return read_row(prediction.item, strict=False)
     gold = prediction.record.get("gold_label")
@@ -249,15 +311,127 @@ def _own_row(prediction: Prediction) -> Row:
     return Row(gold=gold, expected=Expectation(label=gold))
 
 
-def _missing(uuid: str, row: Row, place: Source, loaded: Loaded) -> Sample:
-    return Sample(
-        id=uuid,
-        model=loaded.model,
-        input=row.question,
-        tools=row.tools,
-        expected=row.expected,
-        status=Status.MISSING,
-        facets=row.facets,
-        source=place,
-        native=When2CallRecord(method=loaded.method, no_tools=row.no_tools),
+def _problem(record: Mapping[str, Any], *, strict: bool) -> str | None:
+    for name in ("question", "correct_answer") if strict else ():
+        if name not in record:
+            return f"{name} is missing"
+    gold = record.get("correct_answer")
+    if gold not in LABELS and (strict or gold is not None):
+        return f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}"
+    return None
+
+
+def read_row(record: Mapping[str, Any], *, strict: bool = True) -> Row:
+    """Return a dataset row; ``tools`` may hold JSON texts or objects, missing optional fields are empty.
+
+    A row without tools (missing, null or empty list) is one without any tool at hand: such rows are the denominator of
+    the tool hallucination rate. ``strict`` requires question and gold label, as the evaluation suite does; a row inside
+    a prediction may lack them. ValueError where a row breaks this, or its gold label is none of the four.
+    """
+    if (problem := _problem(record, strict=strict)) is not None:
+        raise ValueError(problem)
+    question, gold, tools = record.get("question"), record.get("correct_answer"), record.get("tools")
+    source, answers = record.get("source"), as_map(record.get("answers"))
+    text = answers.get(gold) if isinstance(gold, str) else None
+    calls: tuple[ExpectedCall, ...] | None = None if gold is None else ()
+    if gold == "tool_call":
+        call = tool_call(_decoded(answers.get("tool_call")))
+        calls = (ExpectedCall.of(call),) if call is not None and call.name else None
+    specs = (tool_spec(_decoded(entry)) for entry in (tools if isinstance(tools, list) else ()))
+    return Row(
+        question=question if isinstance(question, str) else None,
+        gold=gold,
+        answers=tuple(answers),
+        tools=tuple(spec for spec in specs if spec is not None),
+        no_tools=not tools,
+        expected=Expectation(calls=calls, label=gold, text=text if isinstance(text, str) else None),
+        facets={"source": source} if isinstance(source, str) and source else {},
     )
+
+
+def _decoded(value: Any) -> Any:
+    """Return an object given as JSON text or as itself."""
+    try:
+        return loads(value) if isinstance(value, str) else value
+    except JsonProblem:
+        return None
+
+
+def load(source: Input, method: Method | None) -> Loaded:
+    """Read a prediction file.
+
+    The last record of a uuid counts whatever it holds: one without a prediction leaves its dataset row without one. A
+    record too short to tell its own form (``plain``, ``bare``) is read in the form of its file: that of the method the
+    user named, else that of the first record whose keys tell.
+    """
+    predictions: dict[str, Prediction] = {}
+    bad: list[BadRecord] = []
+    bare: list[BadRecord] = []
+    first: Form | None = None
+    for raw in read_records(source):
+        place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
+        prediction = _parsed(raw)
+        if isinstance(prediction, str):
+            bad.append(BadRecord(source=place, reason=prediction, native=raw.value))
+            continue
+        predictions[prediction.uuid] = prediction  # a key stays at its place in a dict when its value is replaced
+        if prediction.form == "bare":
+            bare.append(BadRecord(source=place, reason=NO_PREDICTION, native=raw.value))
+        elif first is None and prediction.form in _TELLING:
+            first = prediction.form
+    form = first if first == "judge" or (method is None and first in ("mcq", "logprob")) else None
+    if method in ("mcq", "mcq_logprob"):
+        form = "mcq" if method == "mcq" else "logprob"
+    if form != "logprob":  # there a record without labels is still counted, under its mode
+        bad = sorted(bad + bare, key=lambda each: each.source.ordinal)
+    if form is not None or bare:
+        predictions = _in_form(predictions, form)
+    models = {each.model for each in predictions.values()} - {None}
+    only = models.pop() if len(models) == 1 else None
+    guessed: Method = METHODS[first] if first else "llm_judge"
+    return Loaded(predictions=predictions, bad=tuple(bad), method=method or guessed, model=only)
+
+
+def _parsed(raw: Element) -> Prediction | str:
+    """Return the prediction of a record, or what is wrong with it; a ``bare`` one may still turn out to be none."""
+    if raw.problem is not None:
+        return raw.problem
+    if not isinstance(raw.value, dict):
+        return f"expected an object, found {compact(raw.value)[:60]}"
+    form = form_of(raw.value) or "bare"
+    uuid = uuid_of(raw.value, form)
+    if uuid is None and form == "bare":
+        return NO_PREDICTION
+    if uuid is None:
+        return "uuid is missing or not a non-empty text, so the record belongs to no dataset row"
+    return Prediction(uuid=uuid, form=form, record=raw.value, ordinal=raw.ordinal, line=raw.line)
+
+
+def _in_form(predictions: dict[str, Prediction], form: Form | None) -> dict[str, Prediction]:
+    """Return predictions with the short ones read in the form of their file, without those that predict nothing."""
+    short: tuple[Form, ...] = ("plain", "bare", "response") if form == "logprob" else ("plain",)
+    read = {
+        uuid: attrs.evolve(each, form=form) if form is not None and each.form in short else each
+        for uuid, each in predictions.items()
+    }
+    return {uuid: each for uuid, each in read.items() if each.form != "bare"}
+
+
+def read_events(path: Path | None, *, stop_at_broken_line: bool = False) -> list[Mapping[str, Any]]:
+    """Return the events of an audit file, none without a file; a line that is no JSON object is left out."""
+    events: list[Mapping[str, Any]] = []
+    if path is None:
+        return events
+    try:
+        for line in iter_lines(path):
+            try:
+                event = loads(line.data)
+            except JsonProblem:
+                if stop_at_broken_line:
+                    break
+                continue
+            if isinstance(event, Mapping):
+                events.append(event)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return events

@@ -1,22 +1,91 @@
-"""Prediction records of every paradigm: which kind a record is, what it predicts, what its raw text says."""
+"""The four behaviours and how they are read out of raw model and judge output."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import attrs
 
-from gradestack_plugins.when2call.labels import (
-    LABELS,
-    NVIDIA_DIRECT,
-    VARIANTS,
-    best_index,
-    hopeless,
-    judge_label,
-    label_at,
-    mcq_digit,
-)
+from gradestack.jsonio import JsonProblem, loads
+
+LABELS = ("direct", "tool_call", "request_for_info", "cannot_answer")
+"""Canonical order: of matrices, of outputs, and of ``answers`` in the dataset."""
+
+INVALID = "invalid"
+"""Label of a prediction that is none of the four."""
+
+VARIANTS = ("norm_bytes", "raw", "norm_tokens", "norm_chars")
+"""Length normalisations of log-probability scoring; each is a prediction set of its own."""
+
+NVIDIA_DIRECT = "direct_answer"
+"""Name of ``direct`` in NVIDIA's own judge prompt."""
+
+_LONE_DIGIT = re.compile(r"[0-3]")
+_DIGIT = re.compile(r"\b[0-3]\b")
+
+
+def mcq_digit(text: str) -> int | None:
+    """Return the choice a multiple-choice answer names, None when it names none.
+
+    The trimmed text is a lone digit 0 to 3, or else the first 0 to 3 that stands as a word of its own counts (word
+    boundaries on both sides, letters and digits of any script being word characters): ``-1`` gives 1, ``0.3`` gives 0;
+    ``3rd``, ``_2_``, ``12`` and full-width digits give none.
+    """
+    text = text.strip()
+    found = _LONE_DIGIT.fullmatch(text) or _DIGIT.search(text)
+    return int(found.group()) if found else None
+
+
+def label_at(names: Sequence[Any], index: Any) -> str:
+    """Return the label at a position of an item's own answer names; ``invalid`` when there is none."""
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(names):
+        return INVALID
+    name = names[index]
+    return name if isinstance(name, str) else INVALID
+
+
+def judge_label(text: str, also: Collection[str] = ()) -> str | None:
+    """Return the label of a judge's JSON answer, None when it is not well-formed.
+
+    Strict JSON after trimming (no code fence, nothing behind it), an object; the value of ``classification``, or of
+    ``label`` only when the first key is absent; taken as text, trimmed, in lower case; one of the four labels or of
+    ``also``.
+    """
+    try:
+        answer = loads(text.strip())
+    except JsonProblem:
+        return None
+    if not isinstance(answer, dict):
+        return None
+    value = answer["classification"] if "classification" in answer else answer.get("label")
+    if value is None:
+        return None
+    label = str(value).strip().lower()
+    return label if label in LABELS or label in also else None
+
+
+def best_index(scores: Any) -> int | None:
+    """Return the position of the highest score, the first one on ties; None when these are not numbers.
+
+    ``-Infinity`` is a score like any other: four of them make the first the best.
+    """
+    if not isinstance(scores, list) or not scores:
+        return None
+    if any(isinstance(score, bool) or not isinstance(score, int | float) for score in scores):
+        return None
+    best = 0
+    for position, score in enumerate(scores):
+        if score > scores[best]:
+            best = position
+    return best
+
+
+def hopeless(scores: Any) -> bool:
+    """Return whether every raw score is minus infinity, so that scoring said nothing at all."""
+    return isinstance(scores, list) and bool(scores) and all(score == float("-inf") for score in scores)
+
 
 Method = Literal["mcq", "mcq_logprob", "llm_judge"]
 Form = Literal["judge", "mcq", "logprob", "nvidia", "lm_eval", "plain", "response", "bare"]
@@ -36,7 +105,9 @@ METHODS: dict[Form, Method] = {
 SINGLE = ""
 """Name of the one prediction set of every form but log-probability scoring."""
 
-_JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+JUDGE_FLAGS = ("parse_failed_first", "parse_failed_second", "used_retry", "fallback_to_cannot_answer")
+MODES = ("llama_scoring", "string_fallback", "UNKNOWN")
+"""Modes of log-probability scoring."""
 _JUDGE_MARKS = ("judge_model", "judge_rationale", "judge_exception_first", "judge_exception_second")
 """Keys that tell whose label a ``predicted_label`` is, but are no prediction on their own."""
 
@@ -51,7 +122,7 @@ def form_of(record: Mapping[str, Any]) -> Form | None:
         return "lm_eval"
     if any(f"predicted_label_{variant}" in record for variant in VARIANTS):
         return "logprob"
-    if "judge_raw" in record or any(f"judge_{flag}" in record for flag in _JUDGE_FLAGS):
+    if "judge_raw" in record or any(f"judge_{flag}" in record for flag in JUDGE_FLAGS):
         return "judge"
     if any(key in record for key in ("raw_mcq_output", "predicted_index", "answer_names")):
         return "mcq"
@@ -118,12 +189,7 @@ class Prediction:
         return {} if self.form == "response" else {SINGLE: _text(record.get("predicted_label"))}
 
     def from_raw(self, answers: tuple[str, ...], *, nvidia_names: bool) -> dict[str, str]:
-        """Return prediction set -> label read from the raw output again; without those whose raw output says nothing.
-
-        Args:
-            answers: Answer names of the dataset item.
-            nvidia_names: Take ``direct_answer`` of a judge too.
-        """
+        """Return prediction set -> label read from the raw output again, where it says one."""
         record = self.record
         if self.form == "judge" and isinstance(raw := record.get("judge_raw"), str):
             label = judge_label(raw, (NVIDIA_DIRECT,) if nvidia_names else ())
@@ -155,7 +221,7 @@ class Prediction:
         if all(label is None for label in recorded.values()):
             return {}
         if self.form == "judge":
-            return {f"judge_{flag}": 1 for flag in _JUDGE_FLAGS if record.get(f"judge_{flag}")}
+            return {f"judge_{flag}": 1 for flag in JUDGE_FLAGS if record.get(f"judge_{flag}")}
         if self.form == "mcq":
             found = {"mcq_predicted_index_minus1": int(_is_minus_one(record.get("predicted_index")))}
             found["mcq_predicted_label_invalid_raw"] = int(recorded[SINGLE] not in LABELS)
@@ -165,7 +231,7 @@ class Prediction:
     def _mode_counts(self) -> dict[str, int]:
         mode = self.record.get("mode")
         known = mode if isinstance(mode, str) and mode else "UNKNOWN"
-        counts = {f"mode_{known}": 1} if known in ("llama_scoring", "string_fallback", "UNKNOWN") else {"mode_other": 1}
+        counts = {f"mode_{known}": 1} if known in MODES else {"mode_other": 1}
         if mode == "string_fallback" and _is_minus_one(self.record.get("string_fallback_pred_idx")):
             counts["string_fallback_pred_idx_minus1"] = 1
         return counts

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradestack_plugins.stability.measures import documented, entropy, entropy_in_order, flips, mode, upstream
+from gradestack_plugins.stability.aggregators import entropy, entropy_in_order, flips, measures, mode
 
 PARTS = ["a", "b", "a", "a", "c"]
 runs_of = st.lists(st.sampled_from("abcd"), min_size=1, max_size=9)
@@ -40,11 +40,11 @@ def test_flips_are_changes_between_neighbours():
     """The same labels in another order flip more or less often: the rate is not permutation invariant."""
     assert flips(list("aabb")) == 1
     assert flips(list("abab")) == 3
-    assert documented(list("aabb"), "a", 4, 4).flip_rate == 1 / 3
-    assert documented(list("abab"), "a", 4, 4).flip_rate == 1.0
+    assert measures(list("aabb"), "a", 4, 4).flip_rate == 1 / 3
+    assert measures(list("abab"), "a", 4, 4).flip_rate == 1.0
 
 
-@pytest.mark.parametrize("measure", [lambda r, g: documented(r, g, len(r), 4), lambda r, g: upstream(r, g, 0, 4, {})])
+@pytest.mark.parametrize("measure", [lambda r, g: measures(r, g, len(r), 4), lambda r, g: measures(r, g, 0, 4, {})])
 def test_every_measure_of_five_runs_by_hand(measure):
     """The runs are a b a a c, the gold label is a."""
     found = measure(PARTS, "a")
@@ -56,7 +56,7 @@ def test_every_measure_of_five_runs_by_hand(measure):
     assert found.flip_rate == 0.75
 
 
-@pytest.mark.parametrize("measure", [lambda r, g: documented(r, g, len(r), 4), lambda r, g: upstream(r, g, 0, 4, {})])
+@pytest.mark.parametrize("measure", [lambda r, g: measures(r, g, len(r), 4), lambda r, g: measures(r, g, 0, 4, {})])
 def test_stable_runs_are_correct_or_wrong(measure):
     """All alike: stable and correct with the gold label, stable but wrong without; no entropy, no flips."""
     right, wrong = measure(["a"] * 5, "a"), measure(["b"] * 5, "a")
@@ -67,26 +67,26 @@ def test_stable_runs_are_correct_or_wrong(measure):
 
 def test_a_single_run_has_no_flip_rate():
     """Null in documented, 0.0 upstream."""
-    assert documented(["a"], "a", 1, 4).flip_rate is None
-    assert upstream(["a"], "a", 1, 4, {}).flip_rate == 0.0
+    assert measures(["a"], "a", 1, 4).flip_rate is None
+    assert measures(["a"], "a", 1, 4, {}).flip_rate == 0.0
 
 
 def test_five_different_values_over_four_labels():
     """Documented normalises by five labels and reaches 1; upstream divides by log2 4 and reaches 1.161."""
     runs = ["a", "b", "c", "d", "invalid"]
-    assert documented(runs, "a", 5, 5).normalized_entropy == 1.0
-    assert upstream(runs, "a", 5, 4, {}).normalized_entropy == pytest.approx(1.161, abs=5e-4)
+    assert measures(runs, "a", 5, 5).normalized_entropy == 1.0
+    assert measures(runs, "a", 5, 4, {}).normalized_entropy == pytest.approx(1.161, abs=5e-4)
 
 
 def test_a_label_set_of_one_has_no_normalised_entropy():
     """log2 1 is 0: undefined in documented, 0.0 upstream."""
-    assert documented(["a", "a"], "a", 2, 1).normalized_entropy is None
-    assert upstream(["a", "a"], "a", 2, 1, {}).normalized_entropy == 0.0
+    assert measures(["a", "a"], "a", 2, 1).normalized_entropy is None
+    assert measures(["a", "a"], "a", 2, 1, {}).normalized_entropy == 0.0
 
 
 def test_fewer_runs_than_asked_for_are_not_stable():
     """Three of five alike: m/k is three fifths, and so is the accuracy; upstream's is over the runs that are there."""
-    found, original = documented(["a"] * 3, "a", 5, 4), upstream(["a"] * 3, "a", 5, 4, {})
+    found, original = measures(["a"] * 3, "a", 5, 4), measures(["a"] * 3, "a", 5, 4, {})
     assert (found.consistency, found.is_stable, found.mean_accuracy_across_runs) == (0.6, False, 0.6)
     assert (original.consistency, original.is_stable, original.mean_accuracy_across_runs) == (0.6, False, 1.0)
     assert found.flip_rate == original.flip_rate == 0.0
@@ -94,14 +94,14 @@ def test_fewer_runs_than_asked_for_are_not_stable():
 
 def test_more_runs_than_asked_for_pass_one_upstream():
     """Six alike where five were asked for: m/k is 1.2 and m differs from k."""
-    found = upstream(["a"] * 6, "a", 5, 4, {})
+    found = measures(["a"] * 6, "a", 5, 4, {})
     assert (found.consistency, found.is_stable) == (1.2, False)
 
 
 def test_upstream_trusts_what_the_record_says():
     """Every derived field that is there is taken as it is; the others follow from it."""
     trusted = {"entropy": 0.5, "is_stable": True, "flip_rate": 0.9}
-    found = upstream(PARTS, "a", 5, 4, trusted)
+    found = measures(PARTS, "a", 5, 4, trusted)
     assert (found.entropy, found.normalized_entropy, found.flip_rate) == (0.5, 0.25, 0.9)
     assert (found.is_stable, found.is_stable_and_correct) == (True, True)
     assert found.consistency == 0.6
@@ -109,7 +109,7 @@ def test_upstream_trusts_what_the_record_says():
 
 def test_upstream_recomputes_the_mode_unless_label_and_count_are_there():
     """One of the two is not enough."""
-    both = upstream(PARTS, "a", 5, 4, {"mode_label": "b", "mode_count": 5})
+    both = measures(PARTS, "a", 5, 4, {"mode_label": "b", "mode_count": 5})
     assert (both.consistency, both.is_stable, both.is_mode_correct, both.is_stable_but_wrong) == (
         1.0,
         True,
@@ -117,13 +117,13 @@ def test_upstream_recomputes_the_mode_unless_label_and_count_are_there():
         True,
     )
     for one in ({"mode_label": "b"}, {"mode_count": 5}):
-        found = upstream(PARTS, "a", 5, 4, one)
+        found = measures(PARTS, "a", 5, 4, one)
         assert (found.consistency, found.is_mode_correct) == (0.6, True)
 
 
 def test_upstream_without_runs_counts_what_is_not_there_as_zero():
     """A record without labels keeps its derived fields and nothing else."""
-    found = upstream([], "a", 5, 4, {"consistency": 0.8})
+    found = measures([], "a", 5, 4, {"consistency": 0.8})
     assert (found.consistency, found.entropy, found.is_stable, found.flip_rate) == (0.8, 0.0, False, 0.0)
 
 
@@ -132,7 +132,7 @@ def test_all_but_mode_ties_and_flips_are_permutation_invariant(runs, shuffler):
     """Shuffled runs have exactly the same consistency, accuracy and entropy."""
     other = list(runs)
     shuffler.shuffle(other)
-    one, two = documented(runs, "a", len(runs), 4), documented(other, "a", len(runs), 4)
+    one, two = measures(runs, "a", len(runs), 4), measures(other, "a", len(runs), 4)
     for name in ("consistency", "is_stable", "mean_accuracy_across_runs", "entropy", "normalized_entropy"):
         assert getattr(one, name) == getattr(two, name)
 
@@ -140,7 +140,7 @@ def test_all_but_mode_ties_and_flips_are_permutation_invariant(runs, shuffler):
 @given(runs_of, st.sampled_from("abcd"), st.integers(0, 3))
 def test_every_measure_lies_between_zero_and_one(runs, gold, lost):
     """With any runs and some lost ones; entropy is at most log2 of the number of labels."""
-    found = documented(runs, gold, len(runs) + lost, 4)
+    found = measures(runs, gold, len(runs) + lost, 4)
     for name in ("consistency", "mean_accuracy_across_runs", "normalized_entropy"):
         assert 0 <= getattr(found, name) <= 1
     assert found.flip_rate is None or 0 <= found.flip_rate <= 1
@@ -163,7 +163,7 @@ def test_random_runs_agree_with_a_direct_calculation():
     for _ in range(100):
         runs = [noise.choice("abcd") for _ in range(noise.randint(2, 8))]
         counts = {label: runs.count(label) for label in set(runs)}
-        found = documented(runs, "b", len(runs), 4)
+        found = measures(runs, "b", len(runs), 4)
         assert found.consistency == max(counts.values()) / len(runs)
         direct = sum(-c / len(runs) * math.log2(c / len(runs)) for c in counts.values())
         assert found.entropy == pytest.approx(direct, abs=1e-12)

@@ -16,7 +16,7 @@ import time
 from functools import partial
 from typing import Any
 
-from frame import Item, Options, Reach, Table, cell, failures, main, one_core, ours, ratio, reached, take_turns
+from frame import Item, Options, Reach, Table, cell, failures, main, one_core, ours, ratio, take_turns
 
 from gradestack import Expectation, ExpectedCall, Sample, ToolCall
 from gradestack_plugins.tool_calls.grader import ToolCalls
@@ -66,8 +66,6 @@ def measure(options: Options) -> Table:
         credit, calls = (found[f"{name}, {kind}"] for name in GRADERS)
         times = ratio(calls, credit, "cpu")
         rows.append([kind, *(cell(runs.median("cpu"), ".3f") for runs in (credit, calls)), cell(times)])
-        what = f"a run with tool_calls against one with tau_partial, {kind}"
-        reach.append(reached(what, 1.3, 1.1, times, credit, calls, lower=True))
     for size, (must, aim) in CROWDS.items():
         taken = statistics.median(milliseconds(crowd(size)) for _ in range(options.rounds))
         rows.append([f"{size} x {size} calls of one name", "–", f"{taken / 1_000:.3f}", "–"])

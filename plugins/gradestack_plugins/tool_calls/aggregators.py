@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grade, Grades, Item, Numbers, ratio, valid_confidence
 from gradestack.jsonio import as_count, as_list, as_map, loads
-from gradestack_plugins.tool_calls.fates import ARGUMENTS, CALLS
+from gradestack_plugins.tool_calls.outcomes import ARGUMENTS, CALLS
 
 _F1 = "2 x precision x recall / (precision + recall)"
 _MEAN, _MEAN_OF_ARGUMENTS, _NO_ARGUMENTS = (

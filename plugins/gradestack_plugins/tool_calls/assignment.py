@@ -170,3 +170,45 @@ def in_order(weights: Weights) -> Chosen:
                 chosen[row], start = column, column + 1
                 break
     return chosen
+
+
+Rows = tuple[int, ...]
+
+
+def rows_by_group(groups: Sequence[int | None]) -> list[Rows]:
+    """Return the rows of each group, in order of their first calls; a call without a group is one of its own."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for row, group in enumerate(groups):
+        found.setdefault(("row", row) if group is None else ("group", group), []).append(row)
+    return list(map(tuple, found.values()))
+
+
+def in_groups(weights: Weights, groups: Sequence[Rows]) -> Chosen:
+    """Return the heaviest assignment in which the columns of a group lie before those of the next.
+
+    Of several the one whose columns are the smallest, read group by group. Every stretch of columns is tried for every
+    group, so that the work grows with groups times columns squared.
+    """
+    columns = len(weights[0]) if weights else 0
+    best: list[tuple[int, list[int], Chosen]] = [(0, [], [])] * (columns + 1)
+    """Of the groups from one on, from each column on: weight (less is more), order, and columns."""
+    for rows in reversed(groups):
+        best = [_best_stretch(weights, rows, start, best) for start in range(columns + 1)]
+    chosen: Chosen = [None] * len(weights)
+    for row, place in zip((row for rows in groups for row in rows), best[0][2], strict=True):
+        chosen[row] = place
+    return chosen
+
+
+def _best_stretch(
+    weights: Weights, rows: Rows, start: int, later: Sequence[tuple[int, list[int], Chosen]]
+) -> tuple[int, list[int], Chosen]:
+    columns = len(later) - 1
+    found = []
+    for end in range(start, columns + 1):
+        chosen = heaviest([weights[row][start:end] for row in rows])
+        weight = sum(weights[row][start + at] for row, at in zip(rows, chosen, strict=True) if at is not None)
+        places: Chosen = [None if at is None else start + at for at in chosen]
+        order = [columns if at is None else at for at in places]
+        found.append((later[end][0] - weight, order + later[end][1], places + later[end][2]))
+    return min(found, key=lambda each: each[:2])

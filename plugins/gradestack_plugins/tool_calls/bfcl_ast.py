@@ -9,9 +9,8 @@ from typing_extensions import override
 
 from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
 from gradestack_plugins.tool_calls.matching import TooManyCalls
-from gradestack_plugins.tool_calls.peer_grades import peer_grade
 from gradestack_plugins.tool_calls.peers import bfcl
-from gradestack_plugins.tool_calls.presets import Preset, find
+from gradestack_plugins.tool_calls.presets import Preset, find, peer_grade
 
 _PEER = find("bfcl/ast")
 _OPTIMAL = attrs.evolve(_PEER, sample_rule=bfcl.rule(optimal=True))

@@ -3,43 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-from operator import attrgetter
 from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import (
-    ExpectedCall,
-    Fault,
-    Grade,
-    Grader,
-    Inputs,
-    Reader,
-    Sample,
-    ToolCall,
-    failed,
-    replace,
-    skipped,
-)
-from gradestack_plugins.tool_calls.account import COUNTS, Figure, Weighing
-from gradestack_plugins.tool_calls.apart import apart
+from gradestack import ExpectedCall, Fault, Grade, Grader, Inputs, Reader, Sample, ToolCall, failed, replace, skipped
 from gradestack_plugins.tool_calls.calls import name_of
-from gradestack_plugins.tool_calls.comparison import Given, Wanted, value_of
-from gradestack_plugins.tool_calls.grades import grade_of
+from gradestack_plugins.tool_calls.diff import Expected, Made, Mode, ToolTerms, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
-from gradestack_plugins.tool_calls.matching import Manner, Matching, Order, TooManyCalls
-from gradestack_plugins.tool_calls.peer_grades import peer_grade
-from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, refuse
+from gradestack_plugins.tool_calls.matching import Matching, MatchOptions, Order, TooManyCalls
+from gradestack_plugins.tool_calls.outcomes import (
+    ONE,
+    ZERO,
+    FigureName,
+    Scored,
+    Scoring,
+    explanation_of,
+    figures_of,
+    scored,
+)
+from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, peer_grade, refuse
 from gradestack_plugins.tool_calls.rules import UnusableRule
-from gradestack_plugins.tool_calls.scoring import ONE, ZERO, Scored, scored
-from gradestack_plugins.tool_calls.straight import straight
-from gradestack_plugins.tool_calls.terms import Mode, ToolTerms
 
-_NAME = attrgetter("name")
 _SIDES = frozenset({"assistant", "user"})
-_STRAIGHT = frozenset({"order", "extra", "missing", "arguments", "equality", "assignment", "credit", "score", "empty"})
 _NOT_OPTIONS = frozenset({"preset", "max_pairs", "profile"})
 
 
@@ -126,18 +113,11 @@ class ToolCalls(Grader):
     requestor: Literal["stated", "any", "assistant", "user"] | None = None
     count: Literal["attempted", "executed"] | None = None
     empty: Empty | None = None
-    score: Figure | None = None
+    score: FigureName | None = None
     max_pairs: int = 65_536
     _preset: Preset | None = attrs.field(init=False, default=None, eq=False, repr=False)
-    _manner: Manner = attrs.field(init=False, eq=False, repr=False)
-    _weighing: Weighing = attrs.field(init=False, eq=False, repr=False)
-    _full_name: str = attrs.field(init=False, default="", eq=False, repr=False)
-    """Of the preset."""
-    _apart: bool = attrs.field(init=False, default=False, eq=False, repr=False)
-    """Whether calls come in any order."""
-    _metadata: Mapping[str, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
-    _simple: bool = attrs.field(init=False, default=False, eq=False, repr=False)
-    """Whether a run that repeats what is expected is right without a closer look."""
+    _matching: MatchOptions = attrs.field(init=False, eq=False, repr=False)
+    _scoring: Scoring = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
         """Check the options.
@@ -147,51 +127,37 @@ class ToolCalls(Grader):
         """
         if self.max_pairs < 1:
             raise ValueError(f"max_pairs must be at least 1, got {self.max_pairs}")
-        given = self._given()
-        preset = find(self.preset) if self.preset is not None else None if given else find(DOCUMENTED)
+        names = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]
+        stated = {name: value for name in names if (value := getattr(self, name)) is not None}
+        preset = find(self.preset) if self.preset is not None else None if stated else find(DOCUMENTED)
         if preset is not None:
-            refuse(preset, given)
+            refuse(preset, stated)
         if preset is None and self.order == "strict" and self.assignment == "first_fit":
             raise ValueError("assignment: first_fit has no meaning with order: strict, which goes index by index")
         if preset is None and self.credit == "none" and self.score is not None:
             raise ValueError(
                 f"score: {self.score} has no meaning with credit: none, whose score is the verdict, 1 or 0"
             )
-        own = {**OWN, **given}
-        object.__setattr__(self, "_preset", preset)
-        object.__setattr__(
-            self,
-            "_manner",
-            Manner(
-                order=own["order"],
-                mode=own["arguments"],
-                equality=own["equality"],
-                first_fit=own["assignment"] == "first_fit",
-                partial=own["credit"] == "path",
-                max_pairs=self.max_pairs,
-                per_tool=self.per_tool or {},
-            ),
+        own = {**OWN, **stated}
+        matching = MatchOptions(
+            order=own["order"],
+            mode=own["arguments"],
+            equality=own["equality"],
+            first_fit=own["assignment"] == "first_fit",
+            partial=own["credit"] == "path",
+            max_pairs=self.max_pairs,
+            per_tool=self.per_tool or {},
         )
-        weighing = Weighing(
+        scoring = Scoring(
             extra=own["extra"],
             missing=own["missing"],
             order=own["order"],
             verdict_only=own["credit"] == "none",
             figure=own["score"],
         )
-        object.__setattr__(self, "_weighing", weighing)
-
-        full_name = "" if preset is None else preset.full_name
-        object.__setattr__(self, "_full_name", full_name)
-        object.__setattr__(self, "_metadata", {"preset": full_name} if full_name else {})
-        object.__setattr__(self, "_apart", self.order in {None, "any"})
-        simple = not (set(given) - _STRAIGHT) and own["arguments"] in {"rules", "exact"} and own["equality"] != "text"
-        object.__setattr__(self, "_simple", simple and (preset is None or preset.name == DOCUMENTED))
-
-    def _given(self) -> dict[str, Any]:
-        """Return the options that say something about the rule, and were set."""
-        fields = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]
-        return {name: value for name in fields if (value := getattr(self, name)) is not None}
+        object.__setattr__(self, "_preset", preset)
+        object.__setattr__(self, "_matching", matching)
+        object.__setattr__(self, "_scoring", scoring)
 
     def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> ToolCalls:
         """Return the grader as header.json shows it: preset as ``NAME@VERSION``, with what a peer's stands for."""
@@ -210,133 +176,94 @@ class ToolCalls(Grader):
             return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
         preset = self._preset
         try:
-            if self._simple and expected.calls is not None and not expected.alternatives:
-                tools = sample.tools
-                known = None if tools is None else list(map(_NAME, tools))
-                right = straight(expected.calls, made, known, self._full_name)
-                if isinstance(right, Grade):
-                    return right
-                if self._apart and (made or self.empty is None):
-                    found = apart(expected.calls, made, known, self._manner, self._weighing, self._metadata, right)
-                    if found is not None:
-                        return found
             if preset is not None and preset.name != DOCUMENTED:
                 return peer_grade(preset, sample, made, self.max_pairs)
-            own = self._own(sample, made)
-            return own if own.metadata else replace(own, metadata=self._metadata)
+            return self._best(sample, made)
         except TooManyCalls as error:
             return failed(Fault(category="grading", code="too_many_calls", message=str(error)))
         except UnusableRule as error:
             return failed(Fault(category="data", code="unusable_rule", message=str(error)))
         except RecursionError:
-            told = "arguments are nested too deeply to be compared"
-            return failed(Fault(category="data", code="nested_too_deeply", message=told))
+            message = "arguments are nested too deeply to be compared"
+            return failed(Fault(category="data", code="nested_too_deeply", message=message))
 
-    def _own(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
+    def _best(self, sample: Sample, made: Sequence[ToolCall]) -> Grade:
+        """Return the grade by the list of expected calls that gives the best one."""
+        metadata = {} if self._preset is None else {"preset": self._preset.full_name}
         if self.count == "executed":
             if any(call.status is None for call in made):
-                told = "the recording does not say of every call whether it was executed"
-                return skipped("execution_not_recorded", told)
+                message = "the recording does not say of every call whether it was executed"
+                return replace(skipped("execution_not_recorded", message), metadata=metadata)
             made = [call for call in made if call.status in {"ok", "error"}]
-        if not sample.expected.alternatives:
-            return self._graded(sample, sample.expected.calls or (), made)
-        lists: list[tuple[int | None, tuple[ExpectedCall, ...]]] = []
-        if sample.expected.calls is not None:
-            lists.append((None, sample.expected.calls))
-        lists += enumerate(sample.expected.alternatives)
-        best: Grade | None = None
-        for place, calls in lists:
-            found = self._graded(sample, calls, made)
-            if place is not None:
-                found = replace(found, metadata={**found.metadata, "alternative": place})
-            if best is None or _worth(found) > _worth(best):
-                best = found
-        return best if best is not None else skipped("no_reference", "no list of calls is expected")
-
-    def _graded(self, sample: Sample, expected: Sequence[ExpectedCall], made: Sequence[ToolCall]) -> Grade:
         tools = None if sample.tools is None else frozenset([name_of(tool.name) for tool in sample.tools])
+        grades = []
+        if sample.expected.calls is not None:
+            grades.append(self._graded(sample.expected.calls, made, tools, metadata))
+        for place, calls in enumerate(sample.expected.alternatives):
+            grades.append(self._graded(calls, made, tools, {**metadata, "alternative": place}))
+        return max(grades, key=lambda grade: (grade.score is not None, grade.score or 0.0, bool(grade.passed)))
+
+    def _graded(
+        self,
+        expected: Sequence[ExpectedCall],
+        made: Sequence[ToolCall],
+        tools: frozenset[str] | None,
+        metadata: Mapping[str, Any],
+    ) -> Grade:
+        turns = self._scored(expected, made, tools)
+        if isinstance(turns, Grade):
+            return replace(turns, metadata=metadata)
+        return Grade(**figures_of(turns), **explanation_of(turns, tools, self._scoring), metadata=metadata)
+
+    def _scored(
+        self, expected: Sequence[ExpectedCall], made: Sequence[ToolCall], tools: frozenset[str] | None
+    ) -> list[Scored] | Grade:
+        """Return the calls matched, by turn where these are matched alone; a skipped grade where none are."""
         who, stated = self.requestor, (self.requestor or OWN["requestor"]) == "stated"
-        rules = (self.arguments or OWN["arguments"]) == "rules"
+        rules = self._matching.mode == "rules"
         wanted = [
-            Wanted(index, call, rules=rules, requestor=stated)
+            Expected(index, call, rules=rules, requestor=stated)
             for index, call in enumerate(expected)
             if who not in _SIDES or (call.requestor or "assistant") == who
         ]
-        given = [Given(index, call) for index, call in enumerate(made) if who not in _SIDES or call.requestor == who]
+        done = [Made(index, call) for index, call in enumerate(made) if who not in _SIDES or call.requestor == who]
         if self.unit != "turn":
-            found = self._scored(wanted, given, tools)
-            return found if isinstance(found, Grade) else _grade([found], self._metadata)
+            found = self._scored_turn(wanted, done, tools, None)
+            message = "there are no calls on one side, and such samples are left out (empty)"
+            return [found] if found is not None else skipped("nothing_to_match", message)
         if all(call.turn is None for call in wanted):
             return skipped("no_turns", "no expected call says in which turn it is due")
         turns = []
-        for turn in sorted({call.turn or 0 for call in wanted} | {call.turn or 0 for call in given}):
+        for turn in sorted({call.turn or 0 for call in wanted} | {call.turn or 0 for call in done}):
             due = [call for call in wanted if (call.turn or 0) == turn]
-            done = [call for call in given if (call.turn or 0) == turn]
-            of_turn = self._scored(due, done, tools, turn)
-            if not isinstance(of_turn, Grade):
-                turns.append(of_turn)
-        return _grade(turns, self._metadata) if turns else skipped("nothing_to_match", "every turn is left out (empty)")
+            own = [call for call in done if (call.turn or 0) == turn]
+            if (found := self._scored_turn(due, own, tools, turn)) is not None:
+                turns.append(found)
+        return turns or skipped("nothing_to_match", "every turn is left out (empty)")
 
-    def _scored(
-        self, wanted: list[Wanted], given: list[Given], tools: frozenset[str] | None, turn: int | None = None
-    ) -> Scored | Grade:
-        """Return what is said of a run or a turn, or a skipped grade where ``empty`` leaves it out."""
-        matching = Matching(self._manner, wanted, given)
+    def _scored_turn(
+        self, expected: list[Expected], made: list[Made], tools: frozenset[str] | None, turn: int | None
+    ) -> Scored | None:
+        """Return the calls of a run or a turn matched, None where ``empty`` leaves it out."""
         if self.repeats == "set":
-            wanted, given = _once(wanted, given, matching)
-            matching = Matching(self._manner, wanted, given)
-        found = scored(matching, wanted, given, tools, self._weighing, turn)
-        if wanted and given:
+            expected, made = self._once(expected), self._once(made)
+        found = scored(Matching(self._matching, expected, made), expected, made, tools, self._scoring, turn)
+        if expected and made:
             return found
         empty = self.empty or Empty()
-        said = empty.both if not wanted and not given else empty.expected_only if wanted else empty.made_only
-        if said == "skip":
-            return skipped("nothing_to_match", "there are no calls on one side, and such samples are left out (empty)")
-        if all(call.optional for call in wanted) and wanted:
+        worth = empty.both if not expected and not made else empty.expected_only if expected else empty.made_only
+        if worth == "skip":
+            return None
+        if expected and all(call.optional for call in expected):
             return found
-        value = ONE if said else ZERO
-        told = () if said else found.reasons
-        return found._replace(score=value, passed=bool(said), precision=value, recall=value, f1=value, reasons=told)
+        ratio = ONE if worth else ZERO
+        return found._replace(ratios=(ratio,) * 4 + found.ratios[4:], passed=bool(worth), silent=bool(worth))
 
-
-def _worth(grade: Grade) -> tuple[bool, float, bool]:
-    score = grade.score
-    return score is not None, score or 0.0, bool(grade.passed)
-
-
-def _once(wanted: list[Wanted], given: list[Given], matching: Matching) -> tuple[list[Wanted], list[Given]]:
-    """Return calls without those that equal an earlier one; expected calls with rules are left as they are."""
-    seen: set[Any] = set()
-    kept = []
-    for call in wanted:
-        plain = not call.rules and len(call.names) == 1 and call.compared
-        value = value_of(call, matching.terms(call.name)) if plain else call.index
-        if value not in seen:
-            seen.add(value)
-            kept.append(call)
-    seen, made = set(), []
-    for each in given:
-        value = value_of(each, matching.terms(each.name))
-        if value not in seen:
-            seen.add(value)
-            made.append(each)
-    return kept, made
-
-
-def _grade(turns: Sequence[Scored], metadata: Mapping[str, Any]) -> Grade:
-    """Return the grade of a run: the mean over its parts, of which there is one unless turns are matched alone."""
-    if len(turns) == 1:
-        (found,) = turns
-        numbers = [above / below for above, below in found.ratios]
-        return grade_of(numbers, found.counts, found.items, found.reasons, metadata, passed=found.passed)
-    sums = [sum(Fraction(*each) for each in ratios) for ratios in zip(*(each.ratios for each in turns), strict=True)]
-    numbers = [*(float(each / len(turns)) for each in sums[:4]), *map(float, sums[4:])]
-    counts = {name: sum(each.counts[name] for each in turns) for name in COUNTS}
-    return grade_of(
-        numbers,
-        counts,
-        [item for each in turns for item in each.items],
-        [reason for each in turns for reason in each.reasons],
-        metadata,
-        passed=all(each.passed for each in turns),
-    )
+    def _once(self, calls: list[Any]) -> list[Any]:
+        """Return calls without those that equal an earlier one; expected calls with rules are left as they are."""
+        first: dict[object, Any] = {}
+        for call in calls:
+            plain = isinstance(call, Made) or (not call.rules and len(call.names) == 1 and call.compared)
+            value = value_of(call, self._matching.terms(call.name)) if plain else call.index
+            first.setdefault(value, call)
+        return list(first.values())

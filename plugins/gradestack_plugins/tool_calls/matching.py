@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import lcm
 from typing import Literal, NamedTuple
 
 import attrs
 
-from gradestack_plugins.tool_calls.assignment import heaviest, in_order
-from gradestack_plugins.tool_calls.comparison import (
-    ALL,
+from gradestack_plugins.tool_calls.assignment import Chosen, Weights, heaviest, in_groups, in_order, rows_by_group
+from gradestack_plugins.tool_calls.diff import (
     NOTHING,
-    Differences,
-    Given,
+    Diff,
+    Expected,
+    Made,
+    Mode,
     Share,
-    Wanted,
-    differences,
-    settled,
-    share,
+    Terms,
+    ToolTerms,
+    diff_of,
     share_of,
-    surely_equal,
     value_of,
 )
-from gradestack_plugins.tool_calls.groups import in_groups, rows_by_group
 from gradestack_plugins.tool_calls.leaves import Equality
-from gradestack_plugins.tool_calls.terms import Mode, Terms, ToolTerms, terms_of
 
 Order = Literal["strict", "in_order", "any"]
-_FEW = 8
-"""Calls of one name that are looked at one by one."""
 WIDE = 16
 """How many times ``max_pairs`` all pairs of a sample may be where their order counts."""
 
@@ -39,7 +34,7 @@ class TooManyCalls(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class Manner:
+class MatchOptions:
     """How calls are matched."""
 
     order: Order
@@ -50,79 +45,48 @@ class Manner:
     """Whether a pair can be right in part."""
     max_pairs: int
     per_tool: Mapping[str, ToolTerms]
+    _terms: Terms = attrs.field(init=False)
+    _by_tool: Mapping[str, Terms] = attrs.field(init=False)
 
-    terms: Terms = attrs.field(init=False)
-    """Of every tool that has none of its own."""
-
-    @terms.default
-    def _own_terms(self) -> Terms:
-        return Terms(mode=self.mode, equality=self.equality, tool=ToolTerms())
-
-
-class Pair(NamedTuple):
-    """An expected call and the call that was made for it."""
-
-    wanted: Wanted
-    given: Given
-    share: Share
-
-    @property
-    def exact(self) -> bool:
-        """Whether nothing of it is wrong."""
-        return self.share[0] == self.share[1]
-
-
-class Matching:
-    """Which call was made for which expected one.
-
-    Args:
-        manner: How calls are matched.
-        wanted: The expected calls.
-        given: The calls that were made.
-    """
-
-    def __init__(self, manner: Manner, wanted: Sequence[Wanted], given: Sequence[Given]) -> None:
-        self._manner, self._wanted, self._given = manner, wanted, given
-        self._terms: dict[str, Terms] = {}
-        self._known: dict[tuple[int, int], Share] = {}
-        self._apart: dict[tuple[int, int], Differences] = {}
+    def __attrs_post_init__(self) -> None:
+        """Work out the terms of each tool."""
+        by_tool = {
+            name: Terms(mode=tool.arguments or self.mode, equality=self.equality, tool=tool)
+            for name, tool in self.per_tool.items()
+        }
+        object.__setattr__(self, "_by_tool", by_tool)
+        object.__setattr__(self, "_terms", by_tool.get("*") or Terms(mode=self.mode, equality=self.equality))
 
     def terms(self, name: str) -> Terms:
         """Return how the calls of a tool are compared."""
-        if not self._manner.per_tool:
-            return self._manner.terms
-        return terms_of(name, self._manner.mode, self._manner.equality, self._manner.per_tool, self._terms)
+        return self._by_tool.get(name, self._terms)
 
-    def differences(self, wanted: Wanted, given: Given) -> Differences:
-        """Return how each argument of two calls of one tool fares."""
-        place = (wanted.index, given.index)
-        found = self._apart.get(place)
-        if found is None:
-            found = self._apart[place] = differences(wanted, given, self.terms(given.name))
-        return found
 
-    def _only(self, wanted: Wanted, given: Given) -> Pair:
-        """Return the pair of calls that none other competes for."""
-        right = NOTHING
-        if given.name in wanted.names:
-            known = settled(wanted, given, self.terms(given.name))
-            right = self._credited(share_of(self.differences(wanted, given)) if known is None else known)
-        return Pair(wanted, given, right)
+class Pair(NamedTuple):
+    """An expected call and a call that was made."""
 
-    def _credited(self, right: Share) -> Share:
-        return right if self._manner.partial or right[0] == right[1] else NOTHING
+    expected: Expected
+    made: Made
+    diff: Diff
+    share: Share
 
-    def share(self, wanted: Wanted, given: Given) -> Share:
-        """Return how much of a pair is right; without credit for parts, all or nothing."""
-        if given.name not in wanted.names:
-            return NOTHING
-        place = (wanted.index, given.index)
-        found = self._known.get(place)
-        if found is None:
-            terms = self.terms(given.name)
-            found = ALL if surely_equal(wanted, given, terms) else share(wanted, given, terms)
-            found = self._known[place] = self._credited(found)
-        return found
+
+class Matching:
+    """Which call was made for which expected one."""
+
+    def __init__(self, options: MatchOptions, expected: Sequence[Expected], made: Sequence[Made]) -> None:
+        self._options, self._expected, self._made = options, expected, made
+
+    def pair(self, expected: Expected, made: Made) -> Pair:
+        """Return two calls of one tool compared; without credit for parts, all of it is right or nothing."""
+        terms = self._options.terms(made.name)
+        diff = diff_of(expected, made, terms)
+        share = share_of(expected, made, diff, terms)
+        return Pair(expected, made, diff, share if self._options.partial or share[0] == share[1] else NOTHING)
+
+    def share(self, expected: Expected, made: Made) -> Share:
+        """Return how much of two calls is right."""
+        return self.pair(expected, made).share if made.name in expected.names else NOTHING
 
     def pairs(self) -> list[Pair]:
         """Return the pairs of the heaviest matching, in order of the expected calls; those with nothing right are none.
@@ -130,172 +94,112 @@ class Matching:
         Raises:
             TooManyCalls: There are more pairs of one name than ``max_pairs``, those of equal calls not counted.
         """
-        if self._manner.order == "strict":
-            found = [Pair(e, a, self.share(e, a)) for e, a in zip(self._wanted, self._given, strict=False)]
-        elif self._manner.order == "in_order":
-            found = self._ordered()
+        if self._options.order == "strict":
+            both = list(zip(self._expected, self._made, strict=False))
+        elif self._options.order == "in_order":
+            both = self._in_order()
         else:
-            found = [pair for wanted, given in self._blocks() for pair in self._block(wanted, given)]
-            found.sort(key=lambda pair: pair.wanted.index)
-        return [pair for pair in found if pair.share[0]]
+            both = [pair for expected, made in self._blocks() for pair in self._in_any_order(expected, made)]
+            both.sort(key=lambda pair: pair[0].index)
+        pairs = [self.pair(expected, made) for expected, made in both if made.name in expected.names]
+        return [pair for pair in pairs if pair.share[0]]
 
-    def _blocks(self) -> list[tuple[list[Wanted], list[Given]]]:
+    def _blocks(self) -> list[tuple[list[Expected], list[Made]]]:
         """Return expected and made calls by name; names that an expected call lets choose from are one."""
         linked: dict[str, str] = {}
-        for call in self._wanted:
+        for call in self._expected:
             for name in call.names[1:]:
                 linked[_root(name, linked)] = _root(call.name, linked)
-        blocks: dict[str, tuple[list[Wanted], list[Given]]] = {}
-        for call in self._wanted:
+        blocks: dict[str, tuple[list[Expected], list[Made]]] = {}
+        for call in self._expected:
             name = _root(call.name, linked) if linked else call.name
-            block = blocks.get(name)
-            if block is None:
-                block = blocks[name] = ([], [])
-            block[0].append(call)
-        for made in self._given:
-            block = blocks.get(_root(made.name, linked) if linked else made.name)
-            if block is not None:
-                block[1].append(made)
+            blocks.setdefault(name, ([], []))[0].append(call)
+        for other in self._made:
+            if (block := blocks.get(_root(other.name, linked) if linked else other.name)) is not None:
+                block[1].append(other)
         return [block for block in blocks.values() if block[1]]
 
-    def _block(self, wanted: list[Wanted], given: list[Given]) -> list[Pair]:
-        if len(wanted) == len(given) == 1:
-            return [self._only(wanted[0], given[0])]
-        if self._manner.first_fit:
-            return self._first_fit(wanted, given)
-        if len(wanted) * len(given) <= min(_FEW, self._manner.max_pairs):
-            return self._heaviest(wanted, given)
-        settled = self._settled(wanted, given)
-        left = [call for call in wanted if call.index not in settled]
-        used = {made.index for made in settled.values()}
-        free = [made for made in given if made.index not in used]
-        exact = [Pair(call, settled[call.index], ALL) for call in wanted if call.index in settled]
-        if not left or not free:
-            return exact
-        self._check(len(left) * len(free))
-        if len(wanted) * len(given) <= self._manner.max_pairs:
-            return self._heaviest(wanted, given)  # equal calls too: where there is a tie, the first come first
-        return exact + self._heaviest(left, free)
+    def _in_any_order(self, expected: list[Expected], made: list[Made]) -> list[tuple[Expected, Made]]:
+        if len(expected) == len(made) == 1:
+            return [(expected[0], made[0])]
+        equal: dict[int, Made] = {}
+        if len(expected) * len(made) > self._options.max_pairs:
+            equal = self._equal(expected, made)
+            self._check((len(expected) - len(equal)) * (len(made) - len(equal)))
+        if self._options.first_fit:
+            return self._first_fit(expected, made)
+        used = {other.index for other in equal.values()}
+        rest = [call for call in expected if call.index not in equal]
+        free = [other for other in made if other.index not in used]
+        exact = [(call, equal[call.index]) for call in expected if call.index in equal]
+        return exact + self._chosen(rest, free, heaviest)
+
+    def _in_order(self) -> list[tuple[Expected, Made]]:
+        expected, made = list(self._expected), list(self._made)
+        if any(call.group is not None for call in expected):
+            groups = rows_by_group([call.group for call in expected])
+            self._check(len(expected) * len(made))
+            self._check(len(groups) * (len(made) + 1) ** 2)
+            return self._chosen(expected, made, lambda weights: in_groups(weights, groups))
+        if self._options.first_fit:
+            return self._first_fit(expected, made)
+        start = 0  # calls that are made as expected from the first on take none of max_pairs
+        while start < min(len(expected), len(made)) and self._is_all(self.share(expected[start], made[start])):
+            start += 1
+        exact = list(zip(expected[:start], made[:start], strict=True))
+        expected, made = expected[start:], made[start:]
+        if len(expected) * len(made) > WIDE * self._options.max_pairs:
+            self._check(len(expected) * len(made))
+        for block in self._blocks() if expected and made else ():
+            if len(block[0]) * len(block[1]) > self._options.max_pairs:
+                equal = len(self._equal(*block))
+                self._check((len(block[0]) - equal) * (len(block[1]) - equal))
+        return exact + self._chosen(expected, made, in_order)
+
+    @staticmethod
+    def _is_all(share: Share) -> bool:
+        return share[0] == share[1]
 
     def _check(self, pairs: int) -> None:
-        if pairs > self._manner.max_pairs:
-            told = f"{pairs} pairs of calls are left to compare, more than max_pairs: {self._manner.max_pairs}"
-            raise TooManyCalls(told)
+        most = self._options.max_pairs
+        if pairs > most:
+            raise TooManyCalls(f"{pairs} pairs of calls are left to compare, more than max_pairs: {most}")
 
-    def _settled(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> dict[int, Given]:
+    def _equal(self, expected: Sequence[Expected], made: Sequence[Made]) -> dict[int, Made]:
         """Return the expected calls, by index, for which an equal one was made; each is used once, the first first."""
-        at_a_look = self._at_a_look(wanted, given)
-        if at_a_look is not None:
-            return at_a_look
-        found: dict[int, Given] = {}
-        waiting: dict[object, list[Given]] = {}
-        for made in reversed(given):
-            waiting.setdefault(value_of(made, self.terms(made.name)), []).append(made)
-        for call in wanted:
-            terms = self.terms(call.name)
+        waiting: dict[object, list[Made]] = {}
+        for other in reversed(made):
+            waiting.setdefault(value_of(other, self._options.terms(other.name)), []).append(other)
+        equal: dict[int, Made] = {}
+        for call in expected:
+            terms = self._options.terms(call.name)
             if len(call.names) > 1 or call.rules or call.requestor is not None or not call.compared:
                 continue
             if terms.tool.defaults or (call.raw is not None and terms.mode != "ignore"):
                 continue
-            equal = waiting.get(value_of(call, terms))
-            if equal:
-                found[call.index] = equal.pop()
-        return found
+            if same := waiting.get(value_of(call, terms)):
+                equal[call.index] = same.pop()
+        return equal
 
-    def _at_a_look(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> dict[int, Given] | None:
-        """Return the same where that can be told without taking arguments apart: most runs repeat what is expected."""
-        if len(wanted) > _FEW or len(given) > _FEW:
-            return None
-        found: dict[int, Given] = {}
-        free = list(given)
-        for call in wanted:
-            for place, made in enumerate(free):
-                if made.name in call.names and call.arguments == made.arguments:
-                    if not surely_equal(call, made, self.terms(made.name)):
-                        return None
-                    found[call.index] = made
-                    free.pop(place)
+    def _first_fit(self, expected: Sequence[Expected], made: Sequence[Made]) -> list[tuple[Expected, Made]]:
+        """Return each expected call with the first call left, in order the first after the one before, that fits."""
+        pairs, free = [], list(made)
+        for call in expected:
+            for place, other in enumerate(free):
+                if self.share(call, other)[0]:
+                    pairs.append((call, other))
+                    free = free[place + 1 :] if self._options.order == "in_order" else free[:place] + free[place + 1 :]
                     break
-            else:
-                return None
-        return found
+        return pairs
 
-    def _first_fit(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
-        self._check_unequal(wanted, given)
-        free = list(given)
-        found = []
-        for call in wanted:
-            for place, made in enumerate(free):
-                right = self.share(call, made)
-                if right[0]:
-                    found.append(Pair(call, made, right))
-                    free.pop(place)
-                    break
-        return found
-
-    def _check_unequal(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> None:
-        if len(wanted) * len(given) > self._manner.max_pairs:
-            settled = len(self._settled(wanted, given))
-            self._check((len(wanted) - settled) * (len(given) - settled))
-
-    def _heaviest(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
-        weights = self._weights(wanted, given)
-        chosen = heaviest(weights)
-        return [
-            Pair(call, given[column], self.share(call, given[column]))
-            for call, column in zip(wanted, chosen, strict=True)
-            if column is not None
-        ]
-
-    def _weights(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[list[int]]:
-        """Return the shares of all pairs as whole numbers: over a common denominator."""
-        shares = [[self.share(call, made) for made in given] for call in wanted]
+    def _chosen(
+        self, expected: Sequence[Expected], made: Sequence[Made], choose: Callable[[Weights], Chosen]
+    ) -> list[tuple[Expected, Made]]:
+        """Return the pairs of an assignment by shares, as whole numbers over a common denominator: ties are ties."""
+        shares = [[self.share(call, other) for other in made] for call in expected]
         common = lcm(*{of for row in shares for _, of in row})
-        return [[agree * (common // of) for agree, of in row] for row in shares]
-
-    def _ordered(self) -> list[Pair]:
-        wanted, given = list(self._wanted), list(self._given)
-        if any(call.group is not None for call in wanted):
-            return self._grouped(wanted, given)
-        if self._manner.first_fit:
-            return self._greedy(wanted, given)
-        start = 0
-        while start < min(len(wanted), len(given)) and self._equal(wanted[start], given[start]):
-            start += 1
-        exact = [Pair(e, a, ALL) for e, a in zip(wanted[:start], given[:start], strict=True)]
-        wanted, given = wanted[start:], given[start:]
-        if not wanted or not given:
-            return exact
-        if len(wanted) * len(given) > WIDE * self._manner.max_pairs:
-            self._check(len(wanted) * len(given))
-        for block in self._blocks():
-            self._check_unequal(*block)
-        chosen = in_order(self._weights(wanted, given))
-        pairs = zip(wanted, chosen, strict=True)
-        return exact + [Pair(e, given[at], self.share(e, given[at])) for e, at in pairs if at is not None]
-
-    def _grouped(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
-        groups = rows_by_group([call.group for call in wanted])
-        self._check(len(wanted) * len(given))
-        self._check(len(groups) * (len(given) + 1) ** 2)
-        chosen = in_groups(self._weights(wanted, given), groups)
-        pairs = zip(wanted, chosen, strict=True)
-        return [Pair(e, given[at], self.share(e, given[at])) for e, at in pairs if at is not None]
-
-    def _equal(self, wanted: Wanted, given: Given) -> bool:
-        return given.name in wanted.names and surely_equal(wanted, given, self.terms(given.name))
-
-    def _greedy(self, wanted: Sequence[Wanted], given: Sequence[Given]) -> list[Pair]:
-        """Return each expected call with the first call after the one before it that has anything right."""
-        found, start = [], 0
-        for call in wanted:
-            for place in range(start, len(given)):
-                right = self.share(call, given[place])
-                if right[0]:
-                    found.append(Pair(call, given[place], right))
-                    start = place + 1
-                    break
-        return found
+        places = choose([[right * (common // of) for right, of in row] for row in shares])
+        return [(call, made[at]) for call, at in zip(expected, places, strict=True) if at is not None]
 
 
 def _root(name: str, linked: Mapping[str, str]) -> str:

@@ -3,56 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gradestack import Rule
 from gradestack.jsonio import as_number, compact, is_number
-from gradestack_plugins.tool_calls.leaves import Equality, equal, token_of
-from gradestack_plugins.tool_calls.schema import satisfies
+from gradestack_plugins.tool_calls.leaves import Equality, equal, mark_of
+
+_DEEPEST = 64
 
 
 class UnusableRule(ValueError):
     """A rule that says nothing, or two things."""
 
 
-def check(key: str, rule: Rule) -> None:
-    """Check that a rule can be used.
+def check(rules: Mapping[str, Rule]) -> None:
+    """Check that the rules of a call's arguments can be used.
 
     Raises:
-        UnusableRule: It contradicts itself, or has a pattern that is none.
+        UnusableRule: One contradicts itself, or has a pattern that is none.
     """
+    for key, rule in rules.items():
+        if problem := _problem(rule):
+            raise UnusableRule(f"rule of {key}: {problem}")
+
+
+def _problem(rule: Rule) -> str:
     if rule.ignore and (rule.any_of or rule.compare != "exact" or rule.tolerance is not None):
-        raise UnusableRule(f"rule of {key}: ignore takes any value, so it goes with no other condition")
+        return "ignore takes any value, so it goes with no other condition"
     if rule.tolerance is not None and rule.compare not in {"exact", "number"}:
-        raise UnusableRule(f"rule of {key}: tolerance is of numbers, and compare is {rule.compare}")
+        return f"tolerance is of numbers, and compare is {rule.compare}"
     if rule.tolerance is not None and not rule.tolerance >= 0:
-        raise UnusableRule(f"rule of {key}: tolerance must be a number of at least 0, got {rule.tolerance}")
+        return f"tolerance must be a number of at least 0, got {rule.tolerance}"
     if rule.compare in {"regex", "schema"} and not rule.any_of:
-        raise UnusableRule(f"rule of {key}: compare {rule.compare} needs any_of, the list of them")
-    if rule.compare == "regex":
-        for pattern in rule.any_of:
-            _pattern(key, pattern)
-
-
-def _pattern(key: str, pattern: Any) -> None:
-    if not isinstance(pattern, str):
-        raise UnusableRule(f"rule of {key}: a pattern is a text, got {compact(pattern)[:60]}")
-    try:
-        compiled(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise UnusableRule(f"rule of {key}: {pattern[:60]!r} is no pattern: {error}") from error
-
-
-@lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Return a pattern ready for use.
-
-    Raises:
-        re.error: It is none.
-    """
-    return re.compile(pattern)
+        return f"compare {rule.compare} needs any_of, the list of them"
+    for pattern in rule.any_of if rule.compare == "regex" else ():
+        if not isinstance(pattern, str):
+            return f"a pattern is a text, got {compact(pattern)[:60]}"
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            return f"{pattern[:60]!r} is no pattern: {error}"
+    return ""
 
 
 def is_met(rule: Rule, value: Any, allowed: Sequence[Any], equality: Equality) -> bool:
@@ -64,9 +56,7 @@ def is_met(rule: Rule, value: Any, allowed: Sequence[Any], equality: Equality) -
         allowed: The rule's ``any_of``, or where it has none what the call's ``arguments`` say.
         equality: How values are compared that the rule does not compare otherwise.
     """
-    if rule.ignore or not allowed:
-        return True
-    return any(_agrees(rule, value, each, equality) for each in allowed)
+    return rule.ignore or not allowed or any(_agrees(rule, value, each, equality) for each in allowed)
 
 
 def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
@@ -74,13 +64,11 @@ def _agrees(rule: Rule, value: Any, wanted: Any, equality: Equality) -> bool:
     if compare == "text":
         return equal(value, wanted, "text")
     if compare == "regex":
-        return isinstance(value, str) and isinstance(wanted, str) and compiled(wanted).search(value) is not None
+        return isinstance(value, str) and isinstance(wanted, str) and re.search(wanted, value) is not None
     if compare == "schema":
         return satisfies(value, wanted)
-    if compare == "set":
-        if isinstance(value, list) and isinstance(wanted, list):
-            return {token_of(each, equality) for each in value} == {token_of(each, equality) for each in wanted}
-        return equal(value, wanted, equality)
+    if compare == "set" and isinstance(value, list) and isinstance(wanted, list):
+        return {mark_of(each, equality) for each in value} == {mark_of(each, equality) for each in wanted}
     if compare == "number":
         left, right = _number(value), _number(wanted)
         return left is not None and right is not None and _near(left, right, rule.tolerance or 0)
@@ -106,12 +94,96 @@ def _number(value: Any) -> float | None:
     return value if is_number(value) else None
 
 
-def rules_of(rules: Mapping[str, Rule] | None) -> Mapping[str, Rule]:
-    """Return a call's rules, checked.
+_KINDS: Mapping[str, Callable[[Any], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "integer": lambda value: is_number(value) and (isinstance(value, int) or value.is_integer()),
+    "number": is_number,
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "array": lambda value: isinstance(value, list),
+    "object": lambda value: isinstance(value, dict),
+}
+_BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
+    "minimum": lambda value, bound: value >= bound,
+    "maximum": lambda value, bound: value <= bound,
+    "exclusiveMinimum": lambda value, bound: value > bound,
+    "exclusiveMaximum": lambda value, bound: value < bound,
+}
 
-    Raises:
-        UnusableRule: One cannot be used.
+
+def satisfies(value: Any, schema: Any, depth: int = 0) -> bool:
+    """Return whether a value is as a schema says; a word that is not known here says nothing.
+
+    Known are ``type``, ``const``, ``enum``, ``anyOf``, ``oneOf``, ``allOf``, ``not``, bounds of numbers, lengths and
+    ``pattern`` of texts, ``items``, ``prefixItems``, numbers of items, ``uniqueItems``, ``properties``, ``required``
+    and ``additionalProperties``. Nested more deeply than 64 levels, nothing is satisfied. A library would also follow
+    references, and compiles each schema anew.
     """
-    for key, rule in (rules or {}).items():
-        check(key, rule)
-    return rules or {}
+    if isinstance(schema, bool):
+        return schema
+    if not isinstance(schema, Mapping) or depth > _DEEPEST or not _has_kind(value, schema):
+        return False
+    if is_number(value):
+        own = _number_satisfies(value, schema)
+    elif isinstance(value, str):
+        pattern = schema.get("pattern")
+        own = not isinstance(pattern, str) or re.search(pattern, value) is not None
+        own = own and _within(len(value), schema, "minLength", "maxLength")
+    elif isinstance(value, list):
+        own = _list_satisfies(value, schema, depth)
+    else:
+        own = not isinstance(value, dict) or _object_satisfies(value, schema, depth)
+    return own and _combined(value, schema, depth + 1)
+
+
+def _has_kind(value: Any, schema: Mapping[str, Any]) -> bool:
+    words = schema.get("type", ())
+    known = [_KINDS[word] for word in ([words] if isinstance(words, str) else words) if word in _KINDS]
+    if known and not any(fits(value) for fits in known):
+        return False
+    if "const" in schema and not equal(value, schema["const"], "json"):
+        return False
+    return "enum" not in schema or any(equal(value, each, "json") for each in schema["enum"])
+
+
+def _combined(value: Any, schema: Mapping[str, Any], depth: int) -> bool:
+    if "anyOf" in schema and not any(satisfies(value, each, depth) for each in schema["anyOf"]):
+        return False
+    if "oneOf" in schema and sum(satisfies(value, each, depth) for each in schema["oneOf"]) != 1:
+        return False
+    if "allOf" in schema and not all(satisfies(value, each, depth) for each in schema["allOf"]):
+        return False
+    return "not" not in schema or not satisfies(value, schema["not"], depth)
+
+
+def _within(size: int, schema: Mapping[str, Any], least: str, most: str) -> bool:
+    low: Any = schema.get(least)
+    high: Any = schema.get(most)
+    return (not is_number(low) or size >= low) and (not is_number(high) or size <= high)
+
+
+def _number_satisfies(value: float, schema: Mapping[str, Any]) -> bool:
+    step = schema.get("multipleOf")
+    if is_number(step) and step and value % step:
+        return False
+    return all(not is_number(schema.get(word)) or fits(value, schema[word]) for word, fits in _BOUNDS.items())
+
+
+def _list_satisfies(value: list[Any], schema: Mapping[str, Any], depth: int) -> bool:
+    first = schema.get("prefixItems") or ()
+    if not all(satisfies(each, one, depth + 1) for each, one in zip(value, first, strict=False)):
+        return False
+    if "items" in schema and not all(satisfies(each, schema["items"], depth + 1) for each in value[len(first) :]):
+        return False
+    if schema.get("uniqueItems") is True and len({mark_of(each, "json") for each in value}) < len(value):
+        return False
+    return _within(len(value), schema, "minItems", "maxItems")
+
+
+def _object_satisfies(value: dict[str, Any], schema: Mapping[str, Any], depth: int) -> bool:
+    if any(key not in value for key in schema.get("required") or ()):
+        return False
+    known, others = schema.get("properties") or {}, schema.get("additionalProperties", True)
+    if not all(satisfies(each, known.get(key, others), depth + 1) for key, each in value.items()):
+        return False
+    return _within(len(value), schema, "minProperties", "maxProperties")

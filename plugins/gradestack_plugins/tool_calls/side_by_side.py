@@ -9,8 +9,9 @@ import attrs
 
 from gradestack import Report, RowIndex
 from gradestack.jsonio import as_list, as_map, as_number, as_text
-from gradestack_plugins.tool_calls.causes import NOTHING_EXPECTED, OTHER_ORDER, harder, silent, softer
 
+NOTHING_EXPECTED, OTHER_ORDER = "nothing_expected", "other_order"
+"""Traits of samples that are no codes of reasons, as the index of a run names them."""
 _MOST_KINDS = 60
 _EQUAL = 1e-9
 SOFTER, HARDER, SILENT = "softer", "harder", "silent"
@@ -203,18 +204,18 @@ def _differences(masks: _Masks, base: str, key: str, options: Mapping[str, Any])
         for code, samples in masks.traits.items():
             if code not in {NOTHING_EXPECTED, OTHER_ORDER} and hits & samples:
                 unexplained &= ~samples
-                yield SOFTER, softer(code, options, part=part), hits & samples
+                yield SOFTER, _softer(code, options, part=part), hits & samples
         if unexplained:
-            yield SOFTER, softer("", options, part=part), unexplained
+            yield SOFTER, _softer("", options, part=part), unexplained
     rest = masks.of(key, "lost") & ours
     for trait in (NOTHING_EXPECTED, OTHER_ORDER, ""):
-        hits, cause = rest & masks.traits.get(trait, 0) if trait else rest, harder(trait, options)
+        hits, cause = rest & masks.traits.get(trait, 0) if trait else rest, _harder(trait, options)
         if hits and cause:
             rest &= ~hits
             yield HARDER, cause, hits
     for state, code, samples in masks.others(key):
         if hits := samples & (ours | theirs):
-            yield SILENT, silent(state, code), hits
+            yield SILENT, _silent(state, code), hits
 
 
 def _sorted(
@@ -245,3 +246,85 @@ def _agreement(kinds: Sequence[tuple[int, int]]) -> tuple[tuple[int | None, ...]
             cells.append((100 if same == of else min(99, round(100 * same / of))) if of else None)
         rows.append(tuple(cells))
     return tuple(rows)
+
+
+_NAMES_ONLY = "only names of tools are compared, no arguments"
+_ONCE = "one call counts for several equal ones: expected twice and made once is right"
+_AGAIN = "a call made again costs nothing: equal calls count once"
+_SPELLED = "a call of a name spelled otherwise counts as the one expected"
+_NOT_MADE = "expected calls that were not made cost nothing"
+_PART = "a score below 1 is enough to pass"
+_FREE = {
+    "extra_call": "calls nobody expected cost nothing",
+    "unexpected_call": "calls cost nothing where none is expected",
+    "missing_argument": "arguments left out cost nothing",
+    "unknown_argument": "arguments nobody expected cost nothing",
+    "wrong_type": "values of another type count as equal",
+    "wrong_value": "other values count as equal",
+    "wrong_order": "the order of calls counts for nothing",
+    "undecodable_arguments": "arguments that are no JSON object count as right",
+}
+_ARGUMENTS = frozenset({"missing_argument", "unknown_argument", "wrong_type", "wrong_value", "undecodable_arguments"})
+_EQUALITY = {
+    "text": 'values are compared as text, so "1" is 1',
+    "python": "values are compared as Python does: true is 1",
+}
+
+
+def _softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
+    """Return why a preset passes samples in which the outcome grader found something wrong.
+
+    Args:
+        code: What it found: the code of a reason, "" where it gives none.
+        options: The preset's options, as header.json has them.
+        part: Whether the preset passes them with a score below 1.
+    """
+    if code in _ARGUMENTS:
+        if options.get("arguments") == "ignore":
+            return _NAMES_ONLY
+        if part:
+            return _PART
+        if options.get("missing", "allow") == options.get("extra") == "allow":
+            return _NOT_MADE
+        return _EQUALITY.get(str(options.get("equality")), _FREE[code]) if code == "wrong_type" else _FREE[code]
+    if code == "missing_call":
+        return _missing(options, part=part)
+    if code == "extra_call" and options.get("extra", "allow") != "allow":
+        return _AGAIN if options.get("repeats") == "set" else _PART if part else _SPELLED
+    return _FREE.get(code) or (f"{code.replace('_', ' ')} costs nothing" if code else "no reason is given")
+
+
+def _missing(options: Mapping[str, Any], *, part: bool) -> str:
+    if options.get("repeats") == "set":
+        return _ONCE
+    if part:
+        return _PART
+    if options.get("missing", "allow") == "allow":
+        return _NOT_MADE
+    return _SPELLED
+
+
+def _harder(trait: str, options: Mapping[str, Any]) -> str:
+    """Return why a preset does not pass samples that are a success; "" where this trait does not explain it.
+
+    Args:
+        trait: What they have in common; "" for nothing known.
+        options: The preset's options, as header.json has them.
+    """
+    if trait == NOTHING_EXPECTED:
+        return "to expect no call, and make none, is worth nothing"
+    if trait == OTHER_ORDER:
+        return "calls must come in the order expected" if options.get("order") in {"strict", "in_order"} else ""
+    if options.get("equality") == "text":
+        return "values are compared as text, so 1 is not 1.0"
+    if options.get("assignment") == "first_fit":
+        return "the first call that fits is taken, and a later one may be left without any"
+    return "it asks for more, in a way its options do not say"
+
+
+def _silent(state: str, code: str) -> str:
+    """Return why a preset gives no verdict."""
+    why = f": {code.replace('_', ' ')}" if code else ""
+    if state == "failed":
+        return f"the original program raises{why}" if code else "the grade is failed"
+    return f"not graded{why}" if state == "skipped" else f"{state.replace('_', ' ')}{why}"

@@ -11,10 +11,10 @@ import pytest
 from gradestack import Expectation, ExpectedCall, Outcome, Rule, Sample, Source, ToolCall, ToolSpec
 from gradestack_plugins.readers import jsonl_fast
 from gradestack_plugins.tau_bench import reliability
+from gradestack_plugins.tool_calls.__main__ import lines
+from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
-from gradestack_plugins.tool_calls.table import lines
-from gradestack_plugins.tool_calls.terms import ToolTerms
 from gradestack_plugins.trajectory import policy_presets, tool_schema
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")

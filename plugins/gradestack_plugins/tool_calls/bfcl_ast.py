@@ -10,10 +10,11 @@ from typing_extensions import override
 from gradestack import Fault, Grade, Grader, Outcome, Profile, Reason, Sample, failed, replace, skipped
 from gradestack_plugins.tool_calls.matching import TooManyCalls
 from gradestack_plugins.tool_calls.peers import bfcl
-from gradestack_plugins.tool_calls.presets import Preset, find, peer_grade
+from gradestack_plugins.tool_calls.peers.preset import Preset
+from gradestack_plugins.tool_calls.presets import find, peer_grade
 
 _PEER = find("bfcl/ast")
-_OPTIMAL = attrs.evolve(_PEER, sample_rule=bfcl.rule(optimal=True))
+_OPTIMAL = attrs.evolve(_PEER, rule=bfcl.rule(optimal=True))
 _MOST_PAIRS = 65_536
 
 

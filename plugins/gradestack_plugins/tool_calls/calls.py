@@ -1,36 +1,51 @@
-"""Calls as rules compare them: a name and arguments, which may be undecodable, or not to be compared."""
+"""Calls as they are compared: a name and arguments, which may be undecodable, or not to be compared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
-from gradestack import ExpectedCall, ToolCall
+from gradestack import ExpectedCall, Rule, ToolCall
 from gradestack.jsonio import JsonProblem, compact, loads
+from gradestack_plugins.tool_calls.leaves import Leaves
+from gradestack_plugins.tool_calls.rules import check
 
 Arguments = dict[str, Any]
 
 
-@attrs.frozen
-class Call:
-    """One call, made or expected, as a published rule sees it."""
+class Expected:
+    """An expected call."""
 
-    name: str
-    arguments: Arguments
-    """Empty where there are none, and where they are undecodable."""
-    raw: str | None = None
-    """The text of arguments that are no object; None where they are one."""
-    compared: bool = True
-    """Of an expected call: whether its arguments are compared at all."""
-    failed: bool = False
-    """Of a call that was made: whether it ended in an error, or was not run."""
-    turn: int | None = None
+    __slots__ = (
+        *("arguments", "compared", "group", "index", "leaves", "name", "names"),
+        *("optional", "raw", "requestor", "rules", "turn"),
+    )
 
-    def same(self, other: Call) -> bool:
-        """Return whether names and arguments are equal as Python has it: True = 1 = 1.0."""
-        return self.name == other.name and self.arguments == other.arguments
+    def __init__(self, index: int, call: ExpectedCall, *, rules: bool = False, requestor: bool = False) -> None:
+        self.index, self.optional, self.group, self.turn = index, call.optional, call.group, call.turn
+        self.names = call.names or (name_of(call.name),)
+        self.name = self.names[0]
+        self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
+        self.compared = call.arguments is not None or self.raw is not None or bool(call.rules)
+        self.rules: Mapping[str, Rule] = call.rules if rules and call.rules else {}
+        if self.rules:
+            check(self.rules)
+        self.requestor = call.requestor if requestor else None
+        self.leaves: dict[str, Leaves] = {}
+        """Those compared with calls of a tool, worked out once."""
+
+
+class Made:
+    """A call that was made."""
+
+    __slots__ = ("arguments", "failed", "index", "leaves", "name", "raw", "requestor", "turn")
+
+    def __init__(self, index: int, call: ToolCall) -> None:
+        self.index, self.name, self.requestor, self.turn = index, name_of(call.name), call.requestor, call.turn
+        self.arguments, self.raw = arguments_of(call.arguments), _raw_of(call)
+        self.failed = call.status in {"error", "denied", "not_run"} or (call.status is None and call.error is not None)
+        self.leaves: dict[frozenset[str], Leaves] = {}
+        """Those compared but for arguments a rule decides, worked out once."""
 
 
 def name_of(name: Any) -> str:
@@ -45,25 +60,12 @@ def arguments_of(arguments: Mapping[str, Any] | None) -> Arguments:
     return dict(arguments) if arguments is not None and isinstance(arguments, Mapping) else {}
 
 
-def raw_of(call: ToolCall | ExpectedCall) -> str | None:
+def _raw_of(call: ToolCall | ExpectedCall) -> str | None:
     """Return the text of arguments that are no object, None where they are one or there are none."""
     return call.raw_arguments if call.arguments is None else None
 
 
-def made_call(call: ToolCall) -> Call:
-    """Return a call that was made."""
-    failed = call.status in {"error", "denied", "not_run"} or (call.status is None and call.error is not None)
-    return Call(name_of(call.name), arguments_of(call.arguments), raw_of(call), failed=failed, turn=call.turn)
-
-
-def expected_call(call: ExpectedCall) -> Call:
-    """Return a call that is expected, of which no rule knows more than name and arguments."""
-    raw = raw_of(call)
-    compared = call.arguments is not None or raw is not None
-    return Call(name_of(call.name), arguments_of(call.arguments), raw, compared=compared, turn=call.turn)
-
-
-def value_of(call: Call) -> Any:
+def decoded(call: Expected | Made) -> Any:
     """Return what a call's arguments are: an object, else the JSON value of their text, else the text itself."""
     if call.raw is None:
         return call.arguments

@@ -8,10 +8,10 @@ from typing import Any, Literal, NamedTuple
 
 import attrs
 
-from gradestack import ExpectedCall, Rule, ToolCall
-from gradestack_plugins.tool_calls.calls import Arguments, arguments_of, name_of, raw_of
+from gradestack import Rule
+from gradestack_plugins.tool_calls.calls import Arguments, Expected, Made
 from gradestack_plugins.tool_calls.leaves import Equality, Leaves, equal, leaves_of, pointer_to
-from gradestack_plugins.tool_calls.rules import check, is_met
+from gradestack_plugins.tool_calls.rules import is_met
 
 Mode = Literal["ignore", "exact", "subset", "superset", "rules"]
 Share = tuple[int, int]
@@ -58,7 +58,30 @@ class Terms:
     equality: Equality
     tool: ToolTerms = ToolTerms()
 
-    def leaves(self, arguments: Arguments, rules: Mapping[str, Rule]) -> Leaves:
+    def expected_leaves(self, call: Expected, tool: str) -> Leaves:
+        """Return the leaves of an expected call that are compared with calls of a tool."""
+        if tool not in call.leaves:
+            call.leaves[tool] = self._leaves(call.arguments, call.rules)
+        return call.leaves[tool]
+
+    def made_leaves(self, call: Made, expected: Arguments, rules: Mapping[str, Rule]) -> Leaves:
+        """Return the leaves of a call that are compared with an expected one of these arguments and rules."""
+        if defaults := self.tool.defaults:
+            arguments = {
+                key: value
+                for key, value in call.arguments.items()
+                if key in expected
+                or key in rules
+                or key not in defaults
+                or not equal(value, defaults[key], self.equality)
+            }
+            return self._leaves(arguments, rules)
+        without = frozenset(rules)
+        if without not in call.leaves:
+            call.leaves[without] = self._leaves(call.arguments, rules)
+        return call.leaves[without]
+
+    def _leaves(self, arguments: Arguments, rules: Mapping[str, Rule]) -> Leaves:
         """Return the leaves that are compared, those a rule decides left out."""
         if rules:
             arguments = {key: value for key, value in arguments.items() if key not in rules}
@@ -98,61 +121,6 @@ def _compared(value: Any, path: tuple[str, ...], keys: Sequence[str] | None, ign
     return parts if isinstance(value, Mapping) else list(parts.values())
 
 
-class Expected:
-    """An expected call; its leaves are worked out once."""
-
-    __slots__ = (
-        *("_leaves", "arguments", "compared", "group", "index", "name", "names"),
-        *("optional", "raw", "requestor", "rules", "turn"),
-    )
-
-    def __init__(self, index: int, call: ExpectedCall, *, rules: bool, requestor: bool) -> None:
-        self.index, self.optional, self.group, self.turn = index, call.optional, call.group, call.turn
-        self.names = call.names or (name_of(call.name),)
-        self.name = self.names[0]
-        self.arguments, self.raw = arguments_of(call.arguments), raw_of(call)
-        self.compared = call.arguments is not None or self.raw is not None or bool(call.rules)
-        self.rules: Mapping[str, Rule] = call.rules if rules and call.rules else {}
-        if self.rules:
-            check(self.rules)
-        self.requestor = call.requestor if requestor else None
-        self._leaves: dict[str, Leaves] = {}
-
-    def leaves(self, terms: Terms, name: str) -> Leaves:
-        """Return what is compared with a call of a tool."""
-        if name not in self._leaves:
-            self._leaves[name] = terms.leaves(self.arguments, self.rules)
-        return self._leaves[name]
-
-
-class Made:
-    """A call that was made; its leaves are worked out once."""
-
-    __slots__ = ("_leaves", "arguments", "index", "name", "raw", "requestor", "turn")
-
-    def __init__(self, index: int, call: ToolCall) -> None:
-        self.index, self.name, self.requestor, self.turn = index, name_of(call.name), call.requestor, call.turn
-        self.arguments, self.raw = arguments_of(call.arguments), raw_of(call)
-        self._leaves: dict[frozenset[str], Leaves] = {}
-
-    def leaves(self, terms: Terms, expected: Arguments, rules: Mapping[str, Rule]) -> Leaves:
-        """Return what is compared with an expected call of these arguments and rules."""
-        if defaults := terms.tool.defaults:
-            arguments = {
-                key: value
-                for key, value in self.arguments.items()
-                if key in expected
-                or key in rules
-                or key not in defaults
-                or not equal(value, defaults[key], terms.equality)
-            }
-            return terms.leaves(arguments, rules)
-        without = frozenset(rules)
-        if without not in self._leaves:
-            self._leaves[without] = terms.leaves(self.arguments, rules)
-        return self._leaves[without]
-
-
 class Diff(NamedTuple):
     """How each argument of two calls fares: pointers, and what stands there on either side."""
 
@@ -175,7 +143,8 @@ def diff_of(expected: Expected, made: Made, terms: Terms) -> Diff:
     """Return how each argument of two calls of one tool fares."""
     if terms.mode == "ignore" or not expected.compared or expected.raw is not None or made.raw is not None:
         return Diff([], [], [], [])
-    left, right = expected.leaves(terms, made.name), made.leaves(terms, expected.arguments, expected.rules)
+    left = terms.expected_leaves(expected, made.name)
+    right = terms.made_leaves(made, expected.arguments, expected.rules)
     if left.marks == right.marks:
         found = Diff(list(left.marks), [], [], [], left.values, right.values)
     else:
@@ -228,5 +197,5 @@ def value_of(call: Expected | Made, terms: Terms) -> object:
         return call.name
     if call.raw is not None:
         return call.name, call.raw
-    leaves = call.leaves(terms, call.name) if isinstance(call, Expected) else call.leaves(terms, {}, {})
+    leaves = terms.expected_leaves(call, call.name) if isinstance(call, Expected) else terms.made_leaves(call, {}, {})
     return call.name, frozenset(leaves.marks.items())

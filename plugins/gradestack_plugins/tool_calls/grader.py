@@ -9,8 +9,8 @@ import attrs
 from typing_extensions import override
 
 from gradestack import ExpectedCall, Fault, Grade, Grader, Inputs, Reader, Sample, ToolCall, failed, replace, skipped
-from gradestack_plugins.tool_calls.calls import name_of
-from gradestack_plugins.tool_calls.diff import Expected, Made, Mode, ToolTerms, value_of
+from gradestack_plugins.tool_calls.calls import Expected, Made, name_of
+from gradestack_plugins.tool_calls.diff import Mode, ToolTerms, value_of
 from gradestack_plugins.tool_calls.leaves import Equality
 from gradestack_plugins.tool_calls.matching import Matching, MatchOptions, Order, TooManyCalls
 from gradestack_plugins.tool_calls.outcomes import (
@@ -23,7 +23,8 @@ from gradestack_plugins.tool_calls.outcomes import (
     figures_of,
     scored,
 )
-from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, Preset, find, peer_grade, refuse
+from gradestack_plugins.tool_calls.peers.preset import Preset
+from gradestack_plugins.tool_calls.presets import DOCUMENTED, OWN, find, peer_grade, refuse
 from gradestack_plugins.tool_calls.rules import UnusableRule
 
 _SIDES = frozenset({"assistant", "user"})

@@ -9,11 +9,10 @@ from typing import Literal, NamedTuple
 import attrs
 
 from gradestack_plugins.tool_calls.assignment import Chosen, Weights, heaviest, in_groups, in_order, rows_by_group
+from gradestack_plugins.tool_calls.calls import Expected, Made
 from gradestack_plugins.tool_calls.diff import (
     NOTHING,
     Diff,
-    Expected,
-    Made,
     Mode,
     Share,
     Terms,

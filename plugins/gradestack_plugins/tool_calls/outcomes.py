@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple, cast
 import attrs
 
 from gradestack import ABSENT, JSON, Item, Reason
-from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Expected, Made, Share
+from gradestack_plugins.tool_calls.calls import Expected, Made
+from gradestack_plugins.tool_calls.diff import NOTHING, Diff, Share
 from gradestack_plugins.tool_calls.leaves import leaves_of
 from gradestack_plugins.tool_calls.matching import Matching, Order
 

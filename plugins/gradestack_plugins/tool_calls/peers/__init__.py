@@ -1,1 +1,1 @@
-"""Published rules, each as its own program has it: a file per program."""
+"""Published rules, each as its own program has it."""

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
 from gradestack import ExpectedCall, Sample, ToolSpec
+from gradestack import Rule as ArgumentRule
 from gradestack_plugins.tool_calls.assignment import heaviest
-from gradestack_plugins.tool_calls.calls import Call, is_json, name_of
-from gradestack_plugins.tool_calls.peers.adk import by_turn
-from gradestack_plugins.tool_calls.peers.bfcl_answers import LEFT_OUT, Answers, Described, answers_of, described
-from gradestack_plugins.tool_calls.peers.bfcl_values import Problem, problem_of
-from gradestack_plugins.tool_calls.peers.verdict import NotTold, Raised, SampleRule, Verdict
+from gradestack_plugins.tool_calls.calls import Expected, Made, arguments_of, is_json, name_of
+from gradestack_plugins.tool_calls.peers.preset import NotExpressible, Preset, Raised, Rule, Verdict, by_turn
 
+Problem = str | None
+"""BFCL's error type, None where there is none."""
 _RAISED = (TypeError, KeyError, OverflowError, AttributeError)
 """What comparing values of unlike kinds ends in."""
+
+
+def presets() -> Iterator[Preset]:
+    """Yield the rule of BFCL's AST checker."""
+    stands = {"order": "any", "extra": "forbid", "missing": "forbid", "assignment": "first_fit", "credit": "none"}
+    stands["arguments"] = "rules"
+    yield Preset(name="bfcl/ast", version="2025.10.27.1", rule=rule(), settings=stands, takes_rules=True)
 
 
 @attrs.frozen
@@ -27,7 +36,7 @@ class Wanted:
     tool: Described
 
 
-def rule(*, optimal: bool = False) -> SampleRule:
+def rule(*, optimal: bool = False) -> Rule:
     """Return the rule of decoded calls: ``simple`` with one tool, ``multiple`` with several, else ``parallel``.
 
     Calls expected by turn need their execution; without it only a turn in which nothing was called can be told.
@@ -37,13 +46,13 @@ def rule(*, optimal: bool = False) -> SampleRule:
             each takes the first one left that fits, even if another needs that.
     """
 
-    def verdict(expected: Sequence[Call], made: Sequence[Call], sample: Sample) -> Verdict:
+    def verdict(expected: Sequence[Expected], made: Sequence[Made], sample: Sample) -> Verdict:
         if any(call.turn is not None for call in expected):
             return _turns(expected, made)
         if not sample.tools:
-            raise NotTold("not_expressible", "the sample does not say which tools the run had")
+            raise NotExpressible("the sample does not say which tools the run had")
         if any(call.raw is not None for call in expected):
-            raise NotTold("not_expressible", "the arguments of an expected call are no JSON object")
+            raise NotExpressible("the arguments of an expected call are no JSON object")
         if broken := [call for call in made if call.raw is not None]:
             text = all(is_json(call.raw or "") for call in broken)
             return _wrong("ast_decoder:decoder_wrong_output_format" if text else "ast_decoder:decoder_failed")
@@ -52,8 +61,8 @@ def rule(*, optimal: bool = False) -> SampleRule:
         try:
             return _decoded(sample, made)
         except _RAISED as error:
-            told = f"the original program raises on these values ({type(error).__name__})"
-            raise Raised("values_not_comparable", told) from error
+            message = f"the original program raises on these values ({type(error).__name__})"
+            raise Raised("values_not_comparable", message) from error
 
     return verdict
 
@@ -62,15 +71,15 @@ def _wrong(problem: str) -> Verdict:
     return Verdict(0.0, False, metadata={"error_type": problem})
 
 
-def _turns(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
+def _turns(expected: Sequence[Expected], made: Sequence[Made]) -> Verdict:
     gold, done = by_turn(expected), by_turn(made)
     for turn, calls in enumerate(gold):
         if calls and (turn >= len(done) or not done[turn]):
             return _wrong("multi_turn:empty_turn_model_response")
-    raise NotTold("not_expressible", "calls by turn are compared by what their execution leads to; see bfcl_valid")
+    raise NotExpressible("calls by turn are compared by what their execution leads to; see bfcl_valid")
 
 
-def _decoded(sample: Sample, made: Sequence[Call]) -> Verdict:
+def _decoded(sample: Sample, made: Sequence[Made]) -> Verdict:
     tools = sample.tools or ()
     gold = sample.expected.calls or ()
     if len(gold) == 1:
@@ -93,7 +102,7 @@ def _decoded(sample: Sample, made: Sequence[Call]) -> Verdict:
     return Verdict(1.0, True)
 
 
-def _all_found(sample: Sample, made: Sequence[Call]) -> bool:
+def _all_found(sample: Sample, made: Sequence[Made]) -> bool:
     """Return whether each of several expected calls can have a call of its own that fits it, and none is left over."""
     gold, tools = sample.expected.calls or (), sample.tools or ()
     if len(gold) < 2 or len(gold) != len(made):
@@ -101,7 +110,7 @@ def _all_found(sample: Sample, made: Sequence[Call]) -> bool:
     return None not in heaviest([[_fits(call, other, tools) for other in made] for call in gold])
 
 
-def _fits(call: ExpectedCall, made: Call, tools: Sequence[ToolSpec]) -> bool:
+def _fits(call: ExpectedCall, made: Made, tools: Sequence[ToolSpec]) -> bool:
     try:
         return _problem(_wanted(call, tools), made) is None
     except (Raised, *_RAISED):
@@ -111,12 +120,12 @@ def _fits(call: ExpectedCall, made: Call, tools: Sequence[ToolSpec]) -> bool:
 def _wanted(call: ExpectedCall, tools: Sequence[ToolSpec], *, only: bool = False) -> Wanted:
     named = tools[0] if only else next((tool for tool in tools if tool.name == call.name), None)
     if named is None:
-        told = f"no tool {call.name} is described, and the original program raises on that"
-        raise Raised("schema_incomplete", told)
+        message = f"no tool {call.name} is described, and the original program raises on that"
+        raise Raised("schema_incomplete", message)
     return Wanted(name_of(call.name), answers_of(call), described(named))
 
 
-def _problem(wanted: Wanted, call: Call) -> Problem:
+def _problem(wanted: Wanted, call: Made) -> Problem:
     """Return what is wrong with a call, None where it is right."""
     tool, checker = wanted.tool, "simple_function_checker"
     if call.name != tool.name:
@@ -132,3 +141,215 @@ def _problem(wanted: Wanted, call: Call) -> Problem:
     if any(name not in call.arguments and LEFT_OUT not in allowed for name, allowed in wanted.answers.items()):
         return f"{checker}:missing_optional"
     return None
+
+
+Answers = dict[str, list[Any]]
+"""Parameter -> values of which one must be met; ``""`` among them: it may be left out."""
+LEFT_OUT = ""
+TYPES: Mapping[str, type] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "boolean": bool,
+    "array": list,
+    "tuple": list,
+    "dict": dict,
+    "any": str,
+    "number": float,
+    "object": dict,
+}
+"""BFCL's words, and the two of JSON Schema that mean the same."""
+
+
+@attrs.frozen
+class Parameter:
+    """What a tool's schema says of a parameter."""
+
+    kind: type
+    items: type | None
+    """Of a list: the kind of its items."""
+    takes_integers: bool
+
+
+@attrs.frozen
+class Described:
+    """A tool, as far as the rules look at it."""
+
+    name: str
+    parameters: Mapping[str, Any]
+    required: tuple[str, ...]
+
+    def parameter(self, name: str) -> Parameter:
+        """Return what is said of a parameter."""
+        about = self.parameters[name]
+        word = _word(about)
+        kind = _kind(word)
+        items = _kind(_word(about.get("items"))) if kind is list else None
+        return Parameter(kind, items, word in {"float", "number"})
+
+
+def _word(schema: Any) -> Any:
+    if not isinstance(schema, Mapping):
+        raise Raised("schema_incomplete", "a parameter of the tool has no description the original program can read")
+    return schema.get("type", "any")
+
+
+def _kind(word: Any) -> type:
+    kind = TYPES.get(word) if isinstance(word, str) else None
+    if kind is None:
+        raise Raised("schema_incomplete", f"the original program knows no type {word!r}")
+    return kind
+
+
+def described(tool: ToolSpec) -> Described:
+    """Return a tool as the rules look at it."""
+    schema = tool.parameters
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    required = schema.get("required") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping) or not isinstance(required, list | tuple):
+        message = f"the schema of {tool.name} lacks properties or required, which the original program reads"
+        raise Raised("schema_incomplete", message)
+    return Described(name_of(tool.name), properties, tuple(map(str, required)))
+
+
+def answers_of(call: ExpectedCall) -> Answers:
+    """Return a call's possible answers: a plain value is the only one, the values of an object are lists in turn."""
+    found: Answers = {}
+    rules = call.rules or {}
+    for key, value in arguments_of(call.arguments).items():
+        if key not in rules:
+            found[key] = [_listed(value)]
+    for key, rule in rules.items():
+        found[key] = _ruled(rule)
+    return found
+
+
+def _ruled(rule: ArgumentRule) -> list[Any]:
+    if rule.ignore or rule.compare not in {"exact", "schema"} or rule.tolerance is not None:
+        raise NotExpressible("an argument has a rule that is no list of values")
+    values = [_from_schema(each) if rule.compare == "schema" else _listed(each) for each in rule.any_of]
+    return [*values, LEFT_OUT] if rule.optional else values
+
+
+def _listed(value: Any) -> Any:
+    """Return a plain value as an answer: each value of an object is a list of one."""
+    if isinstance(value, dict):
+        return {key: [each] for key, each in value.items()}
+    if isinstance(value, list):
+        return [_listed(each) if isinstance(each, dict) else each for each in value]
+    return value
+
+
+def _from_schema(schema: Any) -> Any:
+    """Return the answer a schema stands for, in the form the reader of BFCL's answers writes it."""
+    if not isinstance(schema, Mapping):
+        raise NotExpressible("an argument has a schema that is no list of values")
+    if "const" in schema:
+        return schema["const"]
+    if isinstance(schema.get("prefixItems"), list):
+        return [_from_schema(each) for each in schema["prefixItems"]]
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        raise NotExpressible("an argument has a schema that is no list of values")
+    required = schema.get("required") or ()
+    found = {}
+    for key, each in properties.items():
+        values = [_from_schema(value) for value in (each.get("anyOf") if isinstance(each, Mapping) else None) or ()]
+        found[key] = values if key in required else [*values, LEFT_OUT]
+    return found
+
+
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+
+
+def problem_of(value: Any, answers: Sequence[Any], about: Parameter) -> Problem:
+    """Return what is wrong with an argument."""
+    if about.takes_integers and type(value) is int:
+        value = float(value)
+    problem, variable = _type_problem(value, answers, about.kind, about.items)
+    if problem is not None:
+        return problem
+    if not variable:
+        if about.kind is dict:
+            return _object_problem(value, answers)
+        if about.items is dict:
+            return _objects_problem(value, answers)
+        if about.kind is str:
+            return None if _plain(value) in _texts(answers) else "value_error:string"
+        if about.kind is list:
+            given = [_plain(each) for each in value]
+            return None if given in [_plain_items(one) for one in answers] else "value_error:list/tuple"
+    return None if value in answers else "value_error:others"
+
+
+def _type_problem(value: Any, answers: Sequence[Any], kind: type[Any], items: type | None) -> tuple[Problem, bool]:
+    """Return what is wrong with a value's type, and whether it stands for a variable.
+
+    A value of the answers' own type passes whatever the schema says: it is taken for the name of a variable.
+    """
+    given = next((type(each) for each in answers if not _is_left_out(each)), None)
+    problem = "type_error:simple"
+    if type(value) is kind:
+        variable = given is not None and given is not kind
+        if items is None or any(_items_fit(value, each, items) for each in answers):
+            return None, variable
+        problem = "type_error:nested"
+    if given is not None and type(value) is given:
+        return (None, True) if problem == "type_error:simple" else (problem, True)
+    return "type_error:simple", False
+
+
+def _items_fit(value: Sequence[Any], answer: Any, items: type) -> bool:
+    return not isinstance(answer, list) or all(_type_problem(each, answer, items, None)[0] is None for each in value)
+
+
+def _is_left_out(answer: Any) -> bool:
+    return isinstance(answer, str) and answer == LEFT_OUT
+
+
+def _plain(value: Any) -> Any:
+    """Return a text without spaces and punctuation that do not count, in lower case; anything else as it is."""
+    return _IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value
+
+
+def _plain_items(answer: Any) -> list[Any]:
+    return [_plain(answer[place]) for place in range(len(answer))]
+
+
+def _texts(answers: Sequence[Any]) -> list[str]:
+    return [_plain(each) for each in answers if isinstance(each, str)]
+
+
+def _object_problem(value: dict[str, Any], answers: Sequence[Any]) -> Problem:
+    """Return what is wrong with an object, by the last of its answers."""
+    problem: Problem = "dict_checker:unclear"
+    for answer in answers:
+        if _is_left_out(answer):
+            continue
+        problem = None
+        for key, each in value.items():
+            if key not in answer:
+                problem = "value_error:dict_key"
+                break
+            if _plain(each) not in [_plain(one) for one in answer[key]]:
+                problem = "value_error:dict_value"
+                break
+        if any(key not in value and LEFT_OUT not in allowed for key, allowed in answer.items()):
+            problem = "value_error:dict_key"
+        if problem is None:
+            return None
+    return problem
+
+
+def _objects_problem(value: Sequence[Any], answers: Sequence[Any]) -> Problem:
+    """Return what is wrong with a list of objects, whose order counts."""
+    problem: Problem = "list_dict_checker:unclear"
+    for answer in answers:
+        if len(value) != len(answer):
+            problem = "value_error:list_dict_count"
+            continue
+        found = (_object_problem(one, [allowed]) for one, allowed in zip(value, answer, strict=True))
+        problem = next((each for each in found if each is not None), None)
+        if problem is None:
+            return None
+    return problem

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gradestack_plugins.tool_calls.calls import Call, value_of
-from gradestack_plugins.tool_calls.peers.verdict import Raised, Rule, Verdict, boolean, f1, refuse_nothing
+from gradestack import Sample
+from gradestack_plugins.tool_calls.calls import Expected, Made, decoded
+from gradestack_plugins.tool_calls.peers.preset import Preset, Raised, Rule, Verdict, f1, refuse_nothing, yes_or_no
 
+_VERSION = "0.121.20"
 _ANY = r"[^\n\r\u2028\u2029]"
 """What a dot is in JavaScript."""
 _BLANKS = "\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(map(chr, range(0x2000, 0x200B)))
@@ -19,7 +21,25 @@ _SHELLS = frozenset({"exec_command", "local_shell", "shell"})
 _COMMANDS = ("cmd", "command", "commands")
 
 
-def call_f1(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
+def presets() -> Iterator[Preset]:
+    """Yield promptfoo's rules."""
+    stands = {"order": "any", "extra": "penalise", "arguments": "ignore", "repeats": "set", "credit": "call"}
+    yield Preset(name="promptfoo/tool-call-f1", version=_VERSION, rule=_call_f1, settings=stands, pairs=False)
+    named = {"arguments": "ignore", "missing": "forbid"}
+    stands = {**named, "order": "any", "extra": "allow", "repeats": "set", "credit": "none"}
+    yield Preset(name="promptfoo/trajectory:tool-used", version=_VERSION, rule=_tool_used, settings=stands)
+    for mode, order, extra in (("in_order", "in_order", "allow"), ("exact", "strict", "forbid")):
+        name, rule = f"promptfoo/trajectory:tool-sequence/{mode}", _tool_sequence(mode)
+        stands = {**named, "order": order, "extra": extra, "credit": "none"}
+        yield Preset(name=name, version=_VERSION, rule=rule, settings=stands, pairs=False)
+    for mode, compared in (("partial", "superset"), ("exact", "exact")):
+        name, rule = f"promptfoo/trajectory:tool-args-match/{mode}", _tool_args_match(mode)
+        stands = {"order": "any", "extra": "allow", "missing": "penalise", "arguments": compared, "credit": "call"}
+        stands["repeats"] = "set"
+        yield Preset(name=name, version=_VERSION, rule=rule, settings=stands)
+
+
+def _call_f1(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
     """Return F1 over sets of names, passed at 1."""
     refuse_nothing(expected)
     wanted, done = {call.name for call in expected}, {call.name for call in made}
@@ -28,47 +48,47 @@ def call_f1(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
     return Verdict(score, score >= 1)
 
 
-def tool_used(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
+def _tool_used(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
     """Return whether each expected name, a glob, is that of some call."""
     refuse_nothing(expected)
     names = [name for name, _ in _steps(made)]
-    return boolean(all(any(map(_matching(call.name), names)) for call in expected))
+    return yes_or_no(all(any(map(_matching(call.name), names)) for call in expected))
 
 
-def tool_sequence(mode: str) -> Rule:
+def _tool_sequence(mode: str) -> Rule:
     """Return whether names come ``in_order``, others in between, or are ``exact``."""
 
-    def verdict(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
+    def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
         refuse_nothing(expected)
         _refuse_unnamed(expected)
         names, globs = [name for name, _ in _steps(made)], [_matching(call.name) for call in expected]
         if mode == "exact":
             fits = len(names) == len(globs) and all(glob(name) for glob, name in zip(globs, names, strict=True))
-            return boolean(fits)
+            return yes_or_no(fits)
         rest = iter(names)
-        return boolean(all(any(map(glob, rest)) for glob in globs))
+        return yes_or_no(all(any(map(glob, rest)) for glob in globs))
 
     return verdict
 
 
-def tool_args_match(mode: str) -> Rule:
+def _tool_args_match(mode: str) -> Rule:
     """Return the share of expected calls that some call of the name satisfies, one assertion each; passed when all."""
-    agree = strict_equal if mode == "exact" else _within
+    agree = _strict_equal if mode == "exact" else _within
 
-    def verdict(expected: Sequence[Call], made: Sequence[Call]) -> Verdict:
+    def verdict(expected: Sequence[Expected], made: Sequence[Made], _sample: Sample) -> Verdict:
         _refuse_unnamed(expected)
         named, hits = _steps(made), 0
         for call in expected:
-            matches, wanted = _matching(call.name), value_of(call)
+            matches, wanted = _matching(call.name), decoded(call)
             hits += any(value != "" and matches(name) and agree(value, wanted) for name, value in named)
         return Verdict(hits / len(expected) if expected else 1.0, hits == len(expected))
 
     return verdict
 
 
-def _steps(made: Sequence[Call]) -> list[tuple[str, Any]]:
+def _steps(made: Sequence[Made]) -> list[tuple[str, Any]]:
     """Return names and arguments of calls that are steps of tools: those with a name, commands of a shell aside."""
-    named = [(call.name.strip(_BLANKS), value_of(call)) for call in made]
+    named = [(call.name.strip(_BLANKS), decoded(call)) for call in made]
     return [(name, value) for name, value in named if name and not _is_command(name, value)]
 
 
@@ -81,12 +101,7 @@ def _is_command(name: str, value: Any) -> bool:
     return any(isinstance(part, str) and part.strip(_BLANKS) for part in parts)
 
 
-def _refuse_unnamed(expected: Sequence[Call]) -> None:
-    """Refuse an expected call without a name.
-
-    Raises:
-        Raised: There is one.
-    """
+def _refuse_unnamed(expected: Sequence[Expected]) -> None:
     if not all(call.name for call in expected):
         raise Raised("unnamed_tool", "an expected call has no name, and the original program raises on that")
 
@@ -121,16 +136,16 @@ def _within(value: Any, wanted: Any) -> bool:
         return isinstance(value, list) and len(value) == len(wanted) and all(map(_within, value, wanted))
     if isinstance(wanted, dict):
         return isinstance(value, dict) and all(key in value and _within(value[key], wanted[key]) for key in wanted)
-    return strict_equal(value, wanted)
+    return _strict_equal(value, wanted)
 
 
-def strict_equal(value: Any, wanted: Any) -> bool:
+def _strict_equal(value: Any, wanted: Any) -> bool:
     """Return whether two values are the same to JavaScript: numbers are doubles, 0 is not -0, true is no number."""
     if isinstance(wanted, list):
-        return isinstance(value, list) and len(value) == len(wanted) and all(map(strict_equal, value, wanted))
+        return isinstance(value, list) and len(value) == len(wanted) and all(map(_strict_equal, value, wanted))
     if isinstance(wanted, dict):
         same = isinstance(value, dict) and value.keys() == wanted.keys()
-        return same and all(strict_equal(value[key], wanted[key]) for key in wanted)
+        return same and all(_strict_equal(value[key], wanted[key]) for key in wanted)
     if isinstance(wanted, bool) or isinstance(value, bool) or not isinstance(wanted, int | float):
         return type(value) is type(wanted) and bool(value == wanted)
     return isinstance(value, int | float) and _same_double(_double(value), _double(wanted))

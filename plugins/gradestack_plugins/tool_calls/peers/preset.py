@@ -1,0 +1,111 @@
+"""What a published rule is: its name and version, the options it stands for, and what it says of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from gradestack import Sample
+from gradestack_plugins.tool_calls.calls import Expected, Made
+
+Call = TypeVar("Call", Expected, Made)
+Settings = Mapping[str, Any]
+
+
+@attrs.frozen
+class Verdict:
+    """A score, and what stands beside it."""
+
+    score: float
+    passed: bool | None = None
+    """None where the rule has no verdict of its own."""
+    parts: Mapping[str, float] = attrs.field(factory=dict)
+    metadata: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+class Raised(Exception):
+    """The original program raises on this sample: a code for counting, and why."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NotExpressible(Exception):
+    """The original program cannot be told what is expected here, or asks a model (``needs_judge``)."""
+
+    def __init__(self, message: str, code: str = "not_expressible") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+Rule = Callable[[Sequence[Expected], Sequence[Made], Sample], Verdict]
+
+
+@attrs.frozen(kw_only=True)
+class Preset:
+    """One published rule."""
+
+    name: str
+    version: str
+    rule: Rule | None = None
+    """None for our own, and for those that ask a model."""
+    settings: Settings = attrs.field(factory=dict)
+    """The options it stands for; any other value of them, and any other option, contradicts it."""
+    takes_rules: bool = False
+    """Whether it can be told of arguments that are not simply compared."""
+    pairs: bool = True
+    """Whether it compares calls pair by pair, so that many of them take long."""
+
+    @property
+    def full_name(self) -> str:
+        """``NAME@VERSION``, which outputs record."""
+        return f"{self.name}@{self.version}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a worker finds it: rules are functions made for each, which do not travel."""
+        from gradestack_plugins.tool_calls.presets import find  # noqa: PLC0415 - which imports all rules
+
+        return find, (self.full_name,)
+
+
+def yes_or_no(found: bool) -> Verdict:
+    """Return the verdict of a rule that says yes or no."""
+    return Verdict(1.0 if found else 0.0, found)
+
+
+def refuse_nothing(expected: Sequence[Expected]) -> None:
+    """Raise where no call is expected."""
+    if not expected:
+        raise Raised("nothing_expected", "no call is expected, and the original program raises on that")
+
+
+def refuse_undecodable(*sides: Iterable[Expected | Made]) -> None:
+    """Raise where the arguments of a call are no object."""
+    for side in sides:
+        for call in side:
+            if call.raw is not None:
+                message = f"the arguments of {call.name} are no JSON object, and the original program raises on that"
+                raise Raised("undecodable_arguments", message)
+
+
+def f1(precision: float, recall: float) -> float:
+    """Return the harmonic mean, 0 where both are 0."""
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+
+MOST_TURNS = 10_000
+"""Turns that are laid out; a call may claim any number."""
+
+
+def by_turn(calls: Sequence[Call]) -> list[list[Call]]:
+    """Return calls by turn, from the first to the last one that has a call; those without a turn are in the first."""
+    last = max((call.turn or 0 for call in calls), default=0)
+    if last >= MOST_TURNS or any((call.turn or 0) < 0 for call in calls):
+        raise Raised("odd_turns", f"turns must lie between 0 and {MOST_TURNS}")
+    turns: list[list[Call]] = [[] for _ in range(last + 1)]
+    for call in calls:
+        turns[call.turn or 0].append(call)
+    return turns

@@ -21,7 +21,7 @@ from functools import partial
 from itertools import product
 
 from gradestack import Estimate, interval, jackknife
-from gradestack_plugins.statistics.matrix_intervals import MatrixIntervals
+from gradestack_plugins.statistics.classification import MatrixIntervals
 
 Ends = tuple[float, float]
 Draw = Callable[[random.Random], Ends]

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.bfcl"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    ("reader", "bfcl", "reader:Bfcl", "BFCL results, joined with questions, possible answers and scores"),
+    ("grader", "bfcl_valid", "grader:BfclValid", "The verdict BFCL recorded in its score files"),
+    (
+        "stack",
+        "bfcl",
+        "stacks:bfcl",
+        "Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls",
+    ),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return (
-        Component(
-            kind="reader",
-            name="bfcl",
-            target=f"{_HERE}.reader:Bfcl",
-            summary="BFCL results, joined with questions, possible answers and scores",
-        ),
-        Component(
-            kind="grader",
-            name="bfcl_valid",
-            target=f"{_HERE}.grader:BfclValid",
-            summary="The verdict BFCL recorded in its score files",
-        ),
-        Component(
-            kind="stack",
-            name="bfcl",
-            target=f"{_HERE}.stacks:bfcl",
-            summary="Recorded BFCL verdicts where there are score files, else BFCL's rules and F1 over calls",
-        ),
+    return tuple(
+        Component(kind=k, name=name, target=f"{_HERE}.{to}", summary=text) for k, name, to, text in _COMPONENTS
     )

@@ -10,13 +10,15 @@ import attrs
 from typing_extensions import override
 
 from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
-from gradestack_plugins.bfcl.recognition import Form, confidence
-from gradestack_plugins.bfcl.records import question_sample, sample_of, shown
+from gradestack.jsonio import compact
+from gradestack_plugins.bfcl.records import question_sample, sample_of
 from gradestack_plugins.bfcl.side_files import (
+    Form,
     SideFiles,
     base_id,
     beside,
     category_of,
+    confidence,
     counterpart,
     find,
     form_of_file,
@@ -75,11 +77,7 @@ class Bfcl(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> Index:
-        """Find the files of each form and read those that are joined.
-
-        Raises:
-            DataError: An input cannot be read, or is a score file whose results are not found.
-        """
+        """Find the files of each form and read those that are joined."""
         forms = {(given.name, name): form for given in inputs.data for name, form in _forms(given)}
         paths = {given.name: given.path for given in inputs.data}
         if not {"result", "question", "answer"} & set(forms.values()):
@@ -100,11 +98,7 @@ class Bfcl(RecordReader):
         return Index(files=files, side=read_side_files(sorted(side), scores), form=wanted)
 
     def remarks(self, inputs: Inputs) -> Iterator[str]:
-        """Yield what has no counterpart: results without a question, questions without a result, scores of others.
-
-        Raises:
-            DataError: There are no results among the inputs.
-        """
+        """Yield what has no counterpart: results without a question, questions without a result, scores of others."""
         index = self.index(inputs)
         if index.form != "result":
             first = inputs.data[0].shown
@@ -133,18 +127,14 @@ class Bfcl(RecordReader):
 
     @override
     def read(self, shard: Shard, index: Index) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range in order.
-
-        Raises:
-            DataError: The file cannot be read.
-        """
+        """Yield the samples of a range in order."""
         file = _below(shard.input, shard.extra)
         category = category_of(file.path)
         model = self.model or model_of(file.path)
 
         def samples_of(record: Any, source: Source) -> Iterable[Sample | BadRecord]:
             if not isinstance(record, dict):
-                raise ValueError(f"expected an object, found {shown(record)}")  # noqa: TRY004 - what makes a bad record
+                raise ValueError(f"expected an object, found {compact(record)[:60]}")  # noqa: TRY004 - what makes a bad record
             group = category or str(record.get("id", "")).rpartition("_")[0]
             if index.form == "result":
                 key = str(file.path)
@@ -159,11 +149,7 @@ class Bfcl(RecordReader):
 
 
 def _forms(given: Input) -> Iterator[tuple[str, Form]]:
-    """Yield the files of an input that have one of the four forms, sorted, each with its form.
-
-    Raises:
-        DataError: It has none.
-    """
+    """Yield the files of an input that have one of the four forms, sorted, each with its form."""
     names = [""]
     if given.path.is_dir():
         found = (each for each in given.path.rglob("*.json") if category_of(each) is not None)
@@ -183,11 +169,7 @@ def _results_of(forms: Mapping[tuple[str, str], Form], paths: Mapping[str, Path]
 
 
 def _wanted(forms: Iterable[Form], inputs: Inputs) -> Form:
-    """Return what samples are made of: results, else questions, else possible answers.
-
-    Raises:
-        DataError: There are scores alone.
-    """
+    """Return what samples are made of: results, else questions, else possible answers."""
     found = set(forms)
     for form in ("result", "question", "answer"):
         if form in found:

@@ -20,10 +20,9 @@ from gradestack import (
     Usage,
     replace,
 )
-from gradestack.jsonio import as_list, as_map, as_number, compact
-from gradestack_plugins.bfcl.literals import parse_calls
+from gradestack.jsonio import as_list, as_map, as_number
+from gradestack_plugins.bfcl.answers import parameter_names, parse_calls, spellings
 from gradestack_plugins.bfcl.side_files import Question, SideFiles, find
-from gradestack_plugins.bfcl.tools import parameter_names, spellings
 from gradestack_plugins.readers.chat import parse_arguments, text_of
 
 _FAILED = "Error during inference:"
@@ -71,8 +70,9 @@ class Reply:
     def _made(self, answer: Any, turn: int) -> Iterator[ToolCall]:
         if isinstance(answer, str):
             found = parse_calls(answer, parameter_names(self.question.tools)) if "(" in answer else None
-            if found is None and self._looks_like_calls(answer):
-                self.remarks["calls_undecodable"] += 1
+            text = answer.strip().strip("`").strip()
+            looks_like_calls = text.startswith("[") and text.endswith("]") and "(" in text
+            self.remarks["calls_undecodable"] += found is None and looks_like_calls
             for call in found or ():
                 raw = call.text if call.arguments is None else None
                 self.remarks["arguments_not_literal"] += raw is not None
@@ -87,10 +87,6 @@ class Reply:
                 self.remarks["arguments_undecodable"] += arguments is None
                 yield self._call(name, arguments, raw, turn)
 
-    def _looks_like_calls(self, answer: str) -> bool:
-        text = answer.strip().strip("`").strip()
-        return text.startswith("[") and text.endswith("]") and "(" in text
-
     def _call(self, name: str, arguments: dict[str, JSON] | None, raw: str | None, turn: int) -> ToolCall:
         name = self._names.get(name, name)
         return ToolCall(name=name, arguments=arguments, raw_arguments=raw, turn=turn, step=self.step)
@@ -104,19 +100,7 @@ def _answered(call: ToolCall, result: Any) -> ToolCall:
 def sample_of(
     record: Mapping[str, Any], source: Source, side: SideFiles, *, model: str | None, category: str, scored: str
 ) -> Sample:
-    """Return the sample of one result.
-
-    Args:
-        record: The result.
-        source: Where it stands.
-        side: What is joined with it.
-        model: Whose result it is.
-        category: The category of its file.
-        scored: The key of its file's scores.
-
-    Raises:
-        ValueError: It has no usable id, or no result.
-    """
+    """Return the sample of one result."""
     identifier, answer = record.get("id"), record.get("result")
     if not isinstance(identifier, str) or not identifier:
         raise ValueError("id is missing or no text; a result is joined with its question by it")
@@ -191,7 +175,7 @@ def _turns(record: Mapping[str, Any], answer: Any, reply: Reply) -> tuple[tuple[
         for turn in reply.question.turns
     ]
     reasoning = record.get("reasoning_content")
-    if not _has_turns(answer):
+    if not (answer and isinstance(answer, list) and all(isinstance(each, list) for each in answer)):
         said = reply.take(answer, 0, [], reasoning if isinstance(reasoning, str) else None)
         return ((*(questions[0] if questions else ()), *said),)
     logged = _logged(record.get("inference_log"))
@@ -204,10 +188,6 @@ def _turns(record: Mapping[str, Any], answer: Any, reply: Reply) -> tuple[tuple[
             replies += reply.take(each, turn, results, _nested(reasoning, turn, step))
         found.append((*asked_now, *replies))
     return tuple(found)
-
-
-def _has_turns(answer: Any) -> bool:
-    return isinstance(answer, list) and bool(answer) and all(isinstance(each, list) for each in answer)
 
 
 def _nested(value: Any, turn: int, step: int) -> str | None:
@@ -267,8 +247,3 @@ def question_sample(identifier: str, source: Source, side: SideFiles, category: 
         remarks={} if known else {"ground_truth_unusable": 1},
         source=source,
     )
-
-
-def shown(record: Any) -> str:
-    """Return the beginning of what a record is, for messages."""
-    return compact(record)[:60]

@@ -1,18 +1,83 @@
-"""Where the files of one category stand, and what questions, possible answers and scores say by id."""
+"""Files of BFCL: their forms, where those of one category stand, and what they say by id."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
 from gradestack import DataError, Expectation, Input, ToolSpec, read_records
-from gradestack.jsonio import Element, as_list, as_map, compact
-from gradestack_plugins.bfcl.answers import Unusable, expectation
-from gradestack_plugins.bfcl.recognition import NAME, Form, form_at, form_of
-from gradestack_plugins.bfcl.tools import parameter_names, tools_of
+from gradestack.jsonio import Element, as_list, as_map, compact, first_records
+from gradestack_plugins.bfcl.answers import Unusable, expectation, parameter_names, tools_of
+
+Form = Literal["question", "answer", "result", "score"]
+
+NAME = re.compile(r"BFCL_v\d+_(?P<category>\w+?)(?:_result|_score)?\.json")
+"""A file's name; categories are words joined by underscores."""
+_ID = re.compile(r"(?:[a-z]+_)+\d+(?:[-:_][\w:.-]*)?", re.IGNORECASE)
+_SCORE = frozenset({"accuracy", "correct_count", "total_count"})
+_COUNTS = frozenset({"input_token_count", "output_token_count", "latency", "inference_log"})
+_RUNS = frozenset({"input", "messages", "question", "predicted", "expected"})
+"""Keys of other formats that may keep a ground truth, too."""
+_SNIFFED = 5
+_MOST_ENTRIES = 5_000
+"""Files and folders looked at before a directory is taken not to be of this format."""
+
+
+def form_of(record: Any) -> Form | None:
+    """Return which of the four forms a record has; None of another format."""
+    if not isinstance(record, dict):
+        return None
+    if record.keys() >= _SCORE and "id" not in record:
+        return "score"
+    identifier = record.get("id")
+    if not isinstance(identifier, str) or not _ID.fullmatch(identifier):
+        return None
+    if "valid" in record and ("model_name" in record or "test_category" in record):
+        return "score"
+    turns = record.get("question")
+    if turns and isinstance(turns, list) and all(isinstance(turn, list) for turn in turns):
+        return "question"
+    if isinstance(record.get("ground_truth"), list) and not record.keys() & _RUNS:
+        return "answer"
+    if isinstance(record.get("result"), str | list) and (record.keys() & _COUNTS or record.keys() <= {"id", "result"}):
+        return "result"
+    return "result" if isinstance(record.get("result"), str) and "traceback" in record else None
+
+
+def form_at(head: bytes) -> Form | None:
+    """Return the form of a file by its first records; the first that has one says it."""
+    for element, _ in first_records(head, _SNIFFED):
+        if (found := form_of(element.value)) is not None:
+            return found
+    return None
+
+
+def confidence(path: Path, head: bytes) -> float:
+    """Return how sure it is that a path is of this format: a file of one of the forms, or a directory of them."""
+    if path.is_dir():
+        below = islice((path / "result").rglob("*.json"), _MOST_ENTRIES)  # result/MODEL/…/BFCL_…_result.json
+        return 0.95 if any(map(_is_named, below)) or any(map(_is_named, _entries(path))) else 0.0
+    named = _is_named(path)
+    if form_at(head) is not None:
+        return 0.95 if named else 0.8
+    return 0.7 if named and b'"id"' in head else 0.0
+
+
+def _is_named(path: Path) -> bool:
+    return NAME.fullmatch(path.name) is not None
+
+
+def _entries(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())
+    except OSError:
+        return []
+
 
 _HEAD = 64 * 1024
 _DATA = ("", "data", "bfcl_eval/data")
@@ -108,11 +173,7 @@ def model_of(path: Path) -> str | None:
 
 
 def form_of_file(path: Path) -> Form | None:
-    """Return the form of a file's first records; where they are broken, the one its name says.
-
-    Raises:
-        DataError: It cannot be read.
-    """
+    """Return the form of a file's first records; where they are broken, the one its name says."""
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD)
@@ -157,15 +218,7 @@ def beside(path: Path, data: Path | None) -> list[Path]:
 
 
 def read_side_files(files: Iterable[Path], results: Mapping[str, Path]) -> SideFiles:
-    """Return what questions and possible answers say, and the scores of result files.
-
-    Args:
-        files: Files of questions and of possible answers.
-        results: Result file -> its score file.
-
-    Raises:
-        DataError: One cannot be read.
-    """
+    """Return what questions and possible answers say, and the scores of result files."""
     questions: dict[str, Question] = {}
     truths: dict[str, Any] = {}
     unusable: list[str] = []

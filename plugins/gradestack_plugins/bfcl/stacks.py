@@ -31,9 +31,6 @@ def bfcl(inputs: Inputs | None = None) -> dict[str, Any]:
 
     Results of turns, which the rules would have to execute, have F1 alone; results with neither scores nor possible
     answers get what needs no reference.
-
-    Args:
-        inputs: The files.
     """
     graders = _graders(inputs)
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 import attrs
@@ -14,6 +15,9 @@ from gradestack import JSON, Aggregator, Figure, Grade, Grades, Numbers, ratio, 
 
 Tasks = Mapping[tuple[int, int], int]
 """Runs and passes -> how many tasks have them."""
+
+
+_of_runs = partial(Figure, unit="score", divisor="runs", optional=True)
 
 
 @attrs.frozen(kw_only=True)
@@ -33,45 +37,23 @@ class Flakiness(Aggregator):
     """
 
     figures: ClassVar = (
-        Figure(
+        _of_runs(
             "flaky_share",
             "Flaky tasks",
             better="lower",
+            unit="share",
             about="tasks of which some runs pass and some do not / tasks with several runs",
-            divisor="runs",
             undefined="one run",
-            optional=True,
         ),
-        Figure(
+        _of_runs(
             "within_variance",
             "Variance within tasks",
             better="lower",
-            unit="score",
             about="mean over tasks of c (k - c) / (k (k - 1))",
-            divisor="runs",
-            optional=True,
         ),
-        Figure(
-            "icc",
-            "Intra-class correlation",
-            better="neither",
-            unit="score",
-            about="(MSB - MSW) / (MSB + (n0 - 1) MSW)",
-            divisor="runs",
-            optional=True,
-        ),
-        Figure(
-            "design_effect",
-            "Design effect",
-            better="neither",
-            unit="score",
-            about="1 + (runs per task - 1) icc",
-            divisor="runs",
-            optional=True,
-        ),
-        Figure(
-            "worth", "Independent samples", unit="count", about="runs / design effect", divisor="runs", optional=True
-        ),
+        _of_runs("icc", "Intra-class correlation", better="neither", about="(MSB - MSW) / (MSB + (n0 - 1) MSW)"),
+        _of_runs("design_effect", "Design effect", better="neither", about="1 + (runs per task - 1) icc"),
+        _of_runs("worth", "Independent samples", unit="count", about="runs / design effect"),
     )
     pooled: ClassVar = False
 

@@ -58,14 +58,10 @@ def _margins(table: Table) -> tuple[Counter[str], Counter[str]]:
 
 
 def alpha(units: Mapping[Any, int], level: Level) -> float | None:
-    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values: any number of raters, values may be missing.
+    """Return Krippendorff's alpha, ``1 - D_o / D_e`` over pairable values; None for none, and for one value only.
 
-    Args:
-        units: Tuples of the values that were given to a unit -> number of units; a single value is not pairable.
-        level: What values are: names, ranks, or numbers; what of two values counts as distance.
-
-    Returns:
-        None for no pairable value, and for one value only.
+    Any number of raters, values may be missing. ``units`` counts the tuples of values given to a unit (a single value
+    is not pairable); ``level`` says what of two values counts as distance.
     """
     pairable = {values: times for values, times in units.items() if len(values) > 1}
     totals: Counter[str | float] = Counter()

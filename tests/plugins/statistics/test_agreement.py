@@ -8,7 +8,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, Grade, figures
-from gradestack_plugins.statistics.labels import read_labels
+from gradestack_plugins.statistics.agreement import read_labels
 from gradestack_plugins.statistics.raters import ac1, alpha, kappa
 
 RULES, JUDGE = "1111111101", "1111111011"

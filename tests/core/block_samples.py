@@ -25,7 +25,7 @@ from gradestack_plugins.extractors.assistant import LastAssistant
 from gradestack_plugins.statistics.mean import Mean
 from gradestack_plugins.tau_bench.aggregators import PartialStatistics
 from gradestack_plugins.tau_bench.grader import TauPartial
-from gradestack_plugins.text_graders.json_equal import JsonEqual
+from gradestack_plugins.text_graders.texts import JsonEqual
 from tests.core import toy_components as toys
 from tests.core.workers import grader_stage, merged, metric, singly, worker
 

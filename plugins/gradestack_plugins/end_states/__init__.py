@@ -5,22 +5,22 @@ from __future__ import annotations
 from gradestack import Component, hookimpl
 
 _HERE = "gradestack_plugins.end_states"
+_GRADERS = {
+    "state_diff": (
+        "state_diff:StateDiff",
+        "Share of assertions about added, removed, changed and unchanged rows that an end state keeps",
+    ),
+    "milestones": (
+        "milestones:Milestones",
+        "Similarity of a run's snapshots to milestones in order, nullified by minefields",
+    ),
+}
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this package."""
-    return (
-        Component(
-            kind="grader",
-            name="state_diff",
-            target=f"{_HERE}.state_diff:StateDiff",
-            summary="Share of assertions about added, removed, changed and unchanged rows that an end state keeps",
-        ),
-        Component(
-            kind="grader",
-            name="milestones",
-            target=f"{_HERE}.milestones:Milestones",
-            summary="Similarity of a run's snapshots to milestones in order, nullified by minefields",
-        ),
+    return tuple(
+        Component(kind="grader", name=name, target=f"{_HERE}.{path}", summary=text)
+        for name, (path, text) in _GRADERS.items()
     )

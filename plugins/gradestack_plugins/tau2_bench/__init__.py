@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from typing import Any
+
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.tau2_bench"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    ("reader", "tau2", ".reader:Tau2", "tau2-bench results: one file, or a directory of results.json and simulations/"),
+    (
+        "grader",
+        "tau2_reward",
+        ".grader:Tau2Reward",
+        "The reward tau2-bench recorded, with its parts and what its checks found",
+    ),
+    ("stack", "tau2", ":stack", "Recorded rewards of tau2-bench runs, with pass^k over the trials of each task"),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return (
-        Component(
-            kind="reader",
-            name="tau2",
-            target=f"{_HERE}.reader:Tau2",
-            summary="tau2-bench results: one file, or a directory of results.json and simulations/",
-        ),
-        Component(
-            kind="grader",
-            name="tau2_reward",
-            target=f"{_HERE}.grader:Tau2Reward",
-            summary="The reward tau2-bench recorded, with its parts and what its checks found",
-        ),
-        Component(
-            kind="stack",
-            name="tau2",
-            target=f"{_HERE}.stacks:tau2",
-            summary="Recorded rewards of tau2-bench runs, with pass^k over the trials of each task",
-        ),
-    )
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
+
+
+def stack() -> dict[str, Any]:
+    """Return the suite fragment: the recorded reward, pass^k whose divisor is a task's own trials, and pass@k.
+
+    A simulation is solved when its reward says so.
+    """
+    return {
+        "graders": {"reward": {"kind": "tau2_reward"}},
+        "metrics": {"pass_hat_k": {"trials": "task"}, "pass_at_k": {"of": "reward"}},
+        "outcome": "reward",
+        "headline": {
+            "figures": {
+                "Average reward": "reward.mean",
+                "pass^k": "reward.pass_hat_k",
+                "pass@k": "reward.pass_at_k",
+            },
+        },
+    }

@@ -43,11 +43,6 @@ class Tau2Reward(Grader):
     left_out: tuple[str, ...] = ("infrastructure_error",)
 
     def __attrs_post_init__(self) -> None:
-        """Check the tolerance.
-
-        Raises:
-            ValueError: It is negative or not finite.
-        """
         if not math.isfinite(self.tolerance) or self.tolerance < 0:
             raise ValueError(f"tolerance must be a finite number of at least 0, got {self.tolerance}")
 

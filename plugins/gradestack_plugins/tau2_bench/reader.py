@@ -2,36 +2,84 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import (
-    BadRecord,
-    DataError,
-    Input,
-    Inputs,
-    RecordFile,
-    RecordReader,
-    Sample,
-    Shard,
-    Source,
+from gradestack import BadRecord, DataError, Input, Inputs, RecordFile, RecordReader, Sample, Shard, Source
+from gradestack.jsonio import (
+    SHARD_BYTES,
+    Element,
+    JsonProblem,
+    Layout,
+    Range,
+    as_list,
+    compact,
+    iter_members,
+    loads,
+    open_regular,
 )
-from gradestack.jsonio import SHARD_BYTES, Element, JsonProblem, Layout, Range, as_list, compact, iter_members, loads
-from gradestack_plugins.tau2_bench.recognition import (
-    RESULTS,
-    SIMULATIONS,
-    confidence,
-    is_results,
-    is_simulation,
-)
-from gradestack_plugins.tau2_bench.records import sample_of
-from gradestack_plugins.tau2_bench.tasks import Setting, setting_of
+from gradestack_plugins.tau2_bench.records import Setting, sample_of, setting_of
 
+RESULTS = "results.json"
+SIMULATIONS = "simulations"
+
+_INFO = (b'"environment_info"', b'"agent_info"')
+_RUN = (b'"task_id"', b'"termination_reason"')
+_OPENING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(\w+)"\s*:')
+_FIRST_KEYS = frozenset({b"timestamp", b"info", b"tasks", b"simulations", b"simulation_index", b"format_version"})
 _HEAD = 64 * 1024
+_DECODED = 1024 * 1024
+"""What is read of a file whose first members are longer than its head: a policy, or tools, stand there."""
+
+
+def confidence(path: Path, head: bytes) -> float:
+    """Return how sure it is that a path holds results of tau2-bench, or one simulation of them."""
+    if path.is_dir():
+        return 0.95 if _is_run(path) else 0.0
+    if is_results(path, head):
+        return 0.95
+    return 0.9 if is_simulation(head) else 0.0
+
+
+def is_results(path: Path, head: bytes) -> bool:
+    """Return whether a file begins as an object with what the benchmark says of a run, or with simulations."""
+    opening = _OPENING.match(head)
+    if opening is None or opening[1] not in _FIRST_KEYS:
+        return False
+    if _speaks_of_a_run(head):
+        return True
+    if len(head) < _HEAD:
+        return False
+    with suppress(OSError), path.open("rb") as file:  # reading it will say so
+        return _speaks_of_a_run(file.read(_DECODED))
+    return False
+
+
+def is_simulation(head: bytes) -> bool:
+    """Return whether a file begins as one simulation: a file of the directory form."""
+    opening = _OPENING.match(head)
+    return opening is not None and opening[1] in {b"id", b"task_id"} and all(key in head for key in _RUN)
+
+
+def _speaks_of_a_run(text: bytes) -> bool:
+    info = all(key in text for key in _INFO)
+    return info or (b'"simulations"' in text and all(key in text for key in _RUN))
+
+
+def _is_run(directory: Path) -> bool:
+    """Return whether a directory holds results.json of the benchmark, with its simulations beside it or in it."""
+    results = directory / RESULTS
+    with suppress(OSError), open_regular(results) as file:
+        return is_results(results, file.read(_HEAD))
+    return False
+
+
 _NAMED = 3
 """How many of many names a message shows."""
 
@@ -83,11 +131,7 @@ class Tau2(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> dict[str, Recording]:
-        """Read what holds for all simulations of each input, and find where they stand.
-
-        Raises:
-            DataError: An input is not of this format, or cannot be read.
-        """
+        """Read what holds for all simulations of each input, and find where they stand."""
         given = {each.path.resolve() for each in inputs.data}
         found = {}
         for each in inputs.data:
@@ -117,11 +161,7 @@ class Tau2(RecordReader):
 
     @override
     def read(self, shard: Shard, index: dict[str, Recording]) -> Iterator[Sample | BadRecord]:
-        """Yield the samples of a range, or of one file, in order.
-
-        Raises:
-            DataError: A file cannot be read.
-        """
+        """Yield the samples of a range, or of one file, in order."""
         given, setting = shard.input, index[shard.input.name].setting
         if isinstance(shard.extra, list):
             for place, identifier in enumerate(shard.extra):
@@ -152,11 +192,7 @@ def _checked(record: Any, source: Source, setting: Setting) -> Sample:
 
 
 def _recording(given: Input, inputs: set[Path]) -> Recording:
-    """Return what an input holds.
-
-    Raises:
-        DataError: It is not of this format.
-    """
+    """Return what an input holds."""
     results = given.path / RESULTS if given.path.is_dir() else given.path
     if not results.is_file():
         what = f"no {RESULTS} in this directory" if given.path.is_dir() else "no such file"
@@ -187,11 +223,7 @@ def _alone(file: Path, inputs: set[Path]) -> Recording:
 
 
 def _members(results: Path) -> tuple[dict[str, Any], tuple[Range, ...] | None]:
-    """Return the members of a results file, and where its simulations stand; None where it has none of its own.
-
-    Raises:
-        DataError: It holds no object, or one of its members is not JSON.
-    """
+    """Return the members of a results file, and where its simulations stand; None where it has none of its own."""
     values: dict[str, Any] = {}
     ranges = None
     for member in iter_members(results, SHARD_BYTES):

@@ -8,7 +8,7 @@ import attrs
 from typing_extensions import override
 
 from gradestack import Grade, Grader, Sample
-from gradestack_plugins.text_graders.verdicts import no_submission
+from gradestack_plugins.text_graders.texts import no_submission
 
 MESSAGE = (
     "a model judge cannot be asked again here: grading never calls a model. "
@@ -46,11 +46,6 @@ class Rubric(Grader):
     api_key: Any = None
 
     def __attrs_post_init__(self) -> None:
-        """Refuse.
-
-        Raises:
-            ValueError: Always.
-        """
         _refuse()
 
     @override

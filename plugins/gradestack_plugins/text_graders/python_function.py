@@ -48,11 +48,6 @@ class Function(Grader):
     submission: bool = attrs.field(init=False, repr=False)  # type: ignore[misc]  # of this function, not of all
 
     def __attrs_post_init__(self) -> None:
-        """See what the function takes.
-
-        Raises:
-            ValueError: Neither a sample nor a sample and its submission.
-        """
         object.__setattr__(self, "submission", _parameters(self.function) == 2)
 
     @override
@@ -90,14 +85,9 @@ class PythonFunction(Function):
     function: Callable[..., Any] = attrs.field(init=False, repr=False, eq=False)
 
     def __attrs_post_init__(self) -> None:
-        """Import the function.
-
-        Raises:
-            ValueError: Neither or both of file and module, or the function cannot be had from there.
-        """
         if (self.file is None) == (self.module is None):
             raise ValueError("name either a file or a module")
-        loaded = _from_file(self.file) if self.file is not None else _from_module(str(self.module))
+        loaded = _loaded_file(self.file) if self.file is not None else _from_module(str(self.module))
         object.__setattr__(self, "function", _function(loaded, self.name, self.file or self.module))
         super().__attrs_post_init__()
 
@@ -115,7 +105,7 @@ def _again(file: Path | None, module: str | None, name: str) -> PythonFunction:
     return PythonFunction(file=file, module=module, name=name)
 
 
-def _from_file(path: Path) -> ModuleType:
+def _loaded_file(path: Path) -> ModuleType:
     try:
         return load_file(path)
     except ConfigError as error:

@@ -8,16 +8,17 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from gradestack import Expectation, Outcome, Sample, testing
-from gradestack_plugins.end_states import matching
-from gradestack_plugins.end_states.matching import graph_of, snapshots_of
-from gradestack_plugins.end_states.milestones import Milestones
-from gradestack_plugins.end_states.predicates import Unusable
-from gradestack_plugins.end_states.similarity import (
+from gradestack_plugins.end_states import milestones
+from gradestack_plugins.end_states.milestones import (
+    Milestones,
     addition_similarity,
     assignment,
+    graph_of,
+    snapshots_of,
     table_similarity,
     update_similarity,
 )
+from gradestack_plugins.end_states.state_diff import Unusable
 
 OFF, ON = [{"wifi": False, "low": True}], [{"wifi": True, "low": True}]
 SNAPSHOTS = [{"SETTING": OFF, "SENT": []}, {"SETTING": ON}, {"SENT": [{"to": "Ann"}]}]
@@ -232,7 +233,7 @@ def test_long_runs_are_mapped_and_endless_ones_refused(monkeypatch):
     nodes = [{"constraints": [{"database": "T", "target": [{"x": 3 * n}]}]} for n in range(20)]
     assert graded({"milestones": nodes}, tables).score == 1.0
     never = [{"constraints": [{"database": "T", "target": [{"x": -n - 1}]}]} for n in range(20)]
-    monkeypatch.setattr(matching, "_BUDGET", 5000)
+    monkeypatch.setattr(milestones, "_BUDGET", 5000)
     with pytest.raises(Unusable, match="more than 5,000 mappings"):
         graph_of(never, [], ["T"]).best(snapshots_of(tables))
 

@@ -6,9 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import Expectation, Outcome, Sample, testing
-from gradestack_plugins.end_states.differences import difference_of
-from gradestack_plugins.end_states.predicates import Unusable, fits, matches
-from gradestack_plugins.end_states.state_diff import StateDiff
+from gradestack_plugins.end_states.state_diff import StateDiff, Unusable, difference_of, fits, matches
 
 CHANGES = {
     "inserts": [{"__table__": "notes", "id": 3, "text": "hi"}, {"__table__": "notes", "id": 4, "text": "ho"}],

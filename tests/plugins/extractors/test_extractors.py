@@ -14,7 +14,7 @@ from gradestack_plugins.extractors.assistant import AllAssistant, FirstAssistant
 from gradestack_plugins.extractors.memory import MemoryBlock
 from gradestack_plugins.extractors.search import AfterMarker, Pattern
 from gradestack_plugins.extractors.tools import ToolArguments, ToolOutput
-from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly
+from gradestack_plugins.text_graders.texts import AsciiPrintableOnly
 from tests.core.workers import grader_stage
 
 COMPONENTS = extractors.gradestack_components()

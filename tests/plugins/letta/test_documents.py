@@ -12,7 +12,7 @@ import gradestack
 from gradestack_plugins.letta.dataset_rows import KEYS
 from gradestack_plugins.letta.grader import Recorded
 from gradestack_plugins.letta.messages import read_trajectory
-from gradestack_plugins.text_graders.tool import BUILT_IN
+from gradestack_plugins.text_graders.texts import BUILT_IN
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "letta"

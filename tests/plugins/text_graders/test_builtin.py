@@ -8,7 +8,7 @@ import pytest
 
 from gradestack import Expectation, Sample, testing
 from gradestack_plugins import text_graders
-from gradestack_plugins.text_graders.builtin import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
+from gradestack_plugins.text_graders.texts import AsciiPrintableOnly, Contains, ExactMatch, RegexMatch
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 COMPONENTS = {component.name: component for component in text_graders.gradestack_components()}

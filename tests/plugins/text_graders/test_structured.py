@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from gradestack import ABSENT, Expectation, Sample, testing
 from gradestack.jsonio import compact
-from gradestack_plugins.text_graders.json_equal import JsonEqual, first_difference
-from gradestack_plugins.text_graders.numeric_close import NumericClose, read_number
-from gradestack_plugins.text_graders.one_of import OneOf
+from gradestack_plugins.text_graders.texts import JsonEqual, NumericClose, OneOf, first_difference, read_number
 
 
 def sample(text, truth=None):

@@ -13,7 +13,7 @@ import pytest
 from gradestack import Expectation, Grade, Sample, ToolCall, discover, testing
 from gradestack.suites.strict import Problems, structure
 from gradestack_plugins.text_graders.python_function import PythonFunction, as_grade
-from gradestack_plugins.text_graders.tool import BUILT_IN, Tool
+from gradestack_plugins.text_graders.texts import BUILT_IN, Tool
 
 REGISTRY = discover(limit="")
 
@@ -45,7 +45,7 @@ def test_tool_keeps_the_contract():
     """It is deterministic, pure, frugal and never raises."""
     for profile in ("documented", "upstream"):
         testing.check_grader(Tool(function="regex_match", profile=profile), [sample("a", "(")])
-    testing.check_hash_seeds("gradestack_plugins.text_graders.tool:Tool", "function='one_of'")
+    testing.check_hash_seeds("gradestack_plugins.text_graders.texts:Tool", "function='one_of'")
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
 from gradestack.comparison.compared import Comparison, Rules, compared
-from gradestack.comparison.figures import figure_of, headline_figures
+from gradestack.comparison.figures import Aggregators, figure_of, headline_figures
 from gradestack.comparison.flipped import flipped
 from gradestack.comparison.sides import Match, Side, sides_of, split_name
 from gradestack.errors import ConfigError, DataError, storage_failed
+from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import dumps
 from gradestack.outcome.foreign import COMPARISON, keep_foreign_comparison
 from gradestack.python_api import files_suite
@@ -37,6 +39,7 @@ def compare(
     figures: Sequence[str] | None = None,
     force: bool = False,
     output: str | Path | None = None,
+    allow_code: bool = False,
     registry: Registry | None = None,
 ) -> Comparison:
     """Compare two or more runs task by task; the first is the baseline.
@@ -56,11 +59,13 @@ def compare(
             beside the graders' means; default: those of the baseline's headline.
         force: Compare runs that differ in graders, expectations or inputs all the same.
         output: Directory for ``comparison.json`` and its pages; default: nothing is written.
+        allow_code: Whether Python files that aggregators of the runs stand in may be imported again.
         registry: Plugins to use; default: all installed ones.
 
     Raises:
         ConfigError: Fewer than two things to compare, or options that cannot be honoured.
         DataError: A run cannot be read or keeps no rows, or the runs cannot be compared.
+        PluginError: The aggregator of a figure raises.
 
     Example:
         >>> gradestack.compare("runs/before", "runs/after").sentence  # doctest: +SKIP
@@ -73,22 +78,50 @@ def compare(
     if output is not None:
         _check_output(Path(output))
     options = RunOptions(registry=registry, overrides=("reports=[]",))
+    aggregators, by_default = Aggregators(registry, allow_code), figures is None
     named = list(zip(runs, _names(runs), strict=True))
+    ready = [_ready(run, options) for run in runs]
+    read: dict[int, tuple[list[str], list[Side]]] = {}
+    paths = list(figures or ())
+
+    def take(place: int, report: Report) -> None:
+        run, name = named[place]
+        metrics = _metrics(report, name, paths, aggregators)
+        read[place] = [*paths], sides_of(report, name, _model(run), match, metrics, by)
+
     # all that can be refused is, before files are graded
-    ready = [_ready(run, name, match, options) for run, name in named]
-    groups = [
-        each if isinstance(each, list) else sides_of(grade_suite(each, options), name, _model(run), match)
-        for each, (run, name) in zip(ready, named, strict=True)
-    ]
+    for finished in (True, False):
+        reports = {}
+        for place, each in enumerate(ready):
+            if isinstance(each, Report) == finished:
+                reports[place] = each if isinstance(each, Report) else grade_suite(each, options)
+        if by_default:
+            paths += [path for report in reports.values() for path in headline_figures(report) if path not in paths]
+        for place, report in reports.items():
+            take(place, report)
+    for place, (known, sides) in list(read.items()):
+        if known != paths:  # the headline of a file that was graded has other figures
+            take(place, sides[0].report)
+    groups = [sides for _, (_, sides) in sorted(read.items())]
     sides = _ordered(groups, baseline)
     rules = Rules(headline=headline, failed=failed, confidence=confidence, force=force, by=by)  # type: ignore[arg-type]
-    found = compared(sides, _with_figures(rules, figures, sides, registry), _by_model(groups))
+    found = compared(sides, _with_figures(rules, figures, sides, aggregators), _by_model(groups))
     if output is not None:
         write_comparison(found, Path(output), registry)
     return found
 
 
-def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], registry: Registry) -> Rules:
+def _metrics(report: Report, name: str, paths: Sequence[str], aggregators: Aggregators) -> list[Metric]:
+    """Return the metrics that figures of a run are computed with, as far as there are any."""
+    found: dict[str, Metric] = {}
+    for path in paths:
+        with contextlib.suppress(ConfigError):  # said where it is asked for
+            metric = aggregators.metric(report, name, path)
+            found.setdefault(metric.name, metric)
+    return list(found.values())
+
+
+def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Side], aggregators: Aggregators) -> Rules:
     """Return the rules with the figures asked for; else those of the headline, and why one of them is left out.
 
     Raises:
@@ -96,9 +129,9 @@ def _with_figures(rules: Rules, asked: Sequence[str] | None, sides: Sequence[Sid
         DataError: Its aggregators differ.
     """
     found, left_out = [], {}
-    for path in dict.fromkeys(headline_figures(sides[0]) if asked is None else asked):
+    for path in dict.fromkeys(headline_figures(sides[0].report) if asked is None else asked):
         try:
-            found.append(figure_of(path, sides, registry))
+            found.append(figure_of(path, sides, aggregators))
         except (ConfigError, DataError) as error:
             if asked is not None:
                 raise
@@ -161,15 +194,12 @@ def _model(run: str | Path | Report) -> str | None:
     return None if isinstance(run, Report) else _place(run)[1]
 
 
-def _ready(run: str | Path | Report, name: str, match: Match, options: RunOptions) -> list[Side] | Suite:
-    """Return the sides of a finished run; of files the suite that grades them."""
+def _ready(run: str | Path | Report, options: RunOptions) -> Report | Suite:
+    """Return a finished run; of files the suite that grades them."""
     if isinstance(run, Report):
-        return sides_of(run, name, match=match)
-    place, model = _place(run)
-    path = Path(place)
-    if path.is_dir() and (is_run(path) or damage(path)):
-        return sides_of(load_report(path), name, model, match)
-    return files_suite(path, options)
+        return run
+    path = Path(_place(run)[0])
+    return load_report(path) if path.is_dir() and (is_run(path) or damage(path)) else files_suite(path, options)
 
 
 def _by_model(groups: Sequence[Sequence[Side]]) -> list[tuple[Side, Side]] | None:

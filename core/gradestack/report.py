@@ -25,7 +25,8 @@ from gradestack.panel import Panel
 from gradestack.rows.index import RowEntry, RowIndex
 from gradestack.rows.names import RowName, names_of, samples_of
 from gradestack.rows.parts import RowPlaces
-from gradestack.rows.read import check_count, table_of_rows
+from gradestack.rows.read import GradedRow, check_count, row_decoder
+from gradestack.rows.read import table_of as table_of_rows
 from gradestack.rows.tables import COLUMNS, Table, TableName, lines_of, table_of
 from gradestack.rows.verdicts import compared
 from gradestack.table import Wanted
@@ -193,11 +194,30 @@ class Report:
         if key not in self.states:
             msg = f"no grader has the key {key!r}{suggest(key, self.states)}; there are: {', '.join(self.states)}"
             raise ConfigError(msg)
-        try:
-            return Grades(table_of_rows(self.rows(), Wanted(parts={key: ()})), key)
-        except (KeyError, TypeError, ValueError) as error:
-            msg = f"{self.path or self.name}: {ROWS} is not that of a run: {error!r}"
-            raise DataError(msg) from error
+        wanted = Wanted(parts={key: ()})
+        rows = self.decoded(wanted, str(self.path or self.name))
+        return Grades(table_of_rows(((row.key(), row) for _, row in rows), wanted), key)
+
+    def decoded(self, wanted: Wanted, name: str) -> Iterator[tuple[int, GradedRow]]:
+        """Yield the first byte of every row, and what figures need of it.
+
+        Args:
+            wanted: Which graders, and what of their grades.
+            name: What the run is called, in errors.
+
+        Raises:
+            DataError: No rows were kept, they cannot be read, or one is not that of a run.
+        """
+        if not self.has_rows:
+            msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
+            raise DataError(msg)
+        decode = row_decoder(wanted)
+        for number, (line, place, data) in enumerate(self._lines(), 1):
+            try:
+                yield place, decode(line, data, self._row)
+            except ValueError as error:
+                msg = f"{name}: row {number} of its {ROWS} is not that of a run: {error}"
+                raise DataError(msg) from error
 
     def table_lines(self) -> Iterator[tuple[TableName, tuple[Any, ...]]]:
         """Yield the lines of all tables in one pass over the rows, each with the name of its table; none is kept.
@@ -223,7 +243,7 @@ class Report:
             DataError: None were kept, or the file cannot be read.
         """
         index = self.index
-        rows = self._rows_at([(position, index.place(position)) for position in positions])
+        rows = self.rows_from([(position, index.place(position)) for position in positions])
         return self.completed(rows) if trajectories and self.completed is not None else rows
 
     def names(self) -> Iterator[RowName]:
@@ -318,7 +338,8 @@ class Report:
             msg = f"{self.path}: the run kept no rows (rows: none)"
             raise DataError(msg)
 
-    def _rows_at(self, places: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    def rows_from(self, places: Iterable[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of these positions and first bytes."""
         return (self._row(number, line) for _, (number, _, line) in self._lines_at(places))
 
     def _lines_at(self, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, tuple[int, int, bytes]]]:

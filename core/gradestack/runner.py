@@ -25,7 +25,6 @@ from gradestack.outcome.summary import check_without_rows, summary
 from gradestack.outcome.trajectories import with_trajectories
 from gradestack.progress import ProgressCount
 from gradestack.report import HEADER, ROWS, SUMMARY, Report
-from gradestack.rows.read import iter_rows
 from gradestack.rundir.header import header, timed_out
 from gradestack.rundir.place import (
     PATIENCE,
@@ -67,7 +66,7 @@ def grade_suite(suite: Suite, options: RunOptions) -> Report:
         loop = Loop(suite, held, ProgressCount(None, suite.main), strict=options.strict)
         loop.execute(suite.engine.component)
         report = Report(path=None, header={}, summary={}, held=held.file)
-        figures = summary(suite, loop.merging, loop.merged, report.rows, baselines)
+        figures = summary(suite, loop.merging, loop.merged, report, baselines)
         figures["failures"] = first_failures(held.lines(), figures["metrics"]["states"])
         timings = _timings(loop, time.perf_counter() - begun)
         head = header(suite, started.isoformat(timespec="seconds"), timings, loop.merged.remarks)
@@ -200,9 +199,8 @@ class _Run:
     def _figures(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Write summary.json and header.json; return them as a later reader of the files sees them."""
         suite, loop, staging = self.suite, self.loop, self.staging
-        figures = summary(
-            suite, loop.merging, loop.merged, lambda: (row for _, row in iter_rows(staging.path / ROWS)), self.baselines
-        )
+        recorded = Report(path=staging.path, header={}, summary={})
+        figures = summary(suite, loop.merging, loop.merged, recorded, self.baselines)
         lines = (line for _, line in numbered_lines(staging.path / ROWS)) if suite.rows != "none" else ()
         figures["failures"] = first_failures(lines, figures["metrics"]["states"])
         self.timings["seconds"] = round(time.perf_counter() - self.clock, 3)

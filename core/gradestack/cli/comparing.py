@@ -27,6 +27,7 @@ import click
     help="Figure that is no mean, such as label.classification.macro_f1; may be repeated [default: the headline's].",
 )
 @click.option("--by", metavar="FACET", help="Differences within each value of a facet, the worst first.")
+@click.option("--allow-code", is_flag=True, help="Import Python files that the runs used. Only if you trust them.")
 @click.option("--force", is_flag=True, help="Compare runs whose graders, expectations or inputs differ all the same.")
 def compare(runs: tuple[str, ...], **given: Any) -> None:
     """Compare two or more RUNs task by task: run directories, RUN::MODEL, or result files, which are graded first.

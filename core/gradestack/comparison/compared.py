@@ -11,17 +11,7 @@ import attrs
 
 from gradestack.comparison.figures import Figure, Pair, figure_pairs
 from gradestack.comparison.paired import Difference, detectable, difference, holm, mcnemar, tasks_needed
-from gradestack.comparison.sides import (
-    UNMATCHED,
-    Failed,
-    Side,
-    Task,
-    asked_otherwise,
-    differing,
-    pass_rates,
-    score_of,
-    task_means,
-)
+from gradestack.comparison.sides import UNMATCHED, Failed, Matched, Side, asked_otherwise, bounded, differing
 from gradestack.errors import ConfigError, DataError, suggest
 from gradestack.jsonio.values import as_map, as_text
 from gradestack.model import JSON
@@ -115,7 +105,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
         **{name: found[0][name] for name in ("outcome", "metrics", "figures") if name in found[0]},
         "only": {side.name: sorted(side.graders.keys() - set(shared)) for side in sides},
         **({"not_compared": dict(rules.left_out)} if rules.left_out else {}),
-        "flips": flips(sides[0], sides[1], headline, rules.failed, found[0]["metrics"][headline]["tasks"]),
+        "flips": flips(sides[0], sides[1], headline, rules.failed),
     }
     if rules.by is not None:
         data["by"] = {"facet": rules.by, "groups": _facets(sides[0], sides[1], headline, rules)}
@@ -158,90 +148,41 @@ def _pair(a: Side, b: Side, shared: Sequence[str], rules: Rules) -> dict[str, An
 
 def _outcome(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
     """Return the share of trials that passed by the runs' verdict, paired by task; its p is adjusted for nothing."""
-    left, right = (pass_rates(side.tasks, key, rules.failed) for side in (a, b))
-    common = [task for task in left if task in right]
-    values = [right[task] - left[task] for task in common]
-    asked = difference(values, confidence=rules.confidence)
-    usual = asked if rules.confidence == 0.95 else difference(values)
-    means = [math.fsum(map(each.__getitem__, common)) / len(common) if common else None for each in (left, right)]
-    row = _row(means, asked, usual, rules, share=True)
+    matched = Matched.of(a.pass_rates(key, rules.failed), b.pass_rates(key, rules.failed))
     word = as_text(as_map(as_map(a.report.summary.get("outcome")).get("words")).get("passed")) or "passed"
-    row |= {"better": asked.better, "worse": asked.worse, "same": asked.same}
-    row |= {"grader": key, "label": word.capitalize(), "unit": "share", "better_is": "higher"}
-    row |= _only([task for task in left if task not in right], [task for task in right if task not in left])
-    row["p_holm"] = _p_of(row)
+    row = _mean_row(matched, {"label": word.capitalize(), "unit": "share", "better_is": "higher"}, rules, share=True)
+    row |= {"grader": key, "p_holm": _p_of(row)}
     return {**row, "verdict": _verdict(row, 1 - rules.confidence)}
 
 
-def _verdict(row: Mapping[str, Any], level: float) -> str:
-    """Return what a difference comes to: the one word that console, pages and comparison.json have for it.
-
-    ``better`` and ``worse`` by the declared direction, ``higher`` and ``lower`` where it has none, each only where the
-    Holm-adjusted p is below the level; ``same`` where every task is; else ``no evidence``, and ``no test`` without a p.
-    """
-    gap = row["difference"]
-    moved = row["moved"] if "moved" in row else row["tasks"] - row["same"]
-    if row["tasks"] and gap == 0 and not moved:
-        return "same"
-    if row["p_holm"] is None:
-        return "no test"
-    if row["p_holm"] >= level or not gap:
-        return "no evidence"
-    up, down = _WORDS[row["better_is"]]
-    return up if gap > 0 else down
-
-
-_WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
-
-
-def _p_of(metric: Mapping[str, Any]) -> float | None:
-    """Return the p of the t test; of the exact one where every task differs by the same, which has no t."""
-    found: float | None = metric["p_exact"] if metric["p"] is None else metric["p"]
-    return found
-
-
-def differences(a: Side, b: Side, key: str, failed: Failed) -> tuple[dict[str, float], list[str], list[str]]:
-    """Return B minus A of every matched task, and the tasks only one side has a score of."""
-    left, right = task_means(a.tasks, key, failed), task_means(b.tasks, key, failed)
-    common = {task: right[task] - left[task] for task in left if task in right}
-    return common, [task for task in left if task not in right], [task for task in right if task not in left]
-
-
-def bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
-    """Return whether scores are shares: bound to [0, 1] on both sides, and none beyond."""
-    return all(side.share(key) for side in (a, b)) and all(
-        0 <= each <= 1 for side in (a, b) for each in task_means(side.tasks, key, failed).values()
-    )
-
-
 def _metric(a: Side, b: Side, key: str, rules: Rules) -> dict[str, Any]:
-    found, only_a, only_b = differences(a, b, key, rules.failed)
-    left, right = task_means(a.tasks, key, rules.failed), task_means(b.tasks, key, rules.failed)
-    share = bounded(a, b, key, rules.failed)
-    values = list(found.values())
-    asked = difference(values, confidence=rules.confidence, bounded=share)
-    usual = asked if rules.confidence == 0.95 else difference(values, bounded=share)
-    means = [math.fsum(each[task] for task in found) / len(found) if found else None for each in (left, right)]
-    declared = a.declared(key)
-    row = _row(means, asked, usual, rules, share=share)
-    counts = dict(zip(("better", "worse", "same"), _tallies(asked, declared), strict=True))
-    return {**row, **counts, **declared, **_only(only_a, only_b)}
+    matched, share = Matched.scores(a, b, key, rules.failed), bounded(a, b, key, rules.failed)
+    return _mean_row(matched, a.declared(key), rules, share=share)
 
 
-def _tallies(found: Difference, declared: Mapping[str, Any]) -> tuple[int | None, int | None, int | None]:
-    """Return how many tasks are better, worse and the same; better and worse are not known without a direction."""
-    if declared["better_is"] == "neither":
-        return None, None, found.same
-    up, down = found.better, found.worse
-    return (up, down, found.same) if declared["better_is"] == "higher" else (down, up, found.same)
+def _mean_row(matched: Matched, declared: Mapping[str, Any], rules: Rules, *, share: bool) -> dict[str, Any]:
+    """Return how far means over tasks are apart, and how many tasks are better, worse and the same.
+
+    Better and worse are not known without a direction.
+    """
+    asked, usual = (
+        difference(matched.differences, confidence=each, bounded=share) for each in (rules.confidence, 0.95)
+    )
+    better: int | None = asked.better
+    worse: int | None = asked.worse
+    if declared["better_is"] == "lower":
+        better, worse = worse, better
+    elif declared["better_is"] == "neither":
+        better = worse = None
+    row = _row(matched.means, asked, usual, rules, share=share)
+    return {**row, "better": better, "worse": worse, "same": asked.same, **declared, **_only(matched)}
 
 
 def _figure(a: Side, b: Side, figure: Figure, pair: Pair, rules: Rules) -> dict[str, Any]:
-    _, only_a, only_b = differences(a, b, figure.grader, rules.failed)
-    asked = pair.difference(rules.confidence)
-    usual = asked if rules.confidence == 0.95 else pair.difference(0.95)
-    row = _row([pair.a.value, pair.b.value], asked, usual, rules, share=pair.share)
-    return {**row, "moved": asked.better + asked.worse, **figure.declared, **_only(only_a, only_b)}
+    matched = Matched.scores(a, b, figure.grader, rules.failed)
+    asked, usual = pair.difference(rules.confidence), pair.difference(0.95)
+    row = _row((pair.a.value, pair.b.value), asked, usual, rules, share=pair.share)
+    return {**row, "moved": asked.better + asked.worse, **figure.declared, **_only(matched)}
 
 
 def _row(
@@ -265,12 +206,10 @@ def _row(
     }
 
 
-def _only(only_a: Sequence[str], only_b: Sequence[str]) -> dict[str, Any]:
-    return {
-        "only_a": only_a[:_LISTED],
-        "only_b": only_b[:_LISTED],
-        "only_a_count": len(only_a),
-        "only_b_count": len(only_b),
+def _only(matched: Matched) -> dict[str, Any]:
+    only = {"only_a": matched.only_a, "only_b": matched.only_b}
+    return {name: tasks[:_LISTED] for name, tasks in only.items()} | {
+        f"{name}_count": len(tasks) for name, tasks in only.items()
     }
 
 
@@ -278,40 +217,63 @@ def _ends(of: Difference) -> list[float] | None:
     return None if of.low is None or of.high is None else [of.low, of.high]
 
 
-def flips(a: Side, b: Side, key: str, failed: Failed, matched: int) -> dict[str, Any]:
-    """Return which trials passed on one side only, and per task how many passed; ``matched`` tasks are on both.
+_WORDS = {"higher": ("better", "worse"), "lower": ("worse", "better"), "neither": ("higher", "lower")}
 
-    Tasks whose score differs most come first, of these those that lost. Trials without a score have no part.
+
+def _verdict(row: Mapping[str, Any], level: float) -> str:
+    """Return what a difference comes to: the one word that console, pages and comparison.json have for it.
+
+    ``better`` and ``worse`` by the declared direction, ``higher`` and ``lower`` where it has none, each only where the
+    Holm-adjusted p is below the level; ``same`` where every task is; else ``no evidence``, and ``no test`` without a p.
     """
-    gaps, _, _ = differences(a, b, key, failed)
+    gap = row["difference"]
+    moved = row["moved"] if "moved" in row else row["tasks"] - row["same"]
+    if row["tasks"] and gap == 0 and not moved:
+        return "same"
+    if row["p_holm"] is None:
+        return "no test"
+    if row["p_holm"] >= level or not gap:
+        return "no evidence"
+    up, down = _WORDS[row["better_is"]]
+    return up if gap > 0 else down
+
+
+def _p_of(metric: Mapping[str, Any]) -> float | None:
+    """Return the p of the t test; of the exact one where every task differs by the same, which has no t."""
+    found: float | None = metric["p_exact"] if metric["p"] is None else metric["p"]
+    return found
+
+
+def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
+    """Return which trials passed on one side only, and per task how many passed.
+
+    Tasks whose score differs most come first, of these those that lost. Trials without a verdict have no part.
+    """
+    matched = Matched.scores(a, b, key, failed)
+    gaps = dict(zip(matched.tasks, matched.differences, strict=True))
+    sign = -1 if a.declared(key)["better_is"] == "lower" else 1
+    verdicts_a, verdicts_b = a.trial_verdicts(key, failed), b.trial_verdicts(key, failed)
     fixed = broken = single = 0
     tasks = []
-    for name, left in a.tasks.items():
-        right = b.tasks.get(name)
-        if right is None:
-            continue
-        before, after = _passed(left, key, failed), _passed(right, key, failed)
+    for name, left in verdicts_a.items():
+        before = {trial: passed for trial, (passed, _) in left.items()}
+        after = {trial: passed for trial, (passed, _) in verdicts_b.get(name, {}).items()}
         single += len(before) == len(after) == 1
-        both = [(before[run], after[run]) for run in before if run in after]
+        both = [(before[trial], after[trial]) for trial in before if trial in after]
         both = both or list(zip(before.values(), after.values(), strict=False))  # numbered on: in order
         fixed += sum(now and not then for then, now in both)
         broken += sum(then and not now for then, now in both)
         counts = [sum(before.values()), len(before), sum(after.values()), len(after)]
         if counts[:2] != counts[2:] and counts[1] and counts[3]:
-            tasks.append((gaps[name], name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
+            tasks.append((sign * gaps.get(name, 0.0), name, f"{counts[0]}/{counts[1]}", f"{counts[2]}/{counts[3]}"))
     tasks.sort(key=lambda each: (-abs(each[0]), each[0], each[1]))
-    one_run = single == matched
     return {
         "fixed": fixed,
         "broken": broken,
-        "mcnemar_p": mcnemar(fixed, broken) if one_run else None,
+        "mcnemar_p": mcnemar(fixed, broken) if single == len(matched.tasks) else None,
         "tasks": [{"task": name, "a": left, "b": right} for _, name, left, right in tasks[:_LISTED]],
         "count": len(tasks),
     }
-
-
-def _passed(task: Task, key: str, failed: Failed) -> dict[int | str | None, bool]:
-    return {trial.run: trial.grades[key].passed for trial in task.trials if score_of(trial, key, failed) is not None}
 
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
@@ -320,24 +282,23 @@ def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
     Raises:
         ConfigError: No task has such a facet.
     """
-    known = dict.fromkeys(name for task in a.tasks.values() for name in task.facets)
-    if rules.by not in known:
-        hint = suggest(str(rules.by), known) or f"; there are: {', '.join(known) or 'none'}"
-        msg = f"no task of {a.name} has a facet {rules.by!r}{hint}"
+    name, known = str(rules.by), a.samples.facets
+    if name not in known:
+        hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"
+        msg = f"no task of {a.name} has a facet {name!r}{hint}"
         raise ConfigError(msg)
-    share = bounded(a, b, key, rules.failed)
-    found, _, _ = differences(a, b, key, rules.failed)
+    share, matched = bounded(a, b, key, rules.failed), Matched.scores(a, b, key, rules.failed)
     groups: dict[str, list[float]] = {}
-    for task, value in found.items():
-        groups.setdefault(str(a.tasks[task].facets.get(rules.by or "", "(none)")), []).append(value)
+    for task, value in zip(matched.tasks, matched.differences, strict=True):
+        groups.setdefault(str(a.facet(name, task)), []).append(value)
+    sign = -1 if a.declared(key)["better_is"] == "lower" else 1
     listed = []
-    for name, values in groups.items():
+    for group, values in groups.items():
         each = difference(values, confidence=rules.confidence, bounded=share)
-        gap = each.difference or 0.0
-        listed.append((-gap if a.declared(key)["better_is"] == "lower" else gap, name, each))
+        listed.append((sign * (each.difference or 0.0), group, each))
     return [
-        {"group": name, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
-        for _, name, each in sorted(listed, key=lambda item: item[:2])
+        {"group": group, "tasks": each.tasks, "difference": each.difference, "ends": _ends(each), "p": each.p}
+        for _, group, each in sorted(listed, key=lambda item: item[:2])
     ]
 
 
@@ -349,7 +310,7 @@ def leaderboard(
     The ranks of a side: from 1 + the number that are significantly better to M - the number significantly worse, by
     Holm over all pairs. A group is a run of neighbours no two of which differ; its letter.
     """
-    means = {side.name: task_means(side.tasks, key, failed) for side in sides}
+    means = {side.name: side.means(key, failed) for side in sides}
     common = set.intersection(*(set(each) for each in means.values()))
     score = {name: math.fsum(each[task] for task in common) / len(common) for name, each in means.items() if common}
     adjusted = holm([_p_of(pair["metrics"][key]) for pair in pairs])

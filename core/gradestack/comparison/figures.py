@@ -1,26 +1,29 @@
 """Figures that are no means of scores, compared: F1, rates over calls, overall scores of a family.
 
-They are computed again from the rows of both sides, over the tasks that both have, and once more without each of these
-tasks. With D the difference over all T tasks and D(-t) that without task t, ``T D - (T - 1) D(-t)`` stands for the
-difference of task t: of a mean over tasks it is just that.
+They are computed again over the tasks that both sides have, and once more without each of these tasks. With D the
+difference over all T tasks and D(-t) that without task t, ``T D - (T - 1) D(-t)`` stands for the difference of task t:
+of a mean over tasks it is just that.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
+from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import attrs
 
 from gradestack.api import Aggregator
 from gradestack.comparison.paired import Difference, difference
-from gradestack.comparison.sides import Failed, Side, differing_parts, task_means, task_of
-from gradestack.errors import ConfigError, DataError, suggest
+from gradestack.comparison.sides import Failed, Matched, Side, differing_parts
+from gradestack.errors import ConfigError, DataError, PluginError, suggest
 from gradestack.estimates.grades import Grades
 from gradestack.gates.paths import NoFigure, beside, figure_at
 from gradestack.grading.metrics import (
-    Path,
     figures_of,
     grades_of,
     has_numbers,
@@ -28,152 +31,214 @@ from gradestack.grading.metrics import (
     leave_one_out,
     nested,
     of_task,
-    wanted,
 )
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_list, as_map, as_text
-from gradestack.model import Grade, Key, Outcome, replace
+from gradestack.model import Outcome
+from gradestack.plugin_errors import error_text
 from gradestack.registry import Registry
-from gradestack.rows.read import grade_from_json, key_from_row
+from gradestack.report import Report
+from gradestack.suites.code import with_files
 from gradestack.suites.document import Document
 from gradestack.suites.headline import split_path
+from gradestack.suites.in_file import InFile
 from gradestack.suites.references import Resolver
-from gradestack.table import Table
 
-_WORK = 200_000
-"""Tasks looked at, at most, to leave out each where a figure is no estimate of sums."""
 _NOTHING = 1e-9
 """A task's difference that is rounding."""
 _MEANS = frozenset({"mean"})
 """Aggregators whose figures are means of scores, which are compared as such."""
+_WORK = 1_000_000
+"""Tasks looked at, at most, to leave out each where a figure is neither made of sums over tasks nor their mean."""
+_NO_SUMS = "it is neither made of sums over tasks nor a mean of theirs, and there are too many tasks to leave out each"
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Figure:
-    """A figure by its path, and the aggregator that computes it on each side."""
+    """A figure by its path."""
 
     path: str
     grader: str
     metric: str
     rest: tuple[str, ...]
-    metrics: Mapping[str, Metric]
-    """Name of the side -> its aggregator."""
+    aggregator: Aggregator
+    """The one of the first side."""
 
-    def of(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the figure of what the aggregator computed, and whether it is a share."""
-        held, path = {self.grader: {self.metric: found}}, (self.grader, self.metric, *self.rest)
-        value, sure = figure_at(held, path, self.metric), beside(held, path, self.metric) or {}
-        return value, sure.get("method") != "t" and (value is None or 0 <= value <= 1)
+    def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
+        """Return the figure of what the aggregator computed, and whether it is a share.
+
+        Raises:
+            NoFigure: There is none.
+        """
+        figures, path = {self.grader: {self.metric: made}}, (self.grader, self.metric, *self.rest)
+        value, interval = figure_at(figures, path, self.metric), beside(figures, path, self.metric) or {}
+        return value, interval.get("method") != "t" and (value is None or 0 <= value <= 1)
+
+    def among(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
+        """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
+        try:
+            return self.of(made)
+        except NoFigure:
+            return None, True
 
     @property
     def declared(self) -> dict[str, Any]:
         """What the aggregator says of it: label, unit, and which direction is better."""
-        figures = next(iter(self.metrics.values())).stage.component.figures
+        figures = self.aggregator.figures
         names = (".".join(self.rest), ".".join((self.metric, *self.rest)), self.metric)
-        found = next((each for name in names for each in figures if each.covers(name)), None)
-        if found is None:
+        declared = next((each for name in names for each in figures if each.covers(name)), None)
+        if declared is None:
             return {"label": self.path, "unit": "score", "better_is": "neither"}
-        return {"label": found.label, "unit": found.unit, "better_is": found.better}
-
-    def among(self, found: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the same of some of the tasks, among which there may be nothing at the path: it is undefined then."""
-        try:
-            return self.of(found)
-        except NoFigure:
-            return None, True
-
-    def path_in(self, estimates: Mapping[Path, float | None]) -> bool:
-        """Return whether it is among the estimates of a metric's sums."""
-        try:
-            self.of(nested(estimates))
-        except NoFigure:
-            return False
-        return True
+        return {"label": declared.label, "unit": declared.unit, "better_is": declared.better}
 
 
-def headline_figures(side: Side) -> list[str]:
+def headline_figures(report: Report) -> list[str]:
     """Return the paths of the single figures of a run's headline that are no means of scores."""
     found = []
-    metrics = side.report.aggregates
-    for each in as_list(as_map(side.report.summary.get("headline")).get("figures")):
-        path = as_text(as_map(each).get("figure")) or ""
-        grader, rest = split_path(path, metrics)
-        metric, _ = split_path(rest, metrics.get(grader, {}))
-        entry = _entry(side, grader, metric)
+    for each in as_list(as_map(report.summary.get("headline")).get("figures")):
+        path = as_text(as_map(each).get("figure"))
+        entry = _entry(report, *_split(path, report)[:2])
         if entry and entry["name"] not in _MEANS and isinstance(each.get("value"), int | float | None):
             found.append(path)
     return found
 
 
-def figure_of(path: str, sides: Sequence[Side], registry: Registry) -> Figure:
+def _split(path: str, report: Report) -> tuple[str, str, str]:
+    """Return grader key, metric key and the rest of a path, empty from where there is nothing of that name."""
+    grader, rest = split_path(path, report.aggregates)
+    return grader, *split_path(rest, report.aggregates.get(grader, {}))
+
+
+def _entry(report: Report, grader: str, metric: str) -> Mapping[str, Any] | None:
+    """Return what header.json says of an aggregator of a grader."""
+    entries = (
+        each
+        for each in report.header.get("components", ())
+        if each["kind"] == "aggregator" and each["key"] == metric and each.get("of") in (None, grader)
+    )
+    return next(entries, None) if metric in report.aggregates.get(grader, {}) else None
+
+
+@attrs.frozen
+class Aggregators:
+    """Aggregators of finished runs, made again from what their headers say.
+
+    Attributes:
+        registry: Where components come from.
+        allow_code: Whether Python files the runs used may be imported.
+    """
+
+    registry: Registry
+    allow_code: bool = False
+
+    def metric(self, report: Report, name: str, path: str) -> Metric:
+        """Return the metric a path leads to.
+
+        Args:
+            report: The run.
+            name: What it is called.
+            path: ``GRADER.METRIC.FIGURE``.
+
+        Raises:
+            ConfigError: There is none, or it cannot be used any more.
+        """
+        grader, key, _ = _split(path, report)
+        entry = _entry(report, grader, key) if key else None
+        if not key:
+            known = [f"{each}.{metric}" for each, metrics in report.aggregates.items() for metric in metrics]
+            msg = f"{name} has no figure {path!r}{suggest(path, known)}; its aggregators: {', '.join(known)}"
+            raise ConfigError(msg)
+        if entry is None:
+            msg = f"{path}: {name} has no such aggregator"
+            raise ConfigError(msg)
+        registry, kind = self.registry, str(entry["name"])
+        if entry.get("code"):
+            file, reference = self._file(report, entry, path), InFile.parse(kind)
+            if reference is None:
+                registry = with_files(registry, [str(file)], allow_code=True)
+            else:
+                kind = f"{file}:{reference.name}"
+        resolver = Resolver(Document(data={}, origin=path), registry, None, allow_code=self.allow_code)
+        resolver.profile = report.header.get("profile", "documented")
+        options = {"kind": kind, **entry["options"]}
+        stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
+        if stage is None or stage.version != entry["version"] or stage.code != entry.get("code", stage.code):
+            resolver.finish()
+            msg = f"{path}: the aggregator {entry['name']} is no longer that of the run of {name}"
+            raise ConfigError(msg)
+        labels = as_map(report.aggregates[grader].get(key)).get("labels")
+        if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
+            stage = attrs.evolve(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
+        return Metric(of=grader, stage=stage)  # a class without a task stays a class
+
+    def _file(self, report: Report, entry: Mapping[str, Any], path: str) -> Path:
+        """Return the Python file an aggregator stands in.
+
+        Raises:
+            ConfigError: It may not be imported, or is not what it was.
+        """
+        reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
+        name = reference.file if reference is not None else next(iter(code))
+        if not self.allow_code:
+            msg = (
+                f"{path}: {entry['name']} is Python code of {name}; pass --allow-code if you trust this file of the run"
+            )
+            raise ConfigError(msg)
+        for each in map(as_map, as_list(report.header.get("code"))):
+            if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(name):
+                return Path(as_text(each["path"]))
+        msg = f"{path}: header.json does not say where {name} is"
+        raise ConfigError(msg)
+
+
+def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
     """Return the figure at a path, which is the same on all sides.
 
     Raises:
         ConfigError: There is no such figure, or its aggregator cannot be used any more.
         DataError: The aggregators of two sides differ.
     """
-    metrics = sides[0].report.aggregates
-    grader, rest = split_path(path, metrics)
-    metric, below = split_path(rest, metrics.get(grader, {}))
-    if not metric:
-        known = [f"{key}.{each}" for key, held in metrics.items() for each in held]
-        msg = f"{sides[0].name} has no figure {path!r}{suggest(path, known)}; its aggregators: {', '.join(known)}"
-        raise ConfigError(msg)
-    entries = {side.name: _entry(side, grader, metric) for side in sides}
-    first = entries[sides[0].name]
-    for name, entry in entries.items():
-        if entry is None:
-            msg = f"{path}: {name} has no such aggregator"
+    first = sides[0]
+    grader, metric, below = _split(path, first.report)
+    component = aggregators.metric(first.report, first.name, path).stage.component
+    entry = _entry(first.report, grader, metric) or {}
+    for side in sides:
+        if (other := _entry(side.report, grader, metric)) is None:
+            msg = f"{path}: {side.name} has no such aggregator"
             raise ConfigError(msg)
-        if first is not None and differing_parts(entry, first):
-            parts = ", ".join(differing_parts(entry, first))
-            msg = f"{path}: the aggregators of {sides[0].name} and {name} differ in {parts}"
+        if parts := differing_parts(other, entry):
+            msg = f"{path}: the aggregators of {first.name} and {side.name} differ in {', '.join(parts)}"
             raise DataError(msg)
-    of_sides = {side.name: _metric(side, grader, entries[side.name] or {}, registry, path) for side in sides}
-    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), of_sides)
+        if (grader, metric) not in side.metrics:
+            aggregators.metric(side.report, side.name, path)
+    found = Figure(path, grader, metric, tuple(below.split(".")) if below else (), component)
     try:
-        found.of(metrics[grader][metric])
+        found.of(first.report.aggregates[grader][metric])
     except NoFigure as error:
         msg = f"{path}: {error}"
         raise ConfigError(msg) from error
     return found
 
 
-def _entry(side: Side, grader: str, metric: str) -> Mapping[str, Any] | None:
-    """Return what header.json says of an aggregator of a grader."""
-    found = [
-        each
-        for each in side.report.header.get("components", ())
-        if each["kind"] == "aggregator" and each["key"] == metric and each.get("of") in (None, grader)
-    ]
-    return found[0] if found and metric in side.report.aggregates.get(grader, {}) else None
-
-
-def _metric(side: Side, grader: str, entry: Mapping[str, Any], registry: Registry, path: str) -> Metric:
-    resolver = Resolver(Document(data={}, origin=path), registry, None)
-    resolver.profile = side.report.header.get("profile", "documented")
-    options = {"kind": entry["name"], **entry["options"]}
-    stage = resolver.stage("aggregator", str(entry["key"]), options, ("metrics", str(entry["key"])))
-    if stage is None or stage.version != entry["version"]:
-        resolver.finish()
-        msg = f"{path}: the aggregator {entry['name']} is no longer that of the run of {side.name}"
-        raise ConfigError(msg)
-    labels = as_map(side.report.aggregates[grader].get(entry["key"])).get("labels")
-    if isinstance(labels, list) and getattr(stage.component, "labels", labels) is None:
-        stage = attrs.evolve(stage, component=attrs.evolve(stage.component, labels=tuple(labels)))
-    return Metric(of=grader, stage=stage)  # a class without a task stays a class
-
-
 @attrs.frozen
 class FigureSide:
-    """A figure of one side: over all tasks, and without each."""
+    """A figure of one side, over all tasks that both have."""
 
     value: float | None
     share: bool
     cells: Mapping[str, Any]
     """Task -> what it adds."""
-    without: Mapping[str, float | None] | None
-    """None where it would take too long."""
+    left: Mapping[str, float | None] | None
+    """Task -> the figure without it; a task that adds nothing is left out. None where that takes too long."""
+    count: int
+    """Number of tasks."""
+
+    def pseudo_value(self, task: str) -> float | None:
+        """Return what stands for the figure of one task; None where it is undefined without it."""
+        left = self.value if self.left is None else self.left.get(task, self.value)
+        if self.value is None or (left is None and self.count > 1):
+            return None
+        return self.value if left is None else self.count * self.value - (self.count - 1) * left
 
 
 @attrs.frozen
@@ -191,123 +256,148 @@ class Pair:
 
     def difference(self, confidence: float) -> Difference:
         """Return how far the figures are apart."""
-        return _difference(self.a, self.b, self.tasks, confidence)
+        count = len(self.tasks)
+        empty = Difference(count, None, None, None, None, None, None, 0, 0, 0)
+        if self.a.value is None or self.b.value is None:
+            return attrs.evolve(empty, reason="undefined on one side" if count else "no task in common")
+        gap, values = self.b.value - self.a.value, []
+        if self.a.left is None or self.b.left is None:
+            return attrs.evolve(empty, difference=gap, reason=_NO_SUMS)
+        for task in self.tasks:
+            left, right = self.a.pseudo_value(task), self.b.pseudo_value(task)
+            if left is None or right is None:
+                return attrs.evolve(empty, difference=gap, reason="undefined without some task")
+            each = right - left
+            values.append(0.0 if abs(each) < _NOTHING else each)
+        found = difference(values, confidence=confidence, bounded=self.share, value=gap)
+        cells = [self.a.cells.get(task) != self.b.cells.get(task) for task in self.tasks]
+        moved = [value for value, other in zip(values, cells, strict=True) if other]
+        better, worse = sum(each > 0 for each in moved), sum(each < 0 for each in moved)
+        return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
     """Return figures of two sides by their paths; those of one aggregator are computed together.
 
     Raises:
-        DataError: Rows cannot be read.
+        PluginError: An aggregator raises.
     """
     together: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
         together.setdefault((figure.grader, figure.metric), []).append(figure)
     found = {}
-    for (grader, _), several in together.items():
-        left, right = (task_means(side.tasks, grader, failed) for side in (a, b))
-        tasks = [task for task in left if task in right]
-        sides = (_sides(side, several, tasks, failed) for side in (a, b))
+    for (grader, metric), several in together.items():
+        tasks = Matched.scores(a, b, grader, failed).tasks
+        try:
+            sides = [_sides(side, several, tasks, failed) for side in (a, b)]
+        except (Exception, SystemExit, GeneratorExit) as error:
+            msg = f"{grader}.{metric}: {error_text(error)}"
+            raise PluginError(msg) from error
         for figure, before, after in zip(several, *sides, strict=True):
             found[figure.path] = Pair(tasks, before, after)
     return found
 
 
-def _difference(before: FigureSide, after: FigureSide, tasks: Sequence[str], confidence: float) -> Difference:
-    count = len(tasks)
-    empty = Difference(count, None, None, None, None, None, None, 0, 0, 0)
-    if before.value is None or after.value is None:
-        return attrs.evolve(empty, reason="undefined on one side" if count else "no task in common")
-    gap, values = after.value - before.value, []
-    if before.without is None or after.without is None:
-        reason = "too many tasks to leave each of them out"
-        return attrs.evolve(empty, difference=gap, reason=reason)
-    for task in tasks:
-        left, right = before.without.get(task), after.without.get(task)
-        if count > 1 and (left is None or right is None):
-            return attrs.evolve(empty, difference=gap, reason="undefined without some task")
-        each = gap if left is None or right is None else count * gap - (count - 1) * (right - left)
-        values.append(0.0 if abs(each) < _NOTHING else each)
-    bounded = before.share and after.share
-    found = difference(values, confidence=confidence, bounded=bounded, value=gap)
-    moved = [
-        value for task, value in zip(tasks, values, strict=True) if before.cells.get(task) != after.cells.get(task)
-    ]
-    better, worse = sum(each > 0 for each in moved), sum(each < 0 for each in moved)
-    return attrs.evolve(found, better=better, worse=worse, same=count - better - worse)
-
-
-def _sides(side: Side, figures: Sequence[Figure], tasks: Iterable[str], failed: Failed) -> list[FigureSide]:
+def _sides(side: Side, figures: Sequence[Figure], tasks: Sequence[str], failed: Failed) -> list[FigureSide]:
     """Return figures of one aggregator on one side, over some of its tasks."""
-    metric, within = figures[0].metrics[side.name], set(tasks)
+    grader, table = figures[0].grader, side.samples.table
+    metric = side.metrics[grader, figures[0].metric]
+    if metric.name in side.samples.broken:
+        raise ValueError(side.samples.broken[metric.name])
+    distinct, codes = table.grades(grader), table.verdicts[grader].codes
+    counts = [failed == "zero" or grade.outcome is Outcome.GRADED for grade in distinct]
+    rows = {task: [row for row in side.tasks[task] if counts[codes[row]]] for task in tasks}
     aggregator: Aggregator = metric.stage.component
-    keys, grades = _graded(side, figures[0], within, failed)
-    table = Table.of(wanted(grades, [metric]), keys, grades)
-    rows = grades_of(aggregator, table, metric.of, metric.name)
-    everything = figures_of(aggregator, rows)
-    found, others = {}, list(figures)
-    if has_numbers(aggregator):
-        known = known_of(aggregator, rows)
-        cells = {task: of_task(aggregator, numbers, known) for task, numbers in rows.numbers_by_task().items()}
-        counts = Counter(cells.values())
-        whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
-        without = dict(zip(counts, map(nested, left), strict=True))
-        for figure in [each for each in figures if each.path_in(whole)]:
-            others.remove(figure)
-            values = {cell: figure.among(rest)[0] for cell, rest in without.items()}
-            left_out = {task: values[cell] for task, cell in cells.items()}
-            found[figure.path] = FigureSide(*figure.among(everything), cells, left_out)
-    if others:
-        codes, rests = _recomputed(aggregator, rows, keys)
-        for figure in others:
-            of_code = {code: figure.among(rest)[0] for code, rest in (rests or {}).items()}
-            each = None if rests is None else {task: of_code.get(code) for task, code in codes.items()}
-            found[figure.path] = FigureSide(*figure.among(everything), codes, each)
-    return [found[figure.path] for figure in figures]
+    chosen = array("I", sorted(row for of_task in rows.values() for row in of_task))
+    grades = grades_of(aggregator, table, grader, metric.name, chosen)
+    made = figures_of(aggregator, grades)
+    values = {figure: figure.among(made) for figure in figures}
+    left = _left_of_sums(figures, aggregator, grades) if has_numbers(aggregator) else {}
+    if others := [figure for figure in figures if figure not in left]:
+        alike = _alike(aggregator, grades, rows)
+        left |= _left_of_means(others, aggregator, grades, rows, alike, {each: values[each][0] for each in others})
+        others = [figure for figure in others if figure not in left]
+        if others and len(set(alike.values())) * len(tasks) <= _WORK:
+            left |= _left_of_any(others, aggregator, grades, rows, alike)
+    found = []
+    for figure in figures:
+        cells, rest = left.get(figure, ({}, None))
+        found.append(FigureSide(*values[figure], cells, rest, len(tasks)))
+    return found
 
 
-def _recomputed(
-    aggregator: Aggregator, rows: Grades, keys: Sequence[Key]
-) -> tuple[dict[str, tuple[int, ...]], dict[tuple[int, ...], dict[str, Any]] | None]:
-    """Return task -> its verdicts, and verdicts -> all figures without a task that has them; None where too many."""
-    by_task: dict[str, list[int]] = {}
-    for row, key in enumerate(keys):
-        by_task.setdefault(key.id, []).append(row)
-    verdicts = rows.table.verdicts[rows.key].codes
-    codes = {task: tuple([verdicts[row] for row in of]) for task, of in by_task.items()}
-    one = {code: task for task, code in codes.items()}
-    if len(one) * len(codes) > _WORK:
-        return codes, None
-    rests = {
-        code: figures_of(aggregator, rows.within([row for row, key in enumerate(keys) if key.id != task]))
-        for code, task in (one.items() if len(codes) > 1 else ())
-    }
-    return codes, rests
+Left = tuple[Mapping[str, Any], Mapping[str, float | None]]
+"""Task -> what it adds, and the figure without it; one that adds nothing is left out."""
 
 
-def _graded(
-    side: Side, figure: Figure, within: Container[str], failed: Failed
-) -> tuple[list[Key], dict[str, list[Grade]]]:
-    """Return keys and grades of the samples of some tasks; their ids are what compare calls the tasks.
+def _left_of_sums(figures: Sequence[Figure], aggregator: Aggregator, grades: Grades) -> dict[Figure, Left]:
+    """Return the figures that are estimates of sums without each task."""
+    known = known_of(aggregator, grades)
+    cells = {task: of_task(aggregator, numbers, known) for task, numbers in grades.numbers_by_task().items()}
+    counts = Counter(cells.values())
+    whole, left = leave_one_out(aggregator, list(counts), list(counts.values()))
+    everything, without = nested(whole), dict(zip(counts, map(nested, left), strict=True))
+    found: dict[Figure, Left] = {}
+    for figure in figures:
+        with contextlib.suppress(NoFigure):
+            figure.of(everything)
+            rest = {cell: figure.among(each)[0] for cell, each in without.items()}
+            found[figure] = cells, {task: rest[cell] for task, cell in cells.items()}
+    return found
 
-    Raises:
-        DataError: A row is not that of a run.
-    """
-    aggregator, of = figure.metrics[side.name].stage.component, figure.grader
-    names = dict.fromkeys((of, *getattr(aggregator, "raters", ())))
-    keys: list[Key] = []
-    grades: dict[str, list[Grade]] = {name: [] for name in names}
-    for ordinal, row in enumerate(side.report.rows()):
-        if (row.get("model_name") or "") != side.model or (task := task_of(row, side.match, side.name)) not in within:
-            continue
-        try:
-            made = {name: grade_from_json(row["grades"][name]) for name in names}
-            key = replace(key_from_row(row, ordinal), id=task, cluster=None)
-        except (KeyError, TypeError, ValueError) as error:
-            msg = f"{side.name}: row {ordinal + 1} of its results.jsonl is not that of a run: {error!r}"
-            raise DataError(msg) from error
-        if failed == "zero" or made[of].outcome is Outcome.GRADED:
-            keys.append(key)
-            for name, grade in made.items():
-                grades[name].append(grade)
-    return keys, grades
+
+def _alike(aggregator: Aggregator, grades: Grades, rows: Mapping[str, Sequence[int]]) -> dict[str, tuple[int, ...]]:
+    """Return task -> codes of all that an aggregator may see of its samples."""
+    table, raters = grades.table, getattr(aggregator, "raters", ())
+    columns = [table.keys["facets"].codes, *(table.verdicts[key].codes for key in {grades.key, *raters})]
+    return {task: tuple([column[row] for row in of_task for column in columns]) for task, of_task in rows.items()}
+
+
+def _left_of_means(
+    figures: Sequence[Figure],
+    aggregator: Aggregator,
+    grades: Grades,
+    rows: Mapping[str, Sequence[int]],
+    alike: Mapping[str, tuple[int, ...]],
+    values: Mapping[Figure, float | None],
+) -> dict[Figure, Left]:
+    """Return the figures that are the mean, or the sum, of what they are of each task alone, without each task."""
+    known: dict[tuple[int, ...], list[float | None]] = {}
+    for task, like in alike.items():
+        if like not in known:
+            made: Mapping[str, Any] = {}
+            with contextlib.suppress(Exception):  # of one task it may have nothing to say
+                made = figures_of(aggregator, grades.within(array("I", rows[task])))
+            known[like] = [each.among(made)[0] for each in figures]
+    found: dict[Figure, Left] = {}
+    for at, figure in enumerate(figures):
+        alone = {task: each for task, like in alike.items() if (each := known[like][at]) is not None}
+        value, total, count = values[figure], math.fsum(alone.values()), len(alone)
+        if value is not None and count and math.isclose(total / count, value, rel_tol=1e-9, abs_tol=1e-12):
+            rest = {task: (count * value - each) / (count - 1) if count > 1 else None for task, each in alone.items()}
+            found[figure] = alone, rest
+        elif value is not None and math.isclose(total, value, rel_tol=1e-9):
+            found[figure] = alone, {task: value - each for task, each in alone.items()}
+    return found
+
+
+def _left_of_any(
+    figures: Sequence[Figure],
+    aggregator: Aggregator,
+    grades: Grades,
+    rows: Mapping[str, Sequence[int]],
+    alike: Mapping[str, tuple[int, ...]],
+) -> dict[Figure, Left]:
+    """Return any figures without each task, computed again as often as there are tasks of other grades."""
+    known: dict[tuple[int, ...], dict[str, Any]] = {}
+    for task, like in alike.items() if len(alike) > 1 else ():
+        if like not in known:
+            out = set(rows[task])
+            known[like] = figures_of(
+                aggregator, grades.within(array("I", [row for row in grades.rows if row not in out]))
+            )
+    found: dict[Figure, Left] = {}
+    for figure in figures:
+        left = {task: figure.among(known.get(like, {}))[0] for task, like in alike.items()}
+        found[figure] = left, left
+    return found

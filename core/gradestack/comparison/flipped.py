@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Any
 
 from gradestack.comparison.compared import Comparison
-from gradestack.comparison.sides import Failed, Side, Task, Trial, score_of
-from gradestack.report import Report
+from gradestack.comparison.sides import Side
 
 _MOST = 5
 """Tasks whose rows are read."""
@@ -26,43 +24,20 @@ def flipped(comparison: Comparison) -> list[dict[str, Any]]:
         DataError: The rows cannot be read again.
     """
     key, failed = comparison.data["headline"], comparison.data["failed"]
-    a, b = comparison.sides[:2]
+    sides = comparison.sides[:2]
+    left, right = (side.trial_verdicts(key, failed) for side in sides)
     found = []
     for each in comparison.data["flips"]["tasks"][:_MOST]:
-        pair = _pair(a.tasks[each["task"]], b.tasks[each["task"]], key, failed)
-        if pair is not None:
-            found.append((each, pair))
-    rows = [_rows(side.report, {pair[place].position for _, pair in found}) for place, side in enumerate((a, b))]
-    return [
-        {
-            **each,
-            "sides": [
-                _shown(side, trial, key, rows[place][trial.position])
-                for place, (side, trial) in enumerate(zip((a, b), pair, strict=True))
-            ],
-        }
-        for each, pair in found
-    ]
-
-
-def _pair(a: Task, b: Task, key: str, failed: Failed) -> tuple[Trial, Trial] | None:
-    """Return a trial of each side of which one passed, of one number where there are such; None where there is none."""
-    left, right = ([trial for trial in task.trials if score_of(trial, key, failed) is not None] for task in (a, b))
-    apart = ((one, other) for one in left for other in right if one.grades[key].passed != other.grades[key].passed)
-    return min(apart, key=lambda pair: pair[0].run != pair[1].run, default=None)
-
-
-def _rows(report: Report, positions: Collection[int]) -> dict[int, dict[str, Any]]:
-    found: dict[int, dict[str, Any]] = {}
-    if positions:
-        last = max(positions)
-        for position, row in enumerate(report.rows()):
-            if position in positions:
-                found[position] = {name: value for name, value in row.items() if name != "trajectory"}
-            if position == last:
-                break
+        before, after = left[each["task"]], right[each["task"]]
+        apart = ((one, other) for one in before for other in after if before[one][0] != after[other][0])
+        trials = min(apart, key=lambda pair: pair[0] != pair[1], default=None)
+        if trials is not None:
+            shown = [_shown(sides[0], *before[trials[0]]), _shown(sides[1], *after[trials[1]])]
+            found.append({**each, "sides": shown})
     return found
 
 
-def _shown(side: Side, trial: Trial, key: str, row: dict[str, Any]) -> dict[str, Any]:
-    return {"name": side.name, "passed": trial.grades[key].passed, "position": trial.position, "row": row}
+def _shown(side: Side, passed: bool, position: int) -> dict[str, Any]:
+    (row,) = side.report.rows_from([(position, side.samples.places[position])])
+    row.pop("trajectory", None)
+    return {"name": side.name, "passed": passed, "position": position, "row": row}

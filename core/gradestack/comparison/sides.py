@@ -1,12 +1,12 @@
-"""One side of a comparison: the trials of one model's tasks in a finished run, read from its rows."""
+"""One side of a comparison: the samples of one model in a finished run, as columns of its rows."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, reduce
 from hashlib import blake2b
 from operator import add
 from typing import Any, Literal
@@ -15,13 +15,20 @@ import attrs
 import msgspec
 
 from gradestack.errors import ConfigError, DataError
+from gradestack.grading.metrics import wanted
+from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_map, as_text, dumps
-from gradestack.model import JSON, Outcome
+from gradestack.model import JSON, Key, Outcome
 from gradestack.output.words import counted
+from gradestack.plugin_errors import error_text
 from gradestack.report import Report
+from gradestack.rows.read import GradedRow, table_of
+from gradestack.table import Groups, Table
 
 Match = Literal["id", "input", "ordinal"]
 Failed = Literal["zero", "skip"]
+Trial = tuple[int | str | None, int]
+"""A trial's number or name, and which of its task's that are called so."""
 UNMATCHED = "have no task in common"
 _APART = "::"
 _SAME = ("name", "version", "options", "code", "extractor")
@@ -30,62 +37,69 @@ _SHIFTED = 0.1
 """Share of the tasks that were asked what another task was, from which on ids are taken for shifted."""
 _OTHER = 0.5
 """Share of the tasks that were asked something else, above which they are taken for others."""
-_SEVERAL = "several"
+_SEVERAL = b"several"
 
 
-@attrs.frozen
-class Graded:
-    """What one grader says of one trial."""
+@attrs.define(eq=False)
+class Samples:
+    """The samples of a run, row by row.
 
-    state: str
-    score: float | None
-    passed: bool
+    Attributes:
+        table: Their grades. The ids are what tasks are called, by which they are matched.
+        expected: Digests of what the grades were computed from.
+        asked: Digests of the inputs; empty where none is recorded.
+        passed: The run's verdicts; None where there is none.
+        places: First bytes of the rows.
+        facets: Names of the facets there are.
+        broken: Name of a metric whose numbers raise -> what.
+    """
 
+    table: Table = attrs.field(factory=lambda: Table(()))
+    expected: list[bytes] = attrs.field(factory=list)
+    asked: list[bytes] = attrs.field(factory=list)
+    passed: list[bool | None] = attrs.field(factory=list)
+    places: list[int] = attrs.field(factory=list)
+    facets: dict[str, None] = attrs.field(factory=dict)
+    broken: dict[str, str] = attrs.field(factory=dict)
 
-@attrs.frozen
-class Trial:
-    """One recorded run of a task."""
-
-    run: int | str | None
-    grades: Mapping[str, Graded]
-    position: int
-    """Zero-based number of its row."""
-    passed: bool | None = None
-    """The run's verdict on it; None where it has none."""
-
-
-@attrs.define
-class Task:
-    """One task's trials."""
-
-    trials: list[Trial] = attrs.field(factory=list)
-    expected: str = ""
-    """Digest of what its grades were computed from."""
-    asked: str = ""
-    """Digest of its input, where all its trials have the same; "" where none records one."""
-    facets: Mapping[str, Any] = attrs.field(factory=dict)
+    def __len__(self) -> int:
+        return len(self.places)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, slots=False)
 class Side:
-    """One model's tasks in one run."""
+    """One model's tasks in one run.
+
+    Attributes:
+        name: What it is called.
+        model: The model's name, empty for none.
+        report: The run.
+        samples: The samples of the run.
+        tasks: Task -> its rows, in order.
+        match: What makes two samples the same task.
+        metrics: Metrics whose figures the samples can give, by grader and metric key.
+    """
 
     name: str
     model: str
     report: Report
-    tasks: Mapping[str, Task]
-    match: Match = "id"
+    samples: Samples
+    tasks: Mapping[str, Sequence[int]]
+    match: Match
+    metrics: Mapping[tuple[str, str], Metric]
+
+    @cached_property
+    def graders(self) -> dict[str, Mapping[str, Any]]:
+        """Grader key -> its entry in header.json."""
+        return _graders(self.report)
 
     def share(self, key: str) -> bool:
         """Return whether a grader's scores are bound to [0, 1]."""
-        graders = (each for each in self.report.header.get("components", ()) if each["kind"] == "grader")
-        return not any(each["key"] == key and "bounds" in each for each in graders)
+        return "bounds" not in self.graders[key]
 
     def declared(self, key: str) -> dict[str, JSON]:
         """Return what a grader says of its score: label, unit, and which direction is better."""
-        entries = self.report.header.get("components", ())
-        none: Mapping[str, Any] = {}
-        entry = next((each for each in entries if each["kind"] == "grader" and each["key"] == key), none)
+        entry = self.graders[key]
         return {
             "label": entry.get("label", key),
             "unit": entry.get("unit", "score"),
@@ -98,14 +112,129 @@ class Side:
         return as_text(as_map(self.report.summary.get("outcome")).get("grader")) or None
 
     @property
-    def graders(self) -> dict[str, JSON]:
-        """Grader key -> its entry in header.json."""
-        return {each["key"]: each for each in self.report.header.get("components", ()) if each["kind"] == "grader"}
-
-    @property
     def trials(self) -> int:
         """The most trials of a task."""
-        return max((len(task.trials) for task in self.tasks.values()), default=0)
+        return max(map(len, self.tasks.values()), default=0)
+
+    def scores(self, key: str, failed: Failed) -> list[float | None]:
+        """Return the score of every distinct grade.
+
+        A failed or missing one is 0 with ``zero``, or 1 of shares where lower is better, so that crashing more cannot
+        win; None where a grade has no part.
+        """
+        none: float | None = None
+        if failed == "zero" and self.declared(key)["better_is"] != "lower":
+            none = 0.0
+        elif failed == "zero" and self.share(key):
+            none = 1.0
+        return [
+            None if grade.outcome is Outcome.SKIPPED else none if grade.score is None else grade.score
+            for grade in self.samples.table.grades(key)
+        ]
+
+    def verdicts(self, key: str, failed: Failed) -> list[bool | None]:
+        """Return whether each distinct grade passes, None where it has no part.
+
+        By its own verdict, else by its score: 1 and more; where lower is better 0 and less, and where neither is,
+        nobody knows.
+        """
+        better = self.declared(key)["better_is"]
+        found: list[bool | None] = []
+        for grade in self.samples.table.grades(key):
+            score = grade.score
+            if score is None:
+                found.append(None if grade.outcome is Outcome.SKIPPED or failed == "skip" else False)
+            elif grade.passed is not None or better == "neither":
+                found.append(grade.passed)
+            else:
+                found.append(score <= 0 if better == "lower" else score >= 1)
+        return found
+
+    def means(self, key: str, failed: Failed) -> dict[str, float]:
+        """Return the mean score of every task that has a trial with one."""
+        scores, codes = self.scores(key, failed), self.samples.table.verdicts[key].codes
+        return self._rates([scores[code] for code in codes])
+
+    def pass_rates(self, key: str, failed: Failed) -> dict[str, float]:
+        """Return the share of trials that passed by the run's verdict; ``key`` is the outcome grader."""
+        scores, codes = self.scores(key, failed), self.samples.table.verdicts[key].codes
+        passed = self.samples.passed
+        return self._rates([None if scores[code] is None else passed[row] is True for row, code in enumerate(codes)])
+
+    def _rates(self, values: Sequence[float | None]) -> dict[str, float]:
+        found = {}
+        for task, rows in self.tasks.items():
+            known = [value for row in rows if (value := values[row]) is not None]
+            if known:
+                found[task] = reduce(add, known) / len(known)  # from Python 3.12 on, ``sum`` rounds otherwise
+        return found
+
+    def trial_verdicts(self, key: str, failed: Failed) -> dict[str, dict[Trial, tuple[bool, int]]]:
+        """Return task -> trial -> whether it passed, and its row."""
+        verdicts, codes = self.verdicts(key, failed), self.samples.table.verdicts[key].codes
+        runs, found = self.samples.table.keys["run"], {}
+        for task, rows in self.tasks.items():
+            trials: dict[Trial, tuple[bool, int]] = {}
+            for row in rows:
+                if (passed := verdicts[codes[row]]) is not None:
+                    trial, number = runs.values[runs.codes[row]], 1
+                    while (trial, number) in trials:
+                        number += 1
+                    trials[trial, number] = passed, row
+            found[task] = trials
+        return found
+
+    def facet(self, name: str, task: str) -> Any:
+        """Return a task's value of a facet, ``(none)`` where it has none."""
+        values, codes = self.samples.table.facets(), self.samples.table.keys["facets"].codes
+        return next((values[codes[row]][name] for row in self.tasks[task] if name in values[codes[row]]), "(none)")
+
+
+@attrs.frozen(eq=False)
+class Matched:
+    """A number of every task of two sides.
+
+    Attributes:
+        tasks: Those that both have one of.
+        a: Theirs, on the first side.
+        b: And on the second.
+        only_a: Tasks that the first side alone has one of.
+        only_b: Tasks that the second side alone has one of.
+    """
+
+    tasks: list[str]
+    a: list[float]
+    b: list[float]
+    only_a: list[str]
+    only_b: list[str]
+
+    @classmethod
+    def of(cls, left: Mapping[str, float], right: Mapping[str, float]) -> Matched:
+        """Return the numbers of two sides, matched."""
+        tasks = [task for task in left if task in right]
+        only_a, only_b = [task for task in left if task not in right], [task for task in right if task not in left]
+        return cls(tasks, [left[task] for task in tasks], [right[task] for task in tasks], only_a, only_b)
+
+    @classmethod
+    def scores(cls, a: Side, b: Side, key: str, failed: Failed) -> Matched:
+        """Return the mean scores of two sides, matched."""
+        return cls.of(a.means(key, failed), b.means(key, failed))
+
+    @property
+    def differences(self) -> list[float]:
+        """B minus A of every task."""
+        return [right - left for left, right in zip(self.a, self.b, strict=True)]
+
+    @property
+    def means(self) -> tuple[float | None, float | None]:
+        """Means over the tasks."""
+        count = len(self.tasks)
+        return (math.fsum(self.a) / count, math.fsum(self.b) / count) if count else (None, None)
+
+
+def bounded(a: Side, b: Side, key: str, failed: Failed) -> bool:
+    """Return whether scores are shares: bound to [0, 1] on both sides, and none beyond."""
+    return all(side.share(key) and all(0 <= mean <= 1 for mean in side.means(key, failed).values()) for side in (a, b))
 
 
 def split_name(given: str) -> tuple[str, str | None]:
@@ -119,7 +248,8 @@ def sides_of(
     name: str,
     model: str | None = None,
     match: Match = "id",
-    rows: Iterable[Mapping[str, Any]] | None = None,
+    metrics: Sequence[Metric] = (),
+    by: str | None = None,
 ) -> list[Side]:
     """Return a run's models as sides, in input order.
 
@@ -128,157 +258,100 @@ def sides_of(
         name: What it is called; with its model where it has several.
         model: The only model wanted.
         match: What makes two samples the same task: their id (or cluster), their input, their place in the file.
-        rows: The rows, where the report has none yet.
+        metrics: Metrics whose figures are to be computed.
+        by: Facet that tasks are grouped by.
 
     Raises:
         ConfigError: It has no such model.
         DataError: It keeps no rows, or rows that are not those of a run, or nothing to match by.
     """
-    if report.header.get("rows") is False:
-        msg = f"{name}: the run keeps no rows (rows: none), so that nothing can be compared task by task"
-        raise DataError(msg)
-    models: dict[str, dict[str, Task]] = {}
-    made = count = 0
-    for row in _rows(report, name) if rows is None else rows:
-        tasks = models.setdefault(row.get("model_name") or "", {})
-        _take(tasks.setdefault(task_of(row, match, name), Task()), row, count)
-        count += 1
-        made += (row.get("facets") or {}).get("id_made") is True
-    if rows is None and not count:
-        msg = f"{name}: the run holds no sample, so that there is nothing to compare"
-        raise DataError(msg)
-    if match == "id" and count and made == count:
-        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them"
-        raise DataError(msg, "use --match input or ordinal")
-    if model is not None and model not in models:
-        known = ", ".join(each or "(unnamed)" for each in models)
+    samples = _samples(report, name, match, metrics, by)
+    codes, models = samples.table.keys["id"].codes, samples.table.keys["model"]
+    rows_of: dict[str, list[int]] = {}
+    for row, code in enumerate(models.codes):
+        rows_of.setdefault(models.values[code] or "", []).append(row)
+    if model is not None and model not in rows_of:
+        known = ", ".join(each or "(unnamed)" for each in rows_of)
         msg = f"{name}: it has no model {model!r}; there are: {known}"
         raise ConfigError(msg)
-    if model is not None:
-        return [Side(f"{name}{_APART}{model}", model, report, models[model], match)]
-    if len(models) == 1:
-        only, tasks = next(iter(models.items()))
-        return [Side(name, only, report, tasks, match)]
-    return [Side(f"{name}{_APART}{each}", each, report, tasks, match) for each, tasks in models.items()]
-
-
-class _Sample(msgspec.Struct):
-    id: str | int
-
-
-class _Grade(msgspec.Struct):
-    state: Outcome
-    score: float | None
-    passed: bool | None = None
-
-
-class _Row(msgspec.Struct):
-    """What is read of a row; pages show the rest, and nothing is computed from it."""
-
-    sample: _Sample
-    expected: dict[str, Any]
-    grades: dict[str, _Grade]
-    run: int | str | None = None
-    model_name: str | None = None
-    cluster: str | None = None
-    facets: dict[str, Any] | None = None
-    source: dict[str, Any] | None = None
-
-
-def _rows(report: Report, name: str) -> Iterator[Mapping[str, Any]]:
-    """Yield a run's rows, which anybody may have written since.
-
-    Raises:
-        DataError: One is not of the form of a row, or has a grade without a finite score.
-    """
-    for number, row in enumerate(report.rows(), 1):
-        try:
-            grades = msgspec.convert(row, _Row).grades
-        except msgspec.ValidationError as error:
-            msg = f"{name}: row {number} of its results.jsonl is not that of a run: {error}"
-            raise DataError(msg) from error
-        for key, grade in grades.items():
-            if grade.state == Outcome.GRADED and (grade.score is None or not math.isfinite(grade.score)):
-                msg = f"{name}: row {number} of its results.jsonl is graded by {key}, and its score is no finite number"
-                raise DataError(msg)
-        yield row
-
-
-def _take(task: Task, row: Mapping[str, Any], position: int) -> None:
-    expected = {key: value for key, value in row["expected"].items() if value is not None}
-    task.expected = _one(task.expected, _digest(dumps(expected)))
-    if (asked := row["sample"].get("input")) is not None:
-        words = " ".join(map(str, asked if isinstance(asked, list) else [asked])).split()
-        task.asked = _one(task.asked, _digest(" ".join(words)))
-    task.facets = task.facets or row.get("facets") or {}
-    grades = {}
-    for key, grade in row["grades"].items():
-        graded = grade["state"] == Outcome.GRADED
-        score = grade["score"] if graded else None
-        passed = grade.get("passed")
-        grades[key] = Graded(
-            grade["state"], score, bool(score is not None and score >= 1) if passed is None else passed
+    ids, known_metrics = samples.table.keys["id"].values, {(each.of, each.stage.key): each for each in metrics}
+    return [
+        Side(
+            name if model is None and len(rows_of) == 1 else f"{name}{_APART}{each}",
+            each,
+            report,
+            samples,
+            {ids[codes[of[0]]]: of for of in sorted(Groups(codes, rows), key=lambda of: of[0])},
+            match,
+            known_metrics,
         )
-    task.trials.append(Trial(row.get("run"), grades, position, row.get("passed")))
+        for each, rows in rows_of.items()
+        if model in (None, each)
+    ]
 
 
-def _digest(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+def _samples(report: Report, name: str, match: Match, metrics: Sequence[Metric], by: str | None) -> Samples:
+    found = Samples()
+    digests: dict[bytes, bytes] = {b"": b""}
+    made = 0
+
+    def rows() -> Iterator[tuple[Key, GradedRow]]:
+        nonlocal made
+        for place, row in report.decoded(needs, name):
+            expected = _digest({key: value for key, value in row.expected.items() if value is not None})
+            found.expected.append(digests.setdefault(expected, expected))
+            asked = b""
+            if (given := row.sample.input) is not None:
+                words = " ".join(map(str, given if isinstance(given, list) else [given])).split()
+                asked = _digest(" ".join(words))
+            found.asked.append(digests.setdefault(asked, asked))
+            found.passed.append(row.passed)
+            found.places.append(place)
+            if row.facets:
+                found.facets |= dict.fromkeys(row.facets)
+                made += row.facets.get("id_made") is True
+            yield row.key(_task_of(row, match, name)), row
+
+    needs = wanted(_graders(report), metrics, () if by is None else (by,))
+    found.table = table_of(rows(), needs, lambda metric, error: found.broken.update({metric: error_text(error)}))
+    if not len(found) and report.summary:
+        msg = f"{name}: the run holds no sample, so that there is nothing to compare"
+        raise DataError(msg)
+    if match == "id" and made and made == len(found):
+        msg = f"{name}: all ids were made up, so that tasks cannot be matched by them"
+        raise DataError(msg, "use --match input or ordinal")
+    return found
 
 
-def _one(before: str, digest: str) -> str:
-    return digest if before in ("", digest) else _SEVERAL
+def _graders(report: Report) -> dict[str, Mapping[str, Any]]:
+    return {each["key"]: each for each in report.header.get("components", ()) if each["kind"] == "grader"}
 
 
-def task_of(row: Mapping[str, Any], match: Match, name: str) -> str:
+def _digest(value: Any) -> bytes:
+    try:
+        data = msgspec.json.encode(value, order="deterministic")
+    except (TypeError, ValueError, OverflowError):  # a lone surrogate, or a number beyond 64 bits
+        data = dumps(value).encode("utf-8", "surrogatepass")
+    return blake2b(data, digest_size=8).digest()
+
+
+def _task_of(row: GradedRow, match: Match, name: str) -> str:
     """Return what a row's task is called, which is the same in all runs.
 
     Raises:
         DataError: It records no input, or no place, to match by.
     """
-    sample = row["sample"]
     if match == "id":
-        return str(row.get("cluster") or sample["id"])
+        return str(row.cluster or row.sample.id)
     if match == "input":
-        if sample.get("input") is None:
-            msg = f"{name}: sample {sample['id']} has no recorded input to match by; use --match id or ordinal"
+        if row.sample.input is None:
+            msg = f"{name}: sample {row.sample.id} has no recorded input to match by; use --match id or ordinal"
             raise DataError(msg)
-        return json.dumps(sample["input"], sort_keys=True)
-    source = row.get("source") or {}
-    if "ordinal" not in source:
-        msg = f"{name}: sample {sample['id']} has no recorded place to match by; use --match id or input"
+        return json.dumps(row.sample.input, sort_keys=True)
+    if "ordinal" not in (row.source or {}):
+        msg = f"{name}: sample {row.sample.id} has no recorded place to match by; use --match id or input"
         raise DataError(msg)
-    return str(source["ordinal"])
-
-
-def score_of(trial: Trial, key: str, failed: Failed) -> float | None:
-    """Return a trial's score; a failed or missing one is 0 with ``zero``, None where it has no part."""
-    grade = trial.grades.get(key)
-    if grade is None or grade.state == Outcome.SKIPPED:
-        return None
-    if grade.score is None:
-        return 0.0 if failed == "zero" else None
-    return grade.score
-
-
-def task_means(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str, float]:
-    """Return the mean score of every task that has a trial with one."""
-    found = {}
-    for name, task in tasks.items():
-        scores = [score for trial in task.trials if (score := score_of(trial, key, failed)) is not None]
-        if scores:
-            found[name] = reduce(add, scores) / len(scores)  # from Python 3.12 on, ``sum`` rounds otherwise
-    return found
-
-
-def pass_rates(tasks: Mapping[str, Task], key: str, failed: Failed) -> dict[str, float]:
-    """Return the share of trials that passed, by the run's verdict, of every task; ``key`` is the outcome grader."""
-    found = {}
-    for name, task in tasks.items():
-        counted = [trial.passed is True for trial in task.trials if score_of(trial, key, failed) is not None]
-        if counted:
-            found[name] = sum(counted) / len(counted)
-    return found
+    return str((row.source or {})["ordinal"])
 
 
 def differing_parts(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
@@ -301,7 +374,8 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
             verb = "differs" if len(parts) == 1 and parts != ["options"] else "differ"
             problems.append(f"grader {key}: {', '.join(parts)} {verb} between {a.name} and {b.name}")
     common = [task for task in a.tasks if task in b.tasks]
-    changed = [task for task in common if a.tasks[task].expected != b.tasks[task].expected]
+    left, right = _one_of_task(a, a.samples.expected), _one_of_task(b, b.samples.expected)
+    changed = [task for task in common if left[task] != right[task]]
     if changed:
         has = "has" if len(common) == 1 else "have"
         what = f"{len(changed):,} of {counted(len(common), 'task')} {has} other expectations"
@@ -311,6 +385,15 @@ def differing(a: Side, b: Side, only: str | None = None) -> list[str]:
     if not common:
         problems.append(f"{a.name} and {b.name} {UNMATCHED}")
     return problems
+
+
+def _one_of_task(side: Side, digests: Sequence[bytes]) -> dict[str, bytes]:
+    """Return the digest that all rows of a task have, or that they have several; empty where none has one."""
+    found = {}
+    for task, rows in side.tasks.items():
+        known = {digests[row] for row in rows} - {b""}
+        found[task] = _SEVERAL if len(known) > 1 else known.pop() if known else b""
+    return found
 
 
 @attrs.frozen
@@ -328,17 +411,19 @@ def asked_otherwise(a: Side, b: Side) -> AskedOtherwise | None:
 
     Inputs that differ between the trials of a task, as those of simulated users do, say nothing.
     """
+    first, second = _one_of_task(a, a.samples.asked), _one_of_task(b, b.samples.asked)
     known = {
-        task: (left.asked, right.asked)
-        for task, left in a.tasks.items()
-        if (right := b.tasks.get(task)) is not None and not {"", _SEVERAL} & {left.asked, right.asked}
+        task: (asked, second[task])
+        for task, asked in first.items()
+        if task in second and not {b"", _SEVERAL} & {asked, second[task]}
     }
     changed = [task for task, (left, right) in known.items() if left != right]
     if not changed:
         return None
     before, after = (Counter(each) for each in zip(*known.values(), strict=True))
     moved = [task for task in changed if before[known[task][1]] == after[known[task][1]] == 1]
-    alike = len({a.tasks[task].expected for task in changed}) == 1  # they do not tell tasks apart
+    expected = _one_of_task(a, a.samples.expected)
+    alike = len({expected[task] for task in changed}) == 1  # they do not tell tasks apart
     shifted = len(moved) >= _SHIFTED * len(known)
     were = "was" if len(changed) == 1 else "were"
     text = f"{len(changed):,} of {counted(len(known), 'task')} {were} asked something else in {a.name} than in {b.name}"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from gradestack.comparison.compared import bounded, differences, flips
+import attrs
+
+from gradestack.comparison.compared import flips
 from gradestack.comparison.paired import Difference, difference, tasks_needed
-from gradestack.comparison.sides import Side, differing, sides_of
+from gradestack.comparison.sides import Matched, Side, bounded, differing, sides_of
 from gradestack.errors import ConfigError, DataError
 from gradestack.estimates.interval import t_quantile
 from gradestack.gates.rules import BaselineGate
@@ -18,17 +20,37 @@ from gradestack.jsonio.files import open_regular
 from gradestack.jsonio.values import dumps, loads
 from gradestack.model import JSON
 from gradestack.report import ROWS, Report, is_run, load_report
-from gradestack.rows.read import Row
 from gradestack.rundir.header import component_entry
 from gradestack.suites.spec import Suite
 from gradestack.suites.strict import local_path_of
 
 LATEST = "latest"
-Baselines = Mapping[str, Report | None]
-"""What a gate calls its baseline -> that run; None where there is no earlier one."""
 _APART = "the run cannot be compared with its baseline"
 _OTHERS = ("incomplete", "all_failed")
 """Keys of the summary of a run that is no baseline."""
+
+
+@attrs.define
+class Baselines:
+    """The runs that a suite's gates compare with.
+
+    Attributes:
+        reports: What a gate calls its baseline -> that run; None where there is no earlier one.
+    """
+
+    reports: dict[str, Report | None] = attrs.field(factory=dict)
+    _sides: dict[str, list[Side]] = attrs.field(factory=dict)
+
+    def sides(self, name: str) -> list[Side]:
+        """Return the models of a baseline; its rows are read once.
+
+        Raises:
+            DataError: They are not those of a run.
+        """
+        report = self.reports[name]
+        if name not in self._sides and report is not None:
+            self._sides[name] = sides_of(report, name)
+        return self._sides[name]
 
 
 def find_baselines(suite: Suite, place: Path | None) -> Baselines:
@@ -46,7 +68,7 @@ def find_baselines(suite: Suite, place: Path | None) -> Baselines:
         if isinstance(gate, BaselineGate) and gate.baseline not in found:
             named = gate.baseline != LATEST
             found[gate.baseline] = _named(gate.baseline, suite) if named else _latest(suite, place)
-    return found
+    return Baselines(found)
 
 
 def _named(baseline: str, suite: Suite) -> Report:
@@ -94,7 +116,7 @@ def _runs_beside(place: Path | None) -> Iterator[Path]:
 def digests(baselines: Baselines) -> dict[str, Any]:
     """Return what header.json says of the runs that were compared with."""
     found = []
-    for name, report in baselines.items():
+    for name, report in baselines.reports.items():
         if report is None or report.path is None:
             found.append({"baseline": name, "path": None, "sha256": None})
             continue
@@ -104,25 +126,44 @@ def digests(baselines: Baselines) -> dict[str, Any]:
     return {"baselines": found} if found else {}
 
 
-def baseline_verdict(gate: BaselineGate, suite: Suite, rows: Iterable[Row], baselines: Baselines) -> dict[str, JSON]:
+def this_run(suite: Suite, recorded: Report) -> list[Side]:
+    """Return the models of a run that is not finished yet.
+
+    Args:
+        suite: What was run.
+        recorded: Its rows.
+
+    Raises:
+        DataError: There is nothing to match them by.
+    """
+    graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
+    return sides_of(attrs.evolve(recorded, header={"components": graders}), "this run")
+
+
+def baseline_verdict(
+    gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]], baselines: Baselines
+) -> dict[str, JSON]:
     """Return the verdict of a gate that compares with an earlier run; of several models all must hold.
+
+    Args:
+        gate: The rule.
+        suite: What was run.
+        now: Returns the models of this run.
+        baselines: The runs that gates compare with.
 
     Raises:
         DataError: The runs cannot be compared.
     """
     names = ("metric_key", "baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
     rule = {"kind": gate.kind, "text": gate.text, **{name: getattr(gate, name) for name in names}}
-    report = baselines.get(gate.baseline)
-    if report is None:
+    if baselines.reports.get(gate.baseline) is None:
         why = f"no earlier complete run of {suite.name} to compare with"
         return {**rule, "actual": None, "passed": True, "outcome": "no_data", "reason": why}
-    graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
-    this = Report(path=None, header={"components": graders}, summary={})
     try:
-        before, now = sides_of(report, gate.baseline), sides_of(this, "this run", rows=rows)
+        pairs = _pairs(baselines.sides(gate.baseline), now())
     except DataError as error:  # gates match by id alone: without what the command compare advises
         raise DataError(_APART, str(error.args[0])) from error
-    found = {b.model or "none": _compared(gate, a, b) for a, b in _pairs(before, now)}
+    found = {b.model or "none": _compared(gate, a, b) for a, b in pairs}
     if len(found) == 1:
         return {**rule, **next(iter(found.values()))}
     worst = min(found.values(), key=lambda each: (each["passed"], each["actual"] or 0))
@@ -152,14 +193,12 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         problems.append(f"{before.name} has no grader {key!r}")
     if problems:
         raise DataError(_APART, *problems)
-    found, only_before, only_now = differences(before, now, key, "zero")
-    values = list(found.values())
-    share = bounded(before, now, key, "zero")
-    known = difference(values, bounded=share)
+    matched, share = Matched.scores(before, now, key, "zero"), bounded(before, now, key, "zero")
+    known = difference(matched.differences, bounded=share)
     bounds = _bounds(known, gate.confidence, share=share)
-    flipped = flips(before, now, key, "zero", known.tasks)
-    worse_is_higher = now.declared(key)["better_is"] == "lower"
-    gains = [-end for end in reversed(bounds)] if bounds is not None and worse_is_higher else bounds
+    flipped = flips(before, now, key, "zero")
+    better = now.declared(key)["better_is"]
+    gains = [-end for end in reversed(bounds)] if bounds is not None and better == "lower" else bounds
     verdicts = list(_conditions(gate, gains, flipped["broken"]))
     outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
     margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
@@ -171,8 +210,8 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
         "interval": _interval(known),
         "bounds": bounds,
         "tasks": known.tasks,
-        "only_baseline": len(only_before),
-        "only_this": len(only_now),
+        "only_baseline": len(matched.only_a),
+        "only_this": len(matched.only_b),
         "flips": {"fixed": flipped["fixed"], "broken": flipped["broken"]},
         "tasks_needed": needed,
         "sure": outcome != "undecided",

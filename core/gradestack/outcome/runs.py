@@ -5,8 +5,7 @@ Rows are split by run as they stand in results.jsonl; the figures of a run are t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -17,18 +16,14 @@ from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Status
 from gradestack.outcome.baselines import Baselines
 from gradestack.outcome.summary import summary as summarise
-from gradestack.report import HEADER, ROWS, SUMMARY
-from gradestack.rows.read import Row, iter_rows
+from gradestack.report import HEADER, ROWS, SUMMARY, Report
+from gradestack.rows.read import iter_rows
 from gradestack.rundir.place import Staging
 from gradestack.suites.spec import Suite
 
 AGGREGATE = "aggregate_stats.json"
 _LONG = 1000
 """Digits no run number has; the interpreter refuses to read some thousands of them."""
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    return (row for _, row in iter_rows(path))
 
 
 def _order(run: Any) -> tuple[int, int, str]:
@@ -175,9 +170,9 @@ def write_runs(
     verdicts: list[bool | None] = []
     figures: list[Mapping[str, Any]] = []
     for number, (each, part) in enumerate(zip(runs, _split(path, runs, staging), strict=True), 1):
-        rows = partial(_rows, staging.path / f"run_{number}" / ROWS)
+        recorded = Report(path=staging.path / f"run_{number}", header={}, summary={})
         alone = Merged(run.merged.table, samples=len(part))
-        content = summarise(suite, run, alone, rows, baselines, part)
+        content = summarise(suite, run, alone, recorded, baselines, part)
         content["run"] = each
         staging.write_json(f"run_{number}/{SUMMARY}", content)
         staging.write_json(f"run_{number}/{HEADER}", {**header, "run": each})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from gradestack.errors import ConfigError
@@ -19,10 +20,10 @@ from gradestack.grading.counts import Count
 from gradestack.grading.merging import Merged, Merging
 from gradestack.model import JSON, Outcome
 from gradestack.outcome.all_failed import all_failed
-from gradestack.outcome.baselines import Baselines, baseline_verdict
+from gradestack.outcome.baselines import Baselines, baseline_verdict, this_run
 from gradestack.outcome.headline import headline_figures, outcome
 from gradestack.output.terminal import terminal_line
-from gradestack.rows.read import Row
+from gradestack.report import Report
 from gradestack.rundir.header import MADE
 from gradestack.suites.components import name_of_broken
 from gradestack.suites.spec import Suite
@@ -33,10 +34,6 @@ _NAMED = 3
 """Ids named of those without a counterpart."""
 _LONGEST = 300
 """Characters of a reason in a warning."""
-
-
-Rows = Callable[[], Iterator[Row]]
-"""Yields the rows of results.jsonl anew each time it is called."""
 
 
 def check_without_rows(suite: Suite) -> None:
@@ -58,16 +55,17 @@ def check_without_rows(suite: Suite) -> None:
 
 
 def _gates(
-    suite: Suite, merging: Merging, scores: Scores, aggregates: Aggregates, rows: Rows, baselines: Baselines
+    suite: Suite, merging: Merging, scores: Scores, aggregates: Aggregates, recorded: Report, baselines: Baselines
 ) -> list[dict[str, JSON]]:
-    """Return the verdicts of all gates but the limit; rows are read for baselines only."""
+    """Return the verdicts of all gates but the limit; rows are read for baselines only, once."""
+    now = cache(lambda: this_run(suite, recorded))
     sure = Sureness({stage.key: stage.component.bounds for stage in suite.graders})
 
     def figures(part: Sequence[int]) -> Aggregates:
         return aggregates if part is scores.rows else merging.figures(part)
 
     return [
-        baseline_verdict(gate, suite, rows(), baselines)
+        baseline_verdict(gate, suite, now, baselines)
         if isinstance(gate, BaselineGate)
         else verdict(gate, scores, suite.profile, figures, sure)
         for gate in suite.gates
@@ -75,7 +73,12 @@ def _gates(
 
 
 def summary(
-    suite: Suite, merging: Merging, merged: Merged, rows: Rows, baselines: Baselines, part: Sequence[int] | None = None
+    suite: Suite,
+    merging: Merging,
+    merged: Merged,
+    recorded: Report,
+    baselines: Baselines,
+    part: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Return the content of summary.json for everything, or for one run of several.
 
@@ -83,7 +86,7 @@ def summary(
         suite: What was run.
         merging: The run, and what is broken in it.
         merged: What is reported beside figures.
-        rows: Yields the rows, for reasons in warnings and for baselines.
+        recorded: The rows, for reasons in warnings and for baselines.
         baselines: Runs that gates compare with.
         part: Rows of the table that it is about; default: all.
 
@@ -95,9 +98,9 @@ def summary(
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}
     head = figures[suite.main]
     aggregates = merging.figures(part)
-    gates = _gates(suite, merging, Scores(table, part), aggregates, rows, baselines)
+    gates = _gates(suite, merging, Scores(table, part), aggregates, recorded, baselines)
     gates += [] if suite.max_failed is None else [limit_verdict(suite.max_failed, counts)]
-    lost = all_failed(suite, counts, merged, rows)
+    lost = all_failed(suite, counts, merged, recorded.rows)
     short = ("avg_score_attempted", "avg_score_total", "pass_rate", "passed_attempts", "failed_attempts")
     models = merging.models(part)
     named = any(models)
@@ -126,7 +129,7 @@ def summary(
             "count": merged.duplicates,
             "listed": merged.duplicates_listed,
         },
-        "warnings": [*_warnings(suite, merging, merged, counts, gates, rows), *_figures_warnings(aggregates)],
+        "warnings": [*_warnings(suite, merging, merged, counts, gates, recorded), *_figures_warnings(aggregates)],
     }
     if lost is not None:
         content["all_failed"] = lost
@@ -157,9 +160,9 @@ def _model_row(suite: Suite, model: str, counts: Mapping[str, Count]) -> dict[st
     }
 
 
-def _first_reason(rows: Rows, key: str) -> str:
+def _first_reason(recorded: Report, key: str) -> str:
     """Return why the first sample has no grade of a grader, on one line."""
-    grade: Mapping[str, Any] = next((row["grades"].get(key) or {} for row in rows()), {})
+    grade: Mapping[str, Any] = next((row["grades"].get(key) or {} for row in recorded.rows()), {})
     reasons: list[Any] = grade.get("reasons") or [grade.get("fault") or {}]
     said = reasons[0].get("message") or grade.get("rationale") or reasons[0].get("code") or grade.get("state")
     return terminal_line(" ".join(str(said).split())[:_LONGEST])
@@ -171,7 +174,7 @@ def _warnings(
     merged: Merged,
     counts: Mapping[str, Count],
     gates: list[dict[str, JSON]],
-    rows: Rows,
+    recorded: Report,
 ) -> list[str]:
     found = list(suite.warnings)
     if merged.duplicates:
@@ -187,7 +190,7 @@ def _warnings(
         states, lost = count.states, count.lost
         if merged.samples and not states[Outcome.GRADED]:
             others = ", ".join(f"{number} {state}" for state, number in states.items() if number)
-            why = "which rows would say" if suite.rows == "none" else f"the first: {_first_reason(rows, key)}"
+            why = "which rows would say" if suite.rows == "none" else f"the first: {_first_reason(recorded, key)}"
             found.append(f"grader {key!r} graded no sample ({others}); {why}")
         elif suite.profile != "upstream" and _many(lost, of := states[Outcome.GRADED] + lost):
             without.setdefault((lost, of), []).append(repr(key))

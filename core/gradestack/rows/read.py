@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct, field
+from msgspec.structs import astuple, force_setattr
+
 from gradestack.errors import DataError
+from gradestack.jsonio.values import as_map
 from gradestack.jsonio.files import iter_lines
-from gradestack.jsonio.values import as_map, loads
+from gradestack.jsonio.values import check_utf8, loads
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, Status
 from gradestack.table import Columns, Table, Wanted
 
@@ -55,6 +61,18 @@ def grade_from_json(row: Row) -> Grade:
     )
 
 
+def key_from_row(row: Row, ordinal: int) -> Key:
+    """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
+    return Key(
+        id=str(row["sample"]["id"]),
+        cluster=row.get("cluster"),
+        model=row["model_name"],
+        run=row["run"],
+        ordinal=ordinal,
+        facets=row["facets"],
+    )
+
+
 def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
     """Yield the lines of a results file with their rows."""
     for line in iter_lines(path):
@@ -78,37 +96,117 @@ def check_count(path: Path | None, rows: int, summary: Mapping[str, Any]) -> Non
         raise DataError(msg)
 
 
-def key_from_row(row: Row, ordinal: int) -> Key:
-    """Return the aggregation key of a row; ``ordinal`` is its position in results.jsonl."""
-    return Key(
-        id=str(row["sample"]["id"]),
-        cluster=row.get("cluster"),
-        model=row["model_name"],
-        run=row["run"],
-        ordinal=ordinal,
-        facets=row["facets"],
-    )
+class _Sample(Struct, gc=False):
+    id: str | int
+    input: Any = None
+
+
+class GradedRow(Struct, gc=False):
+    """What figures and comparisons need of a row; nothing else of it is decoded.
+
+    Attributes:
+        grades: A struct with the grade of each grader asked for, in that order.
+    """
+
+    sample: _Sample
+    expected: dict[str, Any]
+    grades: Any
+    status: Status = Status.OK
+    run: int | str | None = None
+    model_name: str | None = None
+    cluster: str | None = None
+    facets: dict[str, Any] | None = None
+    source: dict[str, Any] | None = None
+    passed: bool | None = None
+
+    def key(self, task: str | None = None) -> Key:
+        """Return its key: with a task as its id, else as it was graded."""
+        name, cluster = (str(self.sample.id), self.cluster) if task is None else (task, None)
+        return Key(id=name, cluster=cluster, model=self.model_name, run=self.run, facets=self.facets or {})
+
+
+class _Grade(Grade, frozen=True, kw_only=True, gc=False):
+    """A grade as it stands in a row, where 0.0 is the score of what is not graded."""
+
+    outcome: Outcome = field(name="state")
+
+    def __post_init__(self) -> None:
+        _check_score(self)
+
+
+class _Verdict(Struct, frozen=True, kw_only=True, gc=False):
+    """The same without items, reasons, fault and metadata, which are most of it."""
+
+    outcome: Outcome = field(name="state")
+    score: float | None = None
+    passed: bool | None = None
+    label: str | None = None
+    gold: str | None = None
+    counts: dict[str, int] = {}
+    parts: dict[str, float | None] = {}
+
+    def __post_init__(self) -> None:
+        _check_score(self)
+
+
+def _check_score(grade: _Grade | _Verdict) -> None:
+    if grade.outcome is not Outcome.GRADED:
+        force_setattr(grade, "score", None)
+    elif grade.score is None or not math.isfinite(grade.score):
+        msg = "it is graded, and its score is no finite number"
+        raise ValueError(msg)
+
+
+_ABSENT: dict[type, Any] = {kind: kind(outcome=Outcome.SKIPPED) for kind in (_Grade, _Verdict)}
+"""Of a grader that is not in a row."""
+
+
+def row_decoder(wanted: Wanted) -> Callable[[int, bytes, Callable[[int, bytes], Any]], GradedRow]:
+    """Return a function that decodes of a row what some figures need.
+
+    It takes the number of a line, the line, and what returns the value of a line that msgspec cannot decode: of one
+    with NaN, or a lone surrogate. It raises a ValueError where that is not the row of a run.
+    """
+    whole = {key for key, _ in wanted.numbers.values()} | {key for key, parts in wanted.parts.items() if parts}
+    kinds = [(key, _Grade if key in whole else _Verdict) for key in wanted.parts]
+    fields = [(f"_{at}", kind, field(default=_ABSENT[kind], name=key)) for at, (key, kind) in enumerate(kinds)]
+    grades = msgspec.defstruct("Grades", fields, gc=False)
+    row: Any = msgspec.defstruct("Row", [("grades", grades)], bases=(GradedRow,), gc=False)
+    decoded: Callable[[bytes], GradedRow] = msgspec.json.Decoder(row).decode
+
+    def decode(number: int, line: bytes, loads: Callable[[int, bytes], Any]) -> GradedRow:
+        try:
+            check_utf8(line)  # what is left out is not looked at
+            return decoded(line)
+        except (ValueError, RecursionError):  # msgspec's own errors are ValueErrors
+            found: GradedRow = msgspec.convert(loads(number, line), row)
+            return found
+
+    return decode
 
 
 _BLOCK = 1024
-"""Rows decoded at a time."""
+"""Rows added to a table at once."""
 
 
-def table_of_rows(rows: Iterable[Row], wanted: Wanted) -> Table:
+def table_of(
+    rows: Iterable[tuple[Key, GradedRow]], wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
+) -> Table:
     """Return the table of the grades in rows.
 
     Args:
-        rows: Rows of one run, in order.
-        wanted: Which graders, and what figures need of their grades.
-
-    Raises:
-        KeyError, TypeError, ValueError: A row is not that of a run, or lacks a grader.
+        rows: Rows of one run with their keys, in order.
+        wanted: What they were decoded for.
+        broken: As of :class:`~gradestack.table.Columns`.
     """
-    columns, found, rest = Columns(wanted), Table(wanted.parts), enumerate(rows)
+    columns, rest = Columns(wanted, broken), iter(rows)
     while block := list(islice(rest, _BLOCK)):
-        grades = {key: [grade_from_json(row["grades"][key]) for _, row in block] for key in wanted.parts}
+        grades = zip(*[astuple(row.grades) for _, row in block], strict=True)
         columns.add(
-            [key_from_row(row, at) for at, row in block], grades, [row["status"] == Status.OK for _, row in block]
+            [key for key, _ in block],
+            dict(zip(wanted.parts, grades, strict=True)),
+            [row.status == Status.OK for _, row in block],
         )
+    found = Table(wanted.parts)
     found.extend(columns.to_bytes())
     return found

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
+import gradestack
 from gradestack.comparison.paired import detectable, difference, holm, mcnemar, power, sign_flips, t_test, tasks_needed
-from gradestack.comparison.sides import Graded, Task, Trial, task_means
 
 REWARDS = [-0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0]
 """Differences of a reward between trials 0-1 and 2-3 of fifty tasks of one model, in ascending order; 33 more are 0."""
@@ -115,5 +115,5 @@ def test_mcnemar_is_the_binomial_test(fixed, broken):
 
 def test_a_tasks_mean_is_the_same_on_every_python():
     """Scores are added from left to right, each sum rounded, which Python's own does until 3.11."""
-    trials = [Trial(run, {"reward": Graded("graded", 0.1, passed=False)}, run) for run in range(10)]
-    assert task_means({"1": Task(trials)}, "reward", "zero") == {"1": 0.09999999999999999}
+    runs = [gradestack.grade([{"id": "1", "run": n} for n in range(10)], {"g": lambda _: 0.1}) for _ in range(2)]
+    assert gradestack.compare(*runs).data["metrics"]["g"]["a"] == 0.09999999999999999

@@ -180,9 +180,7 @@ class Aggregators:
         reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
         name = reference.file if reference is not None else next(iter(code))
         if not self.allow_code:
-            msg = (
-                f"{path}: {entry['name']} is Python code of {name}; pass --allow-code if you trust this file of the run"
-            )
+            msg = f"{path}: {entry['name']} is Python code; pass --allow-code if you trust {name}, which the run used"
             raise ConfigError(msg)
         for each in map(as_map, as_list(report.header.get("code"))):
             if Path(as_text(each.get("path"))).name == name and each.get("sha256") == code.get(name):

@@ -18,11 +18,12 @@ from gradestack.errors import ConfigError, DataError
 from gradestack.grading.metrics import wanted
 from gradestack.grading.plan import Metric
 from gradestack.jsonio.values import as_map, as_text, dumps
-from gradestack.model import JSON, Key, Outcome
+from gradestack.model import Key, Outcome
 from gradestack.output.words import counted
 from gradestack.plugin_errors import error_text
 from gradestack.report import Report
 from gradestack.rows.read import GradedRow, table_of
+from gradestack.rows.success import Success
 from gradestack.table import Groups, Table
 
 Match = Literal["id", "input", "ordinal"]
@@ -97,7 +98,7 @@ class Side:
         """Return whether a grader's scores are bound to [0, 1]."""
         return "bounds" not in self.graders[key]
 
-    def declared(self, key: str) -> dict[str, JSON]:
+    def declared(self, key: str) -> dict[str, Any]:
         """Return what a grader says of its score: label, unit, and which direction is better."""
         entry = self.graders[key]
         return {
@@ -138,16 +139,12 @@ class Side:
         By its own verdict, else by its score: 1 and more; where lower is better 0 and less, and where neither is,
         nobody knows.
         """
-        better = self.declared(key)["better_is"]
-        found: list[bool | None] = []
-        for grade in self.samples.table.grades(key):
-            score = grade.score
-            if score is None:
-                found.append(None if grade.outcome is Outcome.SKIPPED or failed == "skip" else False)
-            elif grade.passed is not None or better == "neither":
-                found.append(grade.passed)
-            else:
-                found.append(score <= 0 if better == "lower" else score >= 1)
+        success = Success(key, better=self.declared(key)["better_is"])
+        found = [success.passed(grade) for grade in self.samples.table.grades(key)]
+        if failed == "zero":
+            lost = (Outcome.FAILED, Outcome.MISSING)
+            outcomes = [grade.outcome for grade in self.samples.table.grades(key)]
+            found = [False if outcome in lost else each for outcome, each in zip(outcomes, found, strict=True)]
         return found
 
     def means(self, key: str, failed: Failed) -> dict[str, float]:

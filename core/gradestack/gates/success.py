@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from gradestack.api import Direction
 from gradestack.estimates.grades import Grades
 from gradestack.gates.rules import OPERATORS, GateSpec, SimpleGate
 from gradestack.grading.counts import SampleRule
@@ -50,9 +51,9 @@ def _counts(totals: Mapping[str, Fraction], figures: Mapping[str, Any]) -> dict[
     return {"passed": passed, "failed": failed, **{name: figures[name] for name in ("share", "share_interval")}}
 
 
-def rule_text(grader: str, rule: SampleRule | None) -> str:
+def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher") -> str:
     """Return a rule for one score as people read it: ``quality score >= 0.75``."""
-    sign, threshold = ">=", 1.0
+    sign, threshold = ("<=", 0.0) if better == "lower" else (">=", 1.0)
     if isinstance(rule, SimpleGate):
         threshold = rule.pass_threshold
     elif isinstance(rule, GateSpec) and not (rule.metric == "accuracy" and rule.pass_value is None):
@@ -69,8 +70,8 @@ def verdict_text(success: Success, graded: int, own: int) -> str:
         graded: Samples the outcome grader graded.
         own: On how many of them it gave a verdict of its own.
     """
-    score = rule_text(success.grader, success.rule)
-    if success.rule is not None or not own:
-        return score
+    score = rule_text(success.grader, success.rule, success.better)
     verdict = f"verdict of {success.grader}"
-    return verdict if own == graded else f"{verdict}, where it has none {score}"
+    if success.rule is None and (own == graded > 0 or success.better == "neither"):
+        return verdict
+    return score if success.rule is not None or not own else f"{verdict}, where it has none {score}"

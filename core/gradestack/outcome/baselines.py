@@ -198,13 +198,18 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     bounds = _bounds(known, gate.confidence, share=share)
     flipped = flips(before, now, key, "zero")
     better = now.declared(key)["better_is"]
-    gains = [-end for end in reversed(bounds)] if bounds is not None and better == "lower" else bounds
-    verdicts = list(_conditions(gate, gains, flipped["broken"]))
+    gains = None if better == "neither" else bounds
+    if gains is not None and better == "lower":
+        gains = [-end for end in reversed(gains)]
+    judged = better != "neither" or any(passed is not None for passed in now.verdicts(key, "skip"))
+    verdicts = list(_conditions(gate, gains, flipped["broken"] if judged else None))
     outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
     margin = known.difference if gate.not_worse_than is None else gate.not_worse_than
     spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
     needed = tasks_needed(spread or 0.0, margin or 0.0) if outcome == "undecided" else None
     reason = known.reason or (f"{needed} tasks would be needed" if needed else "")
+    if better == "neither":
+        reason, needed = f"{key} does not say which scores are better", None
     return {
         "actual": known.difference,
         "interval": _interval(known),
@@ -238,11 +243,11 @@ def _bounds(known: Difference, confidence: float, *, share: bool) -> list[float]
     return [max(-1.0, low), min(1.0, high)] if share else [low, high]
 
 
-def _conditions(gate: BaselineGate, bounds: list[float] | None, broken: int) -> Iterator[str]:
+def _conditions(gate: BaselineGate, bounds: list[float] | None, broken: int | None) -> Iterator[str]:
     limits = [] if gate.not_worse_than is None else [-gate.not_worse_than]
     limits += [] if gate.require is None else [0.0]
     for limit in limits:
         low, high = bounds or (-math.inf, math.inf)
         yield "passed" if low > limit else "failed" if high < limit else "undecided"
     if gate.max_flips is not None:
-        yield "passed" if broken <= gate.max_flips else "failed"
+        yield "undecided" if broken is None else "passed" if broken <= gate.max_flips else "failed"

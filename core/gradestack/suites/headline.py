@@ -82,7 +82,7 @@ def _is_tool(written: str | Mapping[str, Any]) -> bool:
 
 def _named(resolver: Resolver, key: str, graders: Mapping[str, Stage]) -> Success | None:
     if key in graders:
-        return Success(key)
+        return Success(key, better=graders[key].component.better)
     if key != NONE:
         hint = suggest(key, graders) or f"; there are: {', '.join(graders)}, and {NONE} for no outcome"
         resolver.say(("outcome",), f"no grader has the key {key!r}{hint}")
@@ -91,7 +91,7 @@ def _named(resolver: Resolver, key: str, graders: Mapping[str, Stage]) -> Succes
 
 def _default(stacks: Iterable[_Declared], graders: Mapping[str, Stage]) -> Success | None:
     key = next((each.outcome for each in stacks if each.outcome is not None), next(iter(graders), NONE))
-    return None if key == NONE and NONE not in graders else Success(key)
+    return Success(key, better=graders[key].component.better) if key in graders else None
 
 
 def _fragment(resolver: Resolver, name: str, *, asked: bool) -> Mapping[str, Any]:

@@ -223,3 +223,109 @@ def test_flips_have_no_trial_that_was_skipped(tmp_path):
     flips = {failed: compare(a, b, failed=failed, force=True).data["flips"] for failed in ("zero", "skip")}
     assert {failed: each["broken"] for failed, each in flips.items()} == {"zero": 1, "skip": 0}
     assert flips["zero"]["tasks"] == [{"task": "c", "a": "1/1", "b": "0/1"}]
+
+
+OWN = """from gradestack import Aggregator, Figure, ratio
+
+
+class Hits(Aggregator):
+    figures = (Figure("rate", "Hits", better="lower", unit="share", divisor="samples"),)
+
+    def numbers(self, grade):
+        return {"hits": int(grade.score == 1), "samples": 1}
+
+    def estimate(self, hits, samples):
+        return {"rate": ratio(hits, samples)}
+"""
+
+
+@pytest.fixture
+def own(tmp_path, command, monkeypatch):
+    """Return a file with an aggregator, and two runs that used it, named as a class and offered by the file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    for name, right in (("a", 1), ("b", 2)):
+        lines = [{"id": str(t), "expected": "x", "predicted": "x" if t % 3 < right else "y"} for t in range(30)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        for form, kind in (("named", "own.py:Hits"), ("offered", "hits")):
+            suite = f"name: s\ntarget: {{paths: [{name}.jsonl]}}\ngraders: {{g: exact_match}}\nreports: []\n"
+            suite += f"metrics: {{h: {{kind: '{kind}', of: g}}}}\nheadline: {{figures: {{Hits: g.h.rate}}}}\n"
+            suite += "plugins: [own.py]\n" if form == "offered" else ""
+            (tmp_path / "suite.yaml").write_text(suite)
+            assert command("run", "suite.yaml", "-o", f"{form}-{name}", "--allow-code").code == 0
+    return tmp_path / "own.py"
+
+
+@pytest.mark.parametrize("form", ["named", "offered"])
+def test_figures_of_an_aggregator_in_a_file_are_compared_where_that_is_allowed(own, command, form):
+    """Else the sentence names the option that allows it; a file that has changed since, or is gone, is not used."""
+    runs = f"{form}-a", f"{form}-b"
+    refused = compare(*runs).data["not_compared"]["g.h.rate"]
+    assert refused.endswith("pass --allow-code if you trust own.py, which the run used")
+    data = compare(*runs, allow_code=True).data
+    figure = data["figures"]["g.h.rate"]
+    assert (figure["a"], figure["b"], figure["verdict"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3), "worse")
+    assert (figure["label"], figure["better_is"]) == ("Hits", "lower")
+    said = command("compare", *runs, "--figure", "g.h.rate", "--allow-code")
+    assert (said.code, "g.h.rate" in said.out) == (0, True)
+    assert command("compare", *runs, "--figure", "g.h.rate").code == 2
+    own.write_text(OWN.replace("== 1", "== 0"))
+    assert "is no longer that of the run of" in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
+    own.unlink()
+    assert "own.py: no such Python file" in compare(*runs, allow_code=True).data["not_compared"]["g.h.rate"]
+
+
+@pytest.mark.parametrize("tasks", [40, 1500])
+def test_means_over_tasks_that_are_computed_at_once_are_compared_whatever_their_number(tmp_path, tasks):
+    """Those of ``stability`` are no estimates of sums; with D(-t) of a mean known, nothing is computed T times."""
+    rng = random.Random(5)  # noqa: S311 - test data
+    runs, alike = [], []
+    for name in "ab":
+        said = [[rng.choice("xy") for _ in range(3)] for _ in range(tasks)]
+        samples = [
+            {"id": str(t), "run": run, "expected": "x", "predicted": each}
+            for t, several in enumerate(said)
+            for run, each in enumerate(several)
+        ]
+        gradestack.grade(samples, {"g": Labels}, metrics={"stability": {"of": "g"}}, output=tmp_path / name)
+        runs.append(tmp_path / name)
+        alike.append([float(len(set(several)) == 1) for several in said])
+    path = "g.stability.stability_at_k"
+    found = compare(*runs, figures=[path]).data["figures"][path]
+    known = difference([after - before for before, after in zip(*alike, strict=True)])
+    assert found["difference"] == pytest.approx(known.difference, abs=1e-12)
+    assert (found["stderr"], found["p"]) == (pytest.approx(known.stderr), pytest.approx(known.p))
+    assert found["moved"] == known.better + known.worse
+
+
+MIDDLE = """import statistics
+from gradestack import Aggregator, Figure
+
+
+class Middle(Aggregator):
+    figures = (Figure("median", "Median", better="higher", unit="score"),)
+
+    def compute(self, grades):
+        return {"median": statistics.median(grade.score for _, grade in grades)}
+"""
+"""The median of all scores: neither of sums over tasks nor a mean of tasks."""
+
+
+@pytest.mark.parametrize(("tasks", "reason"), [(20, None), (1200, "too many tasks to leave out each")])
+def test_other_figures_are_compared_by_leaving_out_each_task_as_long_as_there_are_few(tmp_path, tasks, reason):
+    """Of many there is the difference, and the reason why there is no test."""
+    rng, medians = random.Random(3), []  # noqa: S311 - test data
+    (tmp_path / "middle.py").write_text(MIDDLE)
+    metrics = {"m": {"kind": f"{tmp_path}/middle.py:Middle", "of": "g"}}
+    for name in "ab":
+        scores = {str(task): rng.random() for task in range(tasks)}
+        samples = [{"id": task, "recorded": {"r": score}} for task, score in scores.items()]
+        graders = {"g": lambda sample: sample.recorded["r"]}
+        gradestack.grade(samples, graders, metrics=metrics, output=tmp_path / name, allow_code=True)
+        medians.append(statistics.median(scores.values()))
+    path = "g.m.median"
+    data = compare(tmp_path / "a", tmp_path / "b", figures=[path], allow_code=True, force=True).data
+    figure = data["figures"][path]
+    assert figure["difference"] == pytest.approx(medians[1] - medians[0])
+    assert (reason is None) == (figure["p"] is not None)
+    assert reason is None or figure["interval"]["reason"].endswith(reason)

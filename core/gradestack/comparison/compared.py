@@ -60,18 +60,7 @@ class Rules:
 
 
 def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Side]] | None = None) -> Comparison:
-    """Return the comparison of sides, the first being the baseline.
-
-    Args:
-        sides: What is compared.
-        rules: How.
-        pairs: The only ones to compare; default: each with every other, and a leaderboard where there are three.
-
-    Raises:
-        ConfigError: No run has the grader or the facet asked for.
-        DataError: Graders, their versions, options, code or extractors, or what is asked or expected of matched tasks
-            differ; or they have nothing in common.
-    """
+    """Return the comparison of sides, the first being the baseline."""
     chosen = list(combinations(sides, 2)) if pairs is None else pairs
     problems = list(dict.fromkeys(problem for a, b in chosen for problem in differing(a, b)))
     asked = [each for a, b in chosen if (each := asked_otherwise(a, b)) is not None]
@@ -118,11 +107,7 @@ def compared(sides: Sequence[Side], rules: Rules, pairs: Sequence[tuple[Side, Si
 
 
 def _headline(baseline: Side, shared: Sequence[str], asked: str | None) -> str:
-    """Return the grader asked for, else that of the baseline's outcome, else the first.
-
-    Raises:
-        ConfigError: The one asked for is not in all runs.
-    """
+    """Return the grader asked for, else that of the baseline's outcome, else the first."""
     if asked is not None and asked not in shared:
         msg = f"no grader {asked!r} is in all runs{suggest(asked, shared)}; there are: {', '.join(shared)}"
         raise ConfigError(msg)
@@ -277,11 +262,7 @@ def flips(a: Side, b: Side, key: str, failed: Failed) -> dict[str, Any]:
 
 
 def _facets(a: Side, b: Side, key: str, rules: Rules) -> list[dict[str, JSON]]:
-    """Return the difference within every value of a facet, the worst first.
-
-    Raises:
-        ConfigError: No task has such a facet.
-    """
+    """Return the difference within every value of a facet, the worst first."""
     name, known = str(rules.by), a.samples.facets
     if name not in known:
         hint = suggest(name, known) or f"; there are: {', '.join(known) or 'none'}"

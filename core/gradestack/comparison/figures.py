@@ -38,10 +38,9 @@ from gradestack.model import Outcome
 from gradestack.plugin_errors import error_text
 from gradestack.registry import Registry
 from gradestack.report import Report
-from gradestack.suites.code import with_files
+from gradestack.suites.code import InFile, with_files
 from gradestack.suites.document import Document
 from gradestack.suites.headline import split_path
-from gradestack.suites.in_file import InFile
 from gradestack.suites.references import Resolver
 
 _NOTHING = 1e-9
@@ -65,11 +64,7 @@ class Figure:
     """The one of the first side."""
 
     def of(self, made: Mapping[str, Any]) -> tuple[float | None, bool]:
-        """Return the figure of what the aggregator computed, and whether it is a share.
-
-        Raises:
-            NoFigure: There is none.
-        """
+        """Return the figure of what the aggregator computed, and whether it is a share."""
         figures, path = {self.grader: {self.metric: made}}, (self.grader, self.metric, *self.rest)
         value, interval = figure_at(figures, path, self.metric), beside(figures, path, self.metric) or {}
         return value, interval.get("method") != "t" and (value is None or 0 <= value <= 1)
@@ -132,16 +127,7 @@ class Aggregators:
     allow_code: bool = False
 
     def metric(self, report: Report, name: str, path: str) -> Metric:
-        """Return the metric a path leads to.
-
-        Args:
-            report: The run.
-            name: What it is called.
-            path: ``GRADER.METRIC.FIGURE``.
-
-        Raises:
-            ConfigError: There is none, or it cannot be used any more.
-        """
+        """Return the metric a path leads to."""
         grader, key, _ = _split(path, report)
         entry = _entry(report, grader, key) if key else None
         if not key:
@@ -172,11 +158,7 @@ class Aggregators:
         return Metric(of=grader, stage=stage)  # a class without a task stays a class
 
     def _file(self, report: Report, entry: Mapping[str, Any], path: str) -> Path:
-        """Return the Python file an aggregator stands in.
-
-        Raises:
-            ConfigError: It may not be imported, or is not what it was.
-        """
+        """Return the Python file an aggregator stands in."""
         reference, code = InFile.parse(str(entry["name"])), as_map(entry["code"])
         name = reference.file if reference is not None else next(iter(code))
         if not self.allow_code:
@@ -190,12 +172,7 @@ class Aggregators:
 
 
 def figure_of(path: str, sides: Sequence[Side], aggregators: Aggregators) -> Figure:
-    """Return the figure at a path, which is the same on all sides.
-
-    Raises:
-        ConfigError: There is no such figure, or its aggregator cannot be used any more.
-        DataError: The aggregators of two sides differ.
-    """
+    """Return the figure at a path, which is the same on all sides."""
     first = sides[0]
     grader, metric, below = _split(path, first.report)
     component = aggregators.metric(first.report, first.name, path).stage.component
@@ -275,11 +252,7 @@ class Pair:
 
 
 def figure_pairs(figures: Iterable[Figure], a: Side, b: Side, failed: Failed) -> dict[str, Pair]:
-    """Return figures of two sides by their paths; those of one aggregator are computed together.
-
-    Raises:
-        PluginError: An aggregator raises.
-    """
+    """Return figures of two sides by their paths; those of one aggregator are computed together."""
     together: dict[tuple[str, str], list[Figure]] = {}
     for figure in figures:
         together.setdefault((figure.grader, figure.metric), []).append(figure)

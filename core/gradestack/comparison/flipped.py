@@ -16,12 +16,6 @@ def flipped(comparison: Comparison) -> list[dict[str, Any]]:
 
     Each has its ``task``, how many trials passed (``a`` and ``b``), and two ``sides`` with ``name``, ``passed``,
     ``position`` and ``row``, without its trajectory. Trials of one number are preferred.
-
-    Args:
-        comparison: A comparison; of more than two runs, tasks changed between the first two.
-
-    Raises:
-        DataError: The rows cannot be read again.
     """
     key, failed = comparison.data["headline"], comparison.data["failed"]
     sides = comparison.sides[:2]

@@ -49,14 +49,7 @@ class Difference:
 def difference(
     values: Sequence[float], *, confidence: float = 0.95, bounded: bool = True, value: float | None = None
 ) -> Difference:
-    """Return how far task differences are from 0.
-
-    Args:
-        values: d_t of every matched task.
-        confidence: Of the interval.
-        bounded: Whether scores lie in [0, 1], so that the interval is cut to [-1, 1].
-        value: The difference, where it is no mean of the values but they are its pseudo-values; default: the mean.
-    """
+    """Return how far task differences are from 0."""
     count = len(values)
     better, worse = sum(each > 0 for each in values), sum(each < 0 for each in values)
     mean = math.fsum(values) / count if count else None
@@ -118,13 +111,7 @@ def holm(ps: Sequence[float | None]) -> list[float | None]:
 
 
 def power(effect: float, tasks: int, level: float = 0.05) -> float:
-    """Return the power of the two-sided paired t test.
-
-    Args:
-        effect: True difference over the standard deviation of task differences.
-        tasks: Number of tasks, at least 2.
-        level: Of the test.
-    """
+    """Return the power of the two-sided paired t test."""
     df = tasks - 1
     critical, shift = t_quantile(1 - level / 2, df), effect * math.sqrt(tasks)
     step, points = _spreads(df)
@@ -152,11 +139,6 @@ def _spreads(df: int) -> tuple[float, list[tuple[float, int, float]]]:
 
 def detectable(spread: float, tasks: int, wanted: float = 0.8) -> float | None:
     """Return the smallest difference that a paired t test at 5 % finds with power ``wanted``.
-
-    Args:
-        spread: Standard deviation of the task differences.
-        tasks: Number of tasks.
-        wanted: The power.
 
     Returns:
         None for fewer than two tasks.

@@ -248,20 +248,7 @@ def sides_of(
     metrics: Sequence[Metric] = (),
     by: str | None = None,
 ) -> list[Side]:
-    """Return a run's models as sides, in input order.
-
-    Args:
-        report: The finished run.
-        name: What it is called; with its model where it has several.
-        model: The only model wanted.
-        match: What makes two samples the same task: their id (or cluster), their input, their place in the file.
-        metrics: Metrics whose figures are to be computed.
-        by: Facet that tasks are grouped by.
-
-    Raises:
-        ConfigError: It has no such model.
-        DataError: It keeps no rows, or rows that are not those of a run, or nothing to match by.
-    """
+    """Return a run's models as sides, in input order."""
     samples = _samples(report, name, match, metrics, by)
     codes, models = samples.table.keys["id"].codes, samples.table.keys["model"]
     rows_of: dict[str, list[int]] = {}
@@ -333,11 +320,7 @@ def _digest(value: Any) -> bytes:
 
 
 def _task_of(row: GradedRow, match: Match, name: str) -> str:
-    """Return what a row's task is called, which is the same in all runs.
-
-    Raises:
-        DataError: It records no input, or no place, to match by.
-    """
+    """Return what a row's task is called, which is the same in all runs."""
     if match == "id":
         return str(row.cluster or row.sample.id)
     if match == "input":

@@ -18,11 +18,7 @@ PERCENT_TEXT = r"([0-9]{1,3}(\.[0-9]{1,15})?) ?%"
 
 
 def as_limit(written: float | str) -> Limit:
-    """Return what ``max_failed`` says: whole numbers are samples, ``5%`` and 0.05 a share of them.
-
-    Raises:
-        ValueError: It is neither.
-    """
+    """Return what ``max_failed`` says: whole numbers are samples, ``5%`` and 0.05 a share of them."""
     found: Limit | None = None
     if isinstance(written, str):
         percent = re.fullmatch(PERCENT_TEXT, written)
@@ -39,10 +35,6 @@ def limit_verdict(limit: Limit, counts: Mapping[str, Count]) -> dict[str, JSON]:
     """Return the verdict of the limit, in the form of a gate's.
 
     The grader decides that has lost most: failed and missing samples, or their share of all it applies to.
-
-    Args:
-        limit: The most there may be.
-        counts: Grader key -> figures of the run.
     """
     share = isinstance(limit, float)
     lost = {key: (count.lost, count.graded + count.lost) for key, count in counts.items()}

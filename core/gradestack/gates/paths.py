@@ -22,16 +22,8 @@ def figure_at(aggregates: Aggregates, path: Sequence[str], component: str = "") 
 
     A figure named as its metric is reached without naming it twice: ``reward.mean`` is ``reward.mean.mean``.
 
-    Args:
-        aggregates: What the aggregators of a run computed.
-        path: Grader key, metric key, and the keys below it.
-        component: The metric's kind; a figure of that name may be left out, too.
-
     Returns:
         A number; None where the figure is not defined.
-
-    Raises:
-        NoFigure: There is nothing at the path, or no number.
     """
     found: JSON = aggregates[path[0]][path[1]]
     at = list(path[:2])

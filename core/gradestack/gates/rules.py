@@ -26,11 +26,7 @@ Over = Literal["total", "graded"]
 
 
 def _share(_gate: object, _field: object, confidence: float | None) -> None:
-    """Refuse a confidence that is none.
-
-    Raises:
-        ValueError: It does not lie between 0.5 and 1.
-    """
+    """Refuse a confidence that is none."""
     if confidence is not None and not 0.5 < confidence < 1:
         msg = f"confidence must be between 0.5 and 1, got {confidence}"
         raise ValueError(msg)

@@ -45,12 +45,7 @@ def _figure(gate: AggregateGate, passed: int, graded: int, lost: int, average: C
 
 
 class Scores:
-    """Scores by grader key.
-
-    Args:
-        table: The grades.
-        rows: Rows of the table; default: all.
-    """
+    """Scores by grader key."""
 
     def __init__(self, table: Table, rows: Sequence[int] | None = None) -> None:
         self.table = table

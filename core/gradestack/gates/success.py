@@ -18,11 +18,6 @@ from gradestack.table import Table
 def successes(table: Table, success: Success, rows: Sequence[int] | None = None) -> dict[str, Any]:
     """Return how many samples the outcome grader's verdict calls a success, and the interval of their share.
 
-    Args:
-        table: The grades.
-        success: What makes a sample a success.
-        rows: Rows of the table; default: all.
-
     Returns:
         ``passed``, ``failed``, ``share``, ``share_interval``, ``own_verdicts``: how many samples have a verdict of the
         grader's own, and the same per model under ``models``.
@@ -63,13 +58,7 @@ def rule_text(grader: str, rule: SampleRule | None, better: Direction = "higher"
 
 
 def verdict_text(success: Success, graded: int, own: int) -> str:
-    """Return what decided on success, as people read it.
-
-    Args:
-        success: What makes a sample a success.
-        graded: Samples the outcome grader graded.
-        own: On how many of them it gave a verdict of its own.
-    """
+    """Return what decided on success, as people read it."""
     score = rule_text(success.grader, success.rule, success.better)
     verdict = f"verdict of {success.grader}"
     if success.rule is None and (own == graded > 0 or success.better == "neither"):

@@ -19,11 +19,7 @@ def _keys(gate: AggregateGate) -> list[str]:
 
 
 class Sureness:
-    """Intervals of what gates compare.
-
-    Args:
-        bounds: Grader key -> least and greatest score there can be.
-    """
+    """Intervals of what gates compare."""
 
     def __init__(self, bounds: Mapping[str, tuple[float, float]]) -> None:
         self.bounds = bounds
@@ -31,14 +27,7 @@ class Sureness:
     def interval(
         self, gate: Threshold, actual: float | None, scores: Scores, beside: Interval | None = None
     ) -> Interval:
-        """Return the 95 % interval of a gate's figure, as a fraction where that is in percent; or why there is none.
-
-        Args:
-            gate: The gate.
-            actual: What it compares.
-            scores: Those of the samples it is about.
-            beside: The interval that stands beside a figure by path.
-        """
+        """Return the 95 % interval of a gate's figure, as a fraction where that is in percent; or why there is none."""
         if actual is None:
             return {"reason": "undefined"}
         if isinstance(gate, FigureGate):

@@ -38,13 +38,6 @@ def verdict(
 
     No data fails unless the gate says ``on_no_data: pass``; ``upstream`` compares 0.0 instead.
 
-    Args:
-        gate: The rule.
-        scores: Those of all samples.
-        profile: Which definition is followed.
-        figures: Returns what aggregators make of some rows of the table: figures by path are taken from it.
-        sure: Where intervals come from; not for ``upstream``.
-
     Returns:
         The rule with its ``text``, ``actual``, ``passed`` and ``outcome``: ``passed``, ``failed``, ``undecided`` or
         ``no_data``; except in ``upstream`` also ``over``, ``counted`` and ``of``: how many of the samples count in

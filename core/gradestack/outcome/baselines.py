@@ -42,11 +42,7 @@ class Baselines:
     _sides: dict[str, list[Side]] = attrs.field(factory=dict)
 
     def sides(self, name: str) -> list[Side]:
-        """Return the models of a baseline; its rows are read once.
-
-        Raises:
-            DataError: They are not those of a run.
-        """
+        """Return the models of a baseline; its rows are read once."""
         report = self.reports[name]
         if name not in self._sides and report is not None:
             self._sides[name] = sides_of(report, name)
@@ -54,15 +50,7 @@ class Baselines:
 
 
 def find_baselines(suite: Suite, place: Path | None) -> Baselines:
-    """Return the runs a suite's gates compare with.
-
-    Args:
-        suite: What will run.
-        place: Where it will be written; None where it is not, and then there is no latest.
-
-    Raises:
-        DataError: A named run is gone, was not finished, or keeps no rows.
-    """
+    """Return the runs a suite's gates compare with."""
     found: dict[str, Report | None] = {}
     for gate in suite.gates:
         if isinstance(gate, BaselineGate) and gate.baseline not in found:
@@ -127,15 +115,7 @@ def digests(baselines: Baselines) -> dict[str, Any]:
 
 
 def this_run(suite: Suite, recorded: Report) -> list[Side]:
-    """Return the models of a run that is not finished yet.
-
-    Args:
-        suite: What was run.
-        recorded: Its rows.
-
-    Raises:
-        DataError: There is nothing to match them by.
-    """
+    """Return the models of a run that is not finished yet."""
     graders = loads(dumps([component_entry(stage) for stage in suite.graders]))
     return sides_of(attrs.evolve(recorded, header={"components": graders}), "this run")
 
@@ -143,17 +123,7 @@ def this_run(suite: Suite, recorded: Report) -> list[Side]:
 def baseline_verdict(
     gate: BaselineGate, suite: Suite, now: Callable[[], list[Side]], baselines: Baselines
 ) -> dict[str, JSON]:
-    """Return the verdict of a gate that compares with an earlier run; of several models all must hold.
-
-    Args:
-        gate: The rule.
-        suite: What was run.
-        now: Returns the models of this run.
-        baselines: The runs that gates compare with.
-
-    Raises:
-        DataError: The runs cannot be compared.
-    """
+    """Return the verdict of a gate that compares with an earlier run; of several models all must hold."""
     names = ("metric_key", "baseline", "not_worse_than", "require", "max_flips", "confidence", "on_undecided")
     rule = {"kind": gate.kind, "text": gate.text, **{name: getattr(gate, name) for name in names}}
     if baselines.reports.get(gate.baseline) is None:
@@ -171,11 +141,7 @@ def baseline_verdict(
 
 
 def _pairs(before: list[Side], now: list[Side]) -> list[tuple[Side, Side]]:
-    """Return which models are compared: the only ones, else those of one name.
-
-    Raises:
-        DataError: The baseline lacks a model.
-    """
+    """Return which models are compared: the only ones, else those of one name."""
     if len(before) == len(now) == 1:
         return [(before[0], now[0])]
     known = {side.model: side for side in before}

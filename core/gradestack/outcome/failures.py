@@ -15,12 +15,7 @@ _MARK = b'"failed"'
 
 
 def first_failures(lines: Iterable[bytes], states: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, Any]]:
-    """Return grader key -> number of its failed grades, and reason and place of the first, of graders that have some.
-
-    Args:
-        lines: The lines of results.jsonl; read until every grader's first failure is found.
-        states: Grader key -> outcome -> number of samples.
-    """
+    """Return grader key -> number of its failed grades, and reason and place of the first."""
     failed = {key: counts[Outcome.FAILED] for key, counts in states.items() if counts.get(Outcome.FAILED)}
     found: dict[str, dict[str, Any]] = {key: {"count": count} for key, count in failed.items()}
     wanted = set(failed)

@@ -14,12 +14,7 @@ _BEGINNING = 8192
 
 
 def keep_foreign(*pages: Path) -> None:
-    """Refuse to write where a file of somebody else's stands.
-
-    Raises:
-        ConfigError: One of them is there and was not written by gradestack.
-        OSError: One of them cannot be read.
-    """
+    """Refuse to write where a file of somebody else's stands."""
     for page in pages:
         if not page.exists():
             continue
@@ -35,10 +30,6 @@ def keep_foreign_comparison(out: Path) -> None:
 
     What ``comparison.json`` says of itself goes for its pages; without it the HTML page is asked. Markdown says nothing
     of itself: where it stands alone it is not one of ours.
-
-    Raises:
-        ConfigError: One of them is there and was not written by gradestack.
-        OSError: One of them cannot be read.
     """
     data, page, text = (out / name for name in (COMPARISON, COMPARISON_PAGE, COMPARISON_TEXT))
     keep_foreign(data if data.exists() else page)

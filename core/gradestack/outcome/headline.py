@@ -15,11 +15,6 @@ def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]
     """Return how many samples are a success, and the interval of their share; by whose verdict, in the run's words.
 
     None without an outcome.
-
-    Args:
-        suite: What was run.
-        successes: What :func:`~gradestack.gates.success.successes` counted.
-        models: Names of the models, "" for none, when there are any.
     """
     if suite.success is None or successes is None:
         return None
@@ -38,13 +33,7 @@ def outcome(suite: Suite, successes: Mapping[str, Any] | None, models: list[str]
 def headline_figures(
     suite: Suite, aggregates: Mapping[str, Mapping[str, Any]], averages: Mapping[str, Mapping[str, JSON]]
 ) -> list[dict[str, JSON]]:
-    """Return the figures of the headline: label, path, value, and interval or reason where there is one.
-
-    Args:
-        suite: What was run.
-        aggregates: Grader key -> aggregator key -> metrics.
-        averages: Grader key -> the figures every grader has.
-    """
+    """Return the figures of the headline: label, path, value, and interval or reason where there is one."""
     found = []
     for figure in suite.headline.figures:
         metrics = aggregates[figure.grader][figure.metric] if figure.metric else averages[figure.grader]

@@ -18,17 +18,7 @@ Chunks = Mapping[tuple[str, str], list[Path]]
 
 
 def write_native(suite: Suite, run: Merging, chunks: Chunks, place: Path) -> None:
-    """Join native parts and let every exporter finish, once per input.
-
-    Args:
-        suite: What was run.
-        run: What all shards came to.
-        chunks: (input, ``exporter/artefact``) -> files of its chunks, in shard order.
-        place: The run directory.
-
-    Raises:
-        OSError: The disk is full or broken; the parts are still there.
-    """
+    """Join native parts and let every exporter finish, once per input."""
     merged = run.merged
     several = len(suite.inputs.data) > 1
     for stage in suite.exporters:

@@ -44,11 +44,7 @@ def _found_runs(path: Path) -> dict[str, list[Any]]:
 
 
 def _check(found: Mapping[str, list[Any]], asked: int) -> list[Any]:
-    """Return all runs in order.
-
-    Raises:
-        DataError: Not as many runs as asked for, saying which model lacks which.
-    """
+    """Return all runs in order."""
     everything = sorted({run for runs in found.values() for run in runs}, key=_order)
     lacking = [
         f"model {model or '(unnamed)'} lacks run {run}"
@@ -159,9 +155,6 @@ def write_runs(
     """Write ``run_N/`` folders and aggregate_stats.json; return the summary with the outcome over all runs.
 
     One run asked for writes no folder; it only checks that there is one.
-
-    Raises:
-        DataError: The recording does not hold as many runs as asked for.
     """
     path = staging.path / ROWS
     runs = _check(_found_runs(path), suite.num_runs or 1)

@@ -37,11 +37,7 @@ _LONGEST = 300
 
 
 def check_without_rows(suite: Suite) -> None:
-    """Refuse to keep no rows where rows are what something is computed from.
-
-    Raises:
-        ConfigError: Naming everything that needs them.
-    """
+    """Refuse to keep no rows where rows are what something is computed from."""
     problems = [
         f"gate {number}: compares task by task with a baseline, which needs rows"
         for number, gate in enumerate(suite.gates, 1)
@@ -80,19 +76,7 @@ def summary(
     baselines: Baselines,
     part: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """Return the content of summary.json for everything, or for one run of several.
-
-    Args:
-        suite: What was run.
-        merging: The run, and what is broken in it.
-        merged: What is reported beside figures.
-        recorded: The rows, for reasons in warnings and for baselines.
-        baselines: Runs that gates compare with.
-        part: Rows of the table that it is about; default: all.
-
-    Raises:
-        DataError: A gate's baseline cannot be compared with.
-    """
+    """Return the content of summary.json for everything, or for one run of several."""
     keys, table = [stage.key for stage in suite.graders], merging.merged.table
     counts = merging.counts(part)
     figures = {key: grader_figures(count, suite.profile) for key, count in counts.items()}

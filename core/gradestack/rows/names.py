@@ -48,12 +48,7 @@ _named = msgspec.json.Decoder(_Named).decode
 
 
 def names_of(lines: Iterable[NumberedLine], loads: Callable[[int, bytes], Any]) -> Iterator[RowName]:
-    """Yield the names of rows, of which little else is decoded.
-
-    Args:
-        lines: The lines of results.jsonl.
-        loads: Returns the value of a line that is not as rows are written today. What is not an object is no row.
-    """
+    """Yield the names of rows, of which little else is decoded."""
     position = 0
     for number, place, line in lines:
         try:
@@ -71,13 +66,7 @@ def names_of(lines: Iterable[NumberedLine], loads: Callable[[int, bytes], Any]) 
 def samples_of(
     lines: Iterable[tuple[int, NumberedLine]], loads: Callable[[int, bytes], Any], outcome: str | None
 ) -> Iterator[tuple[RowEntry, Row]]:
-    """Yield what an index says of single rows, and these rows.
-
-    Args:
-        lines: Position and line of each.
-        loads: Returns the value of a line.
-        outcome: Key of the outcome grader, if the run has one.
-    """
+    """Yield what an index says of single rows, and these rows."""
     for position, line in lines:
         row = loads(line[0], line[2])
         if isinstance(row, dict):

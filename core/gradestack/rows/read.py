@@ -13,9 +13,8 @@ from msgspec import Struct, field
 from msgspec.structs import astuple, force_setattr
 
 from gradestack.errors import DataError
-from gradestack.jsonio.values import as_map
 from gradestack.jsonio.files import iter_lines
-from gradestack.jsonio.values import check_utf8, loads
+from gradestack.jsonio.values import as_map, check_utf8, loads
 from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, Status
 from gradestack.table import Columns, Table, Wanted
 
@@ -80,16 +79,7 @@ def iter_rows(path: Path) -> Iterator[tuple[bytes, Row]]:
 
 
 def check_count(path: Path | None, rows: int, summary: Mapping[str, Any]) -> None:
-    """Refuse a results file that has lost rows, or got some, since the figures of its run were computed.
-
-    Args:
-        path: The file; None for rows that were never written to one.
-        rows: How many it has.
-        summary: Content of summary.json.
-
-    Raises:
-        DataError: They are not the samples the summary is of.
-    """
+    """Refuse a results file that has lost rows, or got some, since the figures of its run were computed."""
     total = as_map(summary.get("metrics")).get("total")
     if path is not None and isinstance(total, int) and rows != total:
         msg = f"{path}: {rows} rows, but summary.json is of {total} samples: it was changed; grade the files again"
@@ -144,6 +134,7 @@ class _Verdict(Struct, frozen=True, kw_only=True, gc=False):
     gold: str | None = None
     counts: dict[str, int] = {}
     parts: dict[str, float | None] = {}
+    numbers: None = None
 
     def __post_init__(self) -> None:
         _check_score(self)
@@ -192,13 +183,7 @@ _BLOCK = 1024
 def table_of(
     rows: Iterable[tuple[Key, GradedRow]], wanted: Wanted, broken: Callable[[str, BaseException], None] | None = None
 ) -> Table:
-    """Return the table of the grades in rows.
-
-    Args:
-        rows: Rows of one run with their keys, in order.
-        wanted: What they were decoded for.
-        broken: As of :class:`~gradestack.table.Columns`.
-    """
+    """Return the table of the grades in rows."""
     columns, rest = Columns(wanted, broken), iter(rows)
     while block := list(islice(rest, _BLOCK)):
         grades = zip(*[astuple(row.grades) for _, row in block], strict=True)

@@ -190,12 +190,7 @@ class FacetTally:
         self._many: set[str] = set()
 
     def add(self, facets: Iterable[bytes], passes: Iterable[bool | None]) -> None:
-        """Count samples.
-
-        Args:
-            facets: The facets of each as JSON.
-            passes: Whether it is a success, None where that is not known.
-        """
+        """Count samples."""
         self._held.update(zip(facets, passes, strict=True))
         if len(self._held) > _MOST_HELD:
             self._fold()

@@ -61,14 +61,7 @@ class Verdicts:
         reasons: Iterable[Sequence[Reason]],
         quiet: Iterable[bool],
     ) -> None:
-        """Add samples, whose tasks are known.
-
-        Args:
-            first: Position of the first.
-            rows: The grades of each by grader key.
-            reasons: Those of the outcome grader's grade and of its items.
-            quiet: Whether a sample expects no call at all.
-        """
+        """Add samples, whose tasks are known."""
         columns, places = list(self.by_grader.items()), self._places
         for grades in rows:
             for key, marks in columns:

@@ -35,5 +35,5 @@ def test_it_stands_first_on_the_console(data):
     """Before figures and means of scores."""
     text = lines(data)
     rows = [line for line in text if "difference" in line and line.startswith("  ")]
-    assert rows[0].startswith("  Passed (exact)")
+    assert rows[0].startswith("  The right text (exact)")
     assert "better" in rows[0]

@@ -164,9 +164,7 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     bounds = _bounds(known, gate.confidence, share=share)
     flipped = flips(before, now, key, "zero")
     better = now.declared(key)["better_is"]
-    gains = None if better == "neither" else bounds
-    if gains is not None and better == "lower":
-        gains = [-end for end in reversed(gains)]
+    gains = [-end for end in reversed(bounds)] if bounds is not None and better == "lower" else bounds
     judged = better != "neither" or any(passed is not None for passed in now.verdicts(key, "skip"))
     verdicts = list(_conditions(gate, gains, flipped["broken"] if judged else None))
     outcome = next((word for word in ("failed", "undecided") if word in verdicts), "passed")
@@ -174,8 +172,8 @@ def _compared(gate: BaselineGate, before: Side, now: Side) -> dict[str, Any]:
     spread = None if known.stderr is None else known.stderr * math.sqrt(known.tasks)
     needed = tasks_needed(spread or 0.0, margin or 0.0) if outcome == "undecided" else None
     reason = known.reason or (f"{needed} tasks would be needed" if needed else "")
-    if better == "neither":
-        reason, needed = f"{key} does not say which scores are better", None
+    if not judged and gate.max_flips is not None:
+        reason = f"{key} says neither which runs pass nor which scores are better"
     return {
         "actual": known.difference,
         "interval": _interval(known),

@@ -15,49 +15,16 @@ from msgspec.structs import astuple, force_setattr
 from gradestack.errors import DataError
 from gradestack.jsonio.files import iter_lines
 from gradestack.jsonio.values import as_map, check_utf8, loads
-from gradestack.model import Fault, Grade, Item, Key, Outcome, Reason, Status
+from gradestack.model import Grade, Key, Outcome, Status
 from gradestack.table import Columns, Table, Wanted
 
 Row = dict[str, Any]
 
 
-def _fault_from(row: Row | None) -> Fault | None:
-    return None if row is None else Fault(**row)
-
-
-def _graded_from(row: Row) -> dict[str, Any]:
-    return {
-        "counts": row.get("counts", {}),
-        "parts": row.get("parts", {}),
-        "label": row.get("label"),
-        "gold": row.get("gold"),
-        "reasons": tuple(Reason(**reason) for reason in row.get("reasons", ())),
-        "fault": _fault_from(row.get("fault")),
-    }
-
-
 def grade_from_json(row: Row) -> Grade:
     """Return the grade that :func:`gradestack.grade_to_json` wrote: metrics can be recomputed from rows alone."""
-    outcome = Outcome(row["state"])
-    items = tuple(
-        Item(
-            id=item["id"],
-            outcome=Outcome(item.get("outcome", "graded")),
-            score=item.get("score"),
-            metadata=item.get("metadata", {}),
-            **_graded_from(item),
-        )
-        for item in row.get("items", ())
-    )
-    return Grade(
-        outcome=outcome,
-        score=row["score"] if outcome is Outcome.GRADED else None,
-        passed=row.get("passed"),
-        items=items,
-        rationale=row["rationale"],
-        metadata=row["metadata"],
-        **_graded_from(row),
-    )
+    found = msgspec.convert(row, _Grade)
+    return Grade(**{name: getattr(found, name) for name in Grade.__struct_fields__})
 
 
 def key_from_row(row: Row, ordinal: int) -> Key:

@@ -93,7 +93,7 @@ def test_a_leaderboard_has_the_lowest_first_where_lower_is_better(tmp_path):
 
 @pytest.mark.parametrize(
     ("better", "flips", "margin"),
-    [("higher", "passed", "passed"), ("lower", "failed", "failed"), ("neither", "undecided", "undecided")],
+    [("higher", "passed", "passed"), ("lower", "failed", "failed"), ("neither", "undecided", "passed")],
 )
 def test_gates_go_by_the_direction(tmp_path, better, flips, margin):
     """Of a rise: of runs broken since, and of the margin."""

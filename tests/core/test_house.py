@@ -82,7 +82,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/end_states": 835,
     "plugins/gradestack_plugins/engines": 1_750,
     "plugins/gradestack_plugins/extractors": 435,
-    "plugins/gradestack_plugins/letta": 2_000,
+    "plugins/gradestack_plugins/letta": 1_810,
     "plugins/gradestack_plugins/openai_logs": 370,
     "plugins/gradestack_plugins/orchestrationbench": 5_045,
     "plugins/gradestack_plugins/readers": 2_865,

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.letta"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    ("reader", "letta", ".reader:Letta", "letta-evals output directories, and gradestack's own run directories"),
+    (
+        "reader",
+        "letta_dataset",
+        ".dataset:LettaDataset",
+        "letta-evals datasets: JSON Lines or CSV with input and ground_truth",
+    ),
+    (
+        "grader",
+        "recorded",
+        ".grader:Recorded",
+        "The grade the recording already holds, for aggregation, gates and comparison",
+    ),
+    ("stack", "letta", ".recordings:stack", "The recorded gate grades, with error bars"),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return (
-        Component(
-            kind="reader",
-            name="letta",
-            target=f"{_HERE}.reader:Letta",
-            summary="letta-evals output directories, and gradestack's own run directories",
-        ),
-        Component(
-            kind="reader",
-            name="letta_dataset",
-            target=f"{_HERE}.dataset:LettaDataset",
-            summary="letta-evals datasets: JSON Lines or CSV with input and ground_truth",
-        ),
-        Component(
-            kind="grader",
-            name="recorded",
-            target=f"{_HERE}.grader:Recorded",
-            summary="The grade the recording already holds, for aggregation, gates and comparison",
-        ),
-        Component(
-            kind="stack",
-            name="letta",
-            target=f"{_HERE}.stacks:letta",
-            summary="The recorded gate grades, with error bars",
-        ),
-    )
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)

@@ -30,9 +30,9 @@ from gradestack import (
     skipped,
 )
 from gradestack.jsonio import compact
-from gradestack_plugins.letta.faults import error_fault, grade_fault
 from gradestack_plugins.letta.reader import Letta
 from gradestack_plugins.letta.recordings import REWARD, metrics_of, names_graders, recorded_scores
+from gradestack_plugins.letta.records import error_fault, grade_fault
 
 _SHOWN = 20
 """Metrics named in a message."""
@@ -74,17 +74,7 @@ class Recorded(Grader):
     profile: Profile = "documented"
 
     def for_recording(self, key: str, reader: Reader, inputs: Inputs, samples: Iterable[Sample]) -> Recorded:
-        """Return the grader with the metric decided.
-
-        Args:
-            key: Its key in the suite.
-            reader: What reads the recording.
-            inputs: What it reads.
-            samples: The first of them.
-
-        Raises:
-            ConfigError: There are several metrics, and none has the grader's key.
-        """
+        """Return the grader with the metric decided."""
         if self.metric is not None:
             return self
         by_name = isinstance(reader, Letta)
@@ -117,7 +107,9 @@ class Recorded(Grader):
         if recorded.get("error") is not None and self.profile == "documented":
             return failed(error_fault(recorded["error"]))
         if found is None:
-            return self._absent(grades)
+            what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
+            known = ", ".join(map(str, grades)) or "none"
+            return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
         return self._grade(found)
 
     def _regraded(self, recorded: Mapping[str, Any], grades: Mapping[str, Any]) -> bool:
@@ -125,11 +117,6 @@ class Recorded(Grader):
         if self.profile != "upstream" or recorded.get("error") is not None:
             return False
         return any(key == self.metric or self.metric is None for key, grade in grades.items() if grade is not None)
-
-    def _absent(self, grades: Mapping[str, Any]) -> Grade:
-        what = "no grade" if self.metric is None else f"no grade of {self.metric!r}"
-        known = ", ".join(map(str, grades)) or "none"
-        return skipped("no_recorded_grade", f"the recording holds {what}; metrics: {known}")
 
     def _grade(self, found: JSON) -> Grade:
         if not isinstance(found, Mapping):
@@ -195,13 +182,11 @@ def _own(found: Mapping[str, Any]) -> Grade:
 
 def _turns(raw: JSON) -> tuple[Item, ...]:
     """Return the grades of single turns as items."""
-    entries = enumerate(raw if isinstance(raw, list) else [], 1)
-    return tuple(_turn(number, entry) for number, entry in entries if isinstance(entry, Mapping))
-
-
-def _turn(number: int, entry: Mapping[str, Any]) -> Item:
-    kept = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
-    score = entry.get("score")
-    if not _sound(score):
-        return Item(id=f"turn {number}", outcome=Outcome.FAILED, metadata=kept)
-    return Item(id=f"turn {number}", score=float(score), metadata=kept)
+    items = []
+    for number, entry in enumerate(raw if isinstance(raw, list) else [], 1):
+        if isinstance(entry, Mapping):
+            about = {name: entry[name] for name in ("submission", "ground_truth", "rationale") if name in entry}
+            score = entry.get("score")
+            graded: dict[str, Any] = {"score": float(score)} if _sound(score) else {"outcome": Outcome.FAILED}
+            items.append(Item(id=f"turn {number}", metadata=about, **graded))
+    return tuple(items)

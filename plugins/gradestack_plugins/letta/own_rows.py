@@ -10,7 +10,7 @@ import msgspec
 
 from gradestack import JSON, Expectation, ExpectedCall, Fault, Status, ToolCall, ToolSpec, Usage, replace
 from gradestack.jsonio import compact
-from gradestack_plugins.letta.references import truth_of
+from gradestack_plugins.letta.records import truth_of
 from gradestack_plugins.readers import chat
 
 _FAULT = Fault.__struct_fields__

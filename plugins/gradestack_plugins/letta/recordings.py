@@ -1,16 +1,148 @@
-"""What recordings say of themselves as a whole: the metrics they hold, in order, and the gate they went by."""
+"""Recordings as a whole: their files, the metrics they hold, in order, the gate they went by, and their stack."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from gradestack import Input, Inputs, Sample, read_records
+import attrs
+
+from gradestack import ABSENT, DataError, Input, Inputs, Sample, is_run, load_report, read_records
 from gradestack.jsonio import JsonProblem, loads, read_regular
-from gradestack_plugins.letta.layout import RESULTS, ResultFile, place_of, result_files, unwrapped
 from gradestack_plugins.letta.records import KEPT
+
+RESULTS, SUITE = "results.jsonl", "suite.json"
+_RUN = re.compile(r"run_(\d{1,18})")
+
+
+@attrs.frozen(kw_only=True)
+class ResultFile:
+    """One file of result lines."""
+
+    path: Path
+    relative: str = ""
+    """Path below the directory given; "" when the file itself was given."""
+    run: int | None = None
+    """From ``run_N`` in the folder's or file's name."""
+    model: str | None = None
+    """From the file's or folder's name, where the layout names files by model."""
+
+
+def run_number(path: Path) -> int | None:
+    """Return N of a file ``run_N.jsonl`` or of one in a folder ``run_N``, else None."""
+    for name in (path.stem, path.absolute().parent.name):
+        if found := _RUN.fullmatch(name):
+            return int(found[1])
+    return None
+
+
+def result_files(path: Path) -> list[ResultFile]:
+    """Return the files of result lines of an output directory (or the file itself), runs in numeric order.
+
+    A directory with ``suite.json`` has ``MODEL.jsonl`` and ``MODEL/run_N.jsonl``. One of gradestack's own has all runs
+    in ``results.jsonl``; any other has ``run_N/results.jsonl`` or ``results.jsonl``.
+    """
+    if not path.is_dir():
+        parent = path.absolute().parent
+        by_model = _RUN.fullmatch(path.stem) is not None and (parent.parent / SUITE).is_file()
+        beside = path.name != RESULTS and (parent / SUITE).is_file()
+        model = parent.name if by_model else path.stem if beside else None
+        return [ResultFile(path=path, run=run_number(path), model=_model(model))]
+    if (path / SUITE).is_file():
+        return _by_model(path)
+    single = [ResultFile(path=path / RESULTS, relative=RESULTS, run=run_number(path / RESULTS))]
+    if (path / RESULTS).is_file() and is_run(path):
+        return single
+    several = [each for each in path.glob(f"run_*/{RESULTS}") if _RUN.fullmatch(each.parent.name)]
+    if several:
+        found = [
+            ResultFile(path=each, relative=f"{each.parent.name}/{RESULTS}", run=run_number(each)) for each in several
+        ]
+        return sorted(found, key=_by_run)
+    return single if (path / RESULTS).is_file() else []
+
+
+def check_rows(path: Path) -> None:
+    """Refuse a run directory of gradestack's own that has lost rows since, or got some.
+
+    Without its summary, and as a file alone, results are taken as they are.
+    """
+    if not (path.is_dir() and is_run(path)):
+        return
+    try:
+        report = load_report(path)
+    except DataError:  # whatever is missing or damaged beside the rows is not needed
+        return
+    if report.has_rows:
+        report.places()
+
+
+def place_of(given: Input, relative: str) -> Input:
+    """Return a file of an input, by its path below the directory given."""
+    if not relative:
+        return given
+    return Input(path=given.path / relative, name=given.name, shown=f"{given.shown}/{relative}")
+
+
+def _by_run(file: ResultFile) -> tuple[int, str]:
+    return (file.run or 0, file.relative)
+
+
+def _model(name: str | None) -> str | None:
+    return None if name == "default" else name
+
+
+def _by_model(path: Path) -> list[ResultFile]:
+    found = [
+        ResultFile(path=each, relative=each.name, model=_model(each.stem)) for each in sorted(path.glob("*.jsonl"))
+    ]
+    for folder in sorted(each for each in path.iterdir() if each.is_dir()):
+        runs = [
+            ResultFile(
+                path=each,
+                relative=f"{folder.name}/{each.name}",
+                run=run_number(each),
+                model=_model(folder.name),
+            )
+            for each in folder.glob("run_*.jsonl")
+            if _RUN.fullmatch(each.stem)
+        ]
+        found += sorted(runs, key=_by_run)
+    return found
+
+
+def suite_samples(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the samples of a ``suite.json`` by id, for results that only name theirs; {} where there is none."""
+    folder = path if path.is_dir() else path.absolute().parent
+    places = [folder] if path.is_dir() else [folder, folder.parent]
+    file = next((place / SUITE for place in places if (place / SUITE).is_file()), None)
+    if file is None:
+        return {}
+    try:
+        content = loads(read_regular(file))
+    except (OSError, JsonProblem) as error:
+        if not path.is_dir():  # it need not belong to the file at all
+            return {}
+        raise DataError(f"{file}: cannot be read: {error}") from error
+    samples = content.get("samples") if isinstance(content, Mapping) else None
+    if isinstance(samples, Mapping):
+        return {str(key): each for key, each in samples.items() if isinstance(each, Mapping)}
+    entries = samples if isinstance(samples, list) else []
+    return {str(each.get("id", each.get("sample_id"))): each for each in entries if isinstance(each, Mapping)}
+
+
+def unwrapped(record: Any) -> Any:
+    """Return the result of a line: ``result`` of ``{"type": "result", "result": ...}``, else the line itself.
+
+    ABSENT for a line of another type, such as a header or a summary.
+    """
+    if isinstance(record, Mapping) and isinstance(record.get("type"), str):
+        return record.get("result") if record["type"] == "result" else ABSENT
+    return record
+
 
 _FIRST = 1000
 """Results of each input that are looked at where no summary names the metrics."""
@@ -44,9 +176,6 @@ def metrics_of(inputs: Inputs) -> list[str]:
     """Return the metrics of recordings, the recorded suite's first one first.
 
     Of each input those that summary.json lists under ``by_metric``, else those of its first 1,000 results.
-
-    Raises:
-        DataError: Results cannot be read.
     """
     return list(dict.fromkeys(chain.from_iterable(map(_metrics_of, inputs.data))))
 
@@ -91,11 +220,7 @@ def _graded(recorded: Mapping[str, Any]) -> list[str]:
 
 
 def names_graders(inputs: Inputs) -> bool:
-    """Return whether any of the first results has grades under the names of graders.
-
-    Raises:
-        DataError: Results cannot be read.
-    """
+    """Return whether any of the first results has grades under the names of graders."""
     results = chain.from_iterable(_results(given, result_files(given.path)) for given in inputs.data)
     return any(map(_graded, results))
 
@@ -118,12 +243,7 @@ def _scored(value: Any) -> bool:
 
 
 def gates_of(inputs: Inputs, metrics: Iterable[str]) -> tuple[dict[str, Any], list[str]]:
-    """Return the gates the recordings went by, as a suite's entries, and what is wrong with them.
-
-    Args:
-        inputs: The recordings.
-        metrics: What they hold; a gate that is about something else is left out.
-    """
+    """Return the gates the recordings went by, as a suite's entries, and what is wrong with them."""
     folders = [folder for given in inputs.data for folder in _folders(result_files(given.path))]
     found = [gates for folder in folders if (gates := _gates(folder))]
     if any(gates != found[0] for gates in found):
@@ -175,3 +295,20 @@ def _usable(gate: Any, metrics: frozenset[str]) -> bool:
     value, weights, key = gate.get("value"), gate.get("weights"), gate.get("metric_key")
     about = metrics.issuperset(weights) if isinstance(weights, Mapping) else key in (None, *metrics)
     return about and gate.get("op") in _OPERATORS and isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def stack(inputs: Inputs | None = None) -> dict[str, Any]:
+    """Return the stack: a grader for each recorded metric, by its name, and the gate the recording went by.
+
+    A recording that names no metric has one grade, ``recorded``. The console prints the results block of letta-evals'
+    guide.
+    """
+    try:
+        metrics = metrics_of(inputs) if inputs is not None else []
+    except DataError:  # the reader will say so
+        metrics = []
+    if inputs is None or not metrics:
+        return {"graders": {"recorded": {"kind": "recorded"}}, "outcome": "recorded", "headline": {"letta": True}}
+    gates, warnings = gates_of(inputs, metrics)
+    graders = {name: {"kind": "recorded", **({"metric": name} if len(metrics) > 1 else {})} for name in metrics}
+    return {"graders": graders, **gates, "headline": {"letta": True}, "warnings": warnings}

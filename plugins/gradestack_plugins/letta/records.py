@@ -1,4 +1,4 @@
-"""From a result line to a sample."""
+"""Results as samples: references, facets, and why a recorded run or grade is none."""
 
 from __future__ import annotations
 
@@ -7,13 +7,94 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, BadRecord, Fault, Message, Profile, Sample, Source, Status, replace
-from gradestack.jsonio import compact
+from gradestack import JSON, BadRecord, Expectation, Fault, Profile, Sample, Source, Status, replace
+from gradestack.jsonio import as_map, compact
 from gradestack_plugins.letta import own_rows
-from gradestack_plugins.letta.faults import error_fault, result_fault
 from gradestack_plugins.letta.messages import Trajectory, read_trajectory
-from gradestack_plugins.letta.references import expectation, facets_of, input_of, truth_of
 from gradestack_plugins.readers.chat import text_of
+
+VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
+"""Objects of variables, which may also stand under ``metadata``; they are no facets."""
+
+
+def as_text(value: JSON) -> str:
+    """Return text as it is and any other value as JSON."""
+    return value if isinstance(value, str) else compact(value)
+
+
+def input_of(value: JSON) -> str | tuple[str, ...] | None:
+    """Return what the user asked: one text, or one per turn."""
+    if isinstance(value, list):
+        return tuple(map(as_text, value))
+    return None if value is None else as_text(value)
+
+
+def truth_of(value: JSON, *, turns: bool) -> str | tuple[str, ...] | None:
+    """Return a reference: text as it is, a list of texts (with ``turns``, of anything) as one each, else JSON text."""
+    if value is None or value == []:
+        return None
+    if isinstance(value, list) and (turns or all(isinstance(item, str) for item in value)):
+        return tuple(map(as_text, value))
+    return as_text(value)
+
+
+def expectation(truth: str | tuple[str, ...] | None) -> Expectation:
+    """Return the reference as expected text, and as expected label where it is one text."""
+    return Expectation(text=truth, label=truth if isinstance(truth, str) else None)
+
+
+def facets_of(record: Mapping[str, Any]) -> dict[str, JSON]:
+    """Return what samples may be grouped and chosen by: the entries of ``metadata``, and ``tags``."""
+    metadata = record.get("metadata")
+    found = dict(metadata) if isinstance(metadata, dict) else {}
+    for name in VARIABLES:
+        found.pop(name, None)
+    if (tags := record.get("tags")) is not None:
+        found["tags"] = tags
+    return found
+
+
+_RUN, _GRADING = "Error: ", "Error during grading: "
+"""How the rationale begins of a grade that stands for a run, or for a judge, that broke down."""
+
+
+def _text_or_empty(value: JSON) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def error_fault(error: JSON) -> Fault:
+    """Return the fault of an ``error`` record: ``category``, ``exception_type`` and ``message``, or a text."""
+    if not isinstance(error, Mapping):
+        return Fault(category="target", code="recorded_error", message=as_text(error))
+    category, kind, message = (_text_or_empty(error.get(name)) for name in ("category", "exception_type", "message"))
+    return Fault(category=category or "target", code="recorded_error", message=message, type=kind)
+
+
+def grade_fault(grade: JSON) -> Fault | None:
+    """Return why a recorded grade is no judgement, from its rationale and ``metadata``; None when nothing says so.
+
+    The message is what stands behind "Error: " (category ``target``) or "Error during grading: " (``grading``), and
+    ``metadata.error`` where that says something else; the type is ``metadata.error_type``.
+    """
+    if not isinstance(grade, Mapping):
+        return None
+    rationale, metadata = _text_or_empty(grade.get("rationale")), as_map(grade.get("metadata"))
+    error = as_text(metadata["error"]) if metadata.get("error") else ""
+    prefix = next((each for each in (_RUN, _GRADING) if rationale.startswith(each)), "")
+    message = (rationale.removeprefix(prefix) if prefix else "") or error
+    if not message:
+        return None
+    if error not in message:
+        message = f"{message} ({error})"
+    category, code = ("target", "target_error") if prefix == _RUN else ("grading", "recorded_error")
+    return Fault(category=category, code=code, message=message, type=_text_or_empty(metadata.get("error_type")))
+
+
+def result_fault(result: Mapping[str, Any]) -> Fault | None:
+    """Return the first fault among a result's grades, that of the gate before the others."""
+    grades = [result.get("grade"), *as_map(result.get("grades")).values()]
+    return next((fault for grade in grades if (fault := grade_fault(grade)) is not None), None)
+
 
 KEPT = (
     "cost",
@@ -111,7 +192,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         error=error,
         agent_id=_text(result.get("agent_id")),
         agent_usage=next((result[name] for name in usage if result.get(name) is not None), None),
-        facets=_facets(result, asked, own=own),
+        facets=dict(as_map(result.get("facets"))) if own else facets_of(asked),
         source=source if isinstance(named, str) else replace(source, id=named),
     )
     return replace(sample, **rest) if own and (rest := own_rows.rest(result)) else sample
@@ -119,13 +200,6 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
 
 def _text(value: JSON) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _facets(result: Mapping[str, Any], asked: Mapping[str, Any], *, own: bool) -> dict[str, JSON]:
-    if own:
-        found = result.get("facets")
-        return dict(found) if isinstance(found, dict) else {}
-    return facets_of(asked)
 
 
 def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile, *, own: bool) -> str | None:
@@ -140,12 +214,9 @@ def _answer(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile,
     submitted = _text(result.get("submission")) or None
     if not trajectory.said:
         return submitted if own or profile == "documented" else None
-    spoken = [text for turn in trajectory.turns for message in turn if (text := _speech(message))]
+    said = [message for turn in trajectory.turns for message in turn if message.role == "assistant"]
+    spoken = [text for message in said if (text := text_of(message.content))]
     return spoken[-1] if spoken else submitted
-
-
-def _speech(message: Message) -> str:
-    return text_of(message.content) if message.role == "assistant" else ""
 
 
 def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
@@ -159,8 +230,7 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     if (reward := result.get("reward")) is not None:
         found["reward"] = reward.get("score") if isinstance(reward, dict) else reward
     state = result.get("agent_state")
-    memory = state.get("memory") if isinstance(state, dict) else None
-    blocks = result.get("memory_blocks", memory.get("blocks") if isinstance(memory, dict) else None)
+    blocks = result.get("memory_blocks", as_map(as_map(state).get("memory")).get("blocks"))
     if blocks is not None:
         found["memory_blocks"] = blocks
     return found
@@ -171,7 +241,9 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
 
     A structured ``error`` is one, unless (``documented``) it arose after the conversation, which is then whole and can
     be graded. Without it: nothing was said (``documented``: and nothing was submitted either; ``upstream``: there is no
-    turn at all, be it an empty one), or no agent is named; the reason then is what the grades say.
+    turn at all, be it an empty one), or no agent is named; the reason then is what the grades say. A result that leaves
+    ``agent_id`` out names none in ``upstream`` only, and not where it only names its sample: that layout drops null
+    fields, and has an ``error`` record for every run that failed.
     """
     error = result.get("error")
     if error is not None:
@@ -186,19 +258,8 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
         something = trajectory.said or (bool(_text(result.get("submission"))) and not broken)
     if not something:
         what = "the recorded trajectory is empty"
-    elif not _has_agent(result, profile):
+    elif result.get("agent_id") is None and ("agent_id" in result or (profile == "upstream" and "sample" in result)):
         what = "the recording names no agent"
     else:
         return Status.OK, None
     return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
-
-
-def _has_agent(result: Mapping[str, Any], profile: Profile) -> bool:
-    """Return whether a result names its agent; ``documented`` takes one that leaves the key out as one that does.
-
-    So does ``upstream`` with results that only name their sample: that layout drops null fields, and has an ``error``
-    record for every run that failed.
-    """
-    if "agent_id" in result:
-        return result["agent_id"] is not None
-    return profile == "documented" or "sample" not in result

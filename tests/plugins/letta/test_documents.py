@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 import gradestack
-from gradestack_plugins.letta.dataset_rows import KEYS
+from gradestack_plugins.letta.dataset import KEYS
 from gradestack_plugins.letta.grader import Recorded
 from gradestack_plugins.letta.messages import read_trajectory
 from gradestack_plugins.text_graders.texts import BUILT_IN

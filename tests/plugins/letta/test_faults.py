@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gradestack
-from gradestack_plugins.letta.faults import grade_fault
+from gradestack_plugins.letta.records import grade_fault
 
 PROFILES = pytest.mark.parametrize("profile", ["documented", "upstream"])
 

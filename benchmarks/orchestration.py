@@ -19,10 +19,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from gradestack_plugins.orchestrationbench.graphs.ged import Distance, edit_distance
-from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
-from gradestack_plugins.orchestrationbench.graphs.graph import Graph
-from gradestack_plugins.orchestrationbench.graphs.networkx_ged import available, networkx_distance
+from gradestack_plugins.orchestrationbench.graphs import (
+    Distance,
+    Graph,
+    Weights,
+    available,
+    edit_distance,
+    networkx_distance,
+)
 
 TARGET = 30
 SIZES = range(2, 8)

@@ -10,17 +10,19 @@ import attrs
 from typing_extensions import override
 
 from gradestack import JSON, Aggregator, Figure, Grades, Profile, valid_confidence
-from gradestack_plugins.orchestrationbench.results.figures import (
+from gradestack_plugins.orchestrationbench.exporter import overall_statistics
+from gradestack_plugins.orchestrationbench.figures import (
     AVERAGE_PARTS,
     FC_PARTS,
+    PLANS,
     Figures,
+    File,
+    Intervals,
     decision_matrix,
     file_figures,
+    files_of,
     overall,
 )
-from gradestack_plugins.orchestrationbench.results.files import PLANS, File, files_of
-from gradestack_plugins.orchestrationbench.results.native import overall_statistics
-from gradestack_plugins.orchestrationbench.results.sureness import Sureness
 
 _FILE = ("file", "scenario", "trials", "error")
 DECISIONS = Figure("call_rejection_accuracy", "Call or rejection", about="mean of the F1s of calls and of rejections")
@@ -65,8 +67,8 @@ class _PerFile(Aggregator):
 
     def _whole(self, files: Mapping[str, File]) -> dict[str, JSON]:
         found = self._figures([file_figures(name, file, self.profile) for name, file in sorted(files.items())])
-        sure = Sureness(files, self.profile, self.confidence)
-        return {**found, **sure.beside(found, found["undefined"])}
+        intervals = Intervals(files, self.profile, self.confidence)
+        return {**found, **intervals.beside(found, found["undefined"])}
 
     @abc.abstractmethod
     def _figures(self, files: list[Figures]) -> dict[str, JSON]:

@@ -7,16 +7,39 @@ from typing import ClassVar
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, Fault, Grade, Grader, Outcome, Profile, Reason, Sample, Status, failed, replace, skipped
-from gradestack_plugins.orchestrationbench.calls.arguments import Arguments, arguments_of, calls_of, fault_of
-from gradestack_plugins.orchestrationbench.calls.decisions import is_plain
-from gradestack_plugins.orchestrationbench.calls.f1 import CallFigures
-from gradestack_plugins.orchestrationbench.graphs.ged import BUDGET
-from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
-from gradestack_plugins.orchestrationbench.items import call_items, decision_items, plan_item
-from gradestack_plugins.orchestrationbench.plans.similarity import PlanRules, Solver
-from gradestack_plugins.orchestrationbench.plans.steps import PlanFigures, plan_figures, sample_plans
-from gradestack_plugins.orchestrationbench.recorded.trial import Trial
+from gradestack import (
+    JSON,
+    Fault,
+    Grade,
+    Grader,
+    Item,
+    Outcome,
+    Profile,
+    Reason,
+    Sample,
+    Status,
+    failed,
+    replace,
+    skipped,
+)
+from gradestack_plugins.orchestrationbench.calls import CallFigures, Pair, calls_of, mean
+from gradestack_plugins.orchestrationbench.decisions import Arguments, Step, arguments_of, fault_of, is_plain
+from gradestack_plugins.orchestrationbench.figures import sum_up
+from gradestack_plugins.orchestrationbench.graphs import BUDGET, Weights
+from gradestack_plugins.orchestrationbench.plans import (
+    Comparison,
+    PlanFigures,
+    PlanRules,
+    PlanStep,
+    Solver,
+    plan_figures,
+    sample_plans,
+)
+from gradestack_plugins.orchestrationbench.trial import CALL, FAILED, Trial
+
+_LONGEST = 2_000
+"""Characters of a text kept for people."""
+
 
 ARGUMENT_FIELDS = frozenset({"native", "calls", "label", "text", "expected", "agent_id", "tools"})
 AGENT_WEIGHT, STATUS_WEIGHT = 0.8, 0.5
@@ -90,7 +113,7 @@ class OrchestrationCall(Grader):
         found = _arguments(sample, self.profile)
         if isinstance(found, Grade):
             return found
-        return _call_grade(calls_of(sample, found, self.profile), self.profile)
+        return _call_grade(calls_of(sample, found.steps, self.profile), self.profile)
 
 
 @attrs.frozen(kw_only=True)
@@ -108,8 +131,7 @@ class _PlanOptions(Grader):
     def __attrs_post_init__(self) -> None:
         Weights(self.agent_weight or 0.0, self.status_weight or 0.0)
         if self.search_budget < 1:
-            msg = f"search_budget {self.search_budget}: expected a whole number from 1"
-            raise ValueError(msg)
+            raise ValueError(f"search_budget {self.search_budget}: expected a whole number from 1")
 
     def _plans(self, sample: Sample) -> PlanFigures | None:
         trial = sample.native if isinstance(sample.native, Trial) else None
@@ -188,7 +210,7 @@ class OrchestrationBench(_PlanOptions):
         found = arguments_of(sample, self.profile)
         if isinstance(found, Arguments):
             grades.append(_decision_grade(found))
-            grades.append(_call_grade(calls_of(sample, found, self.profile), self.profile))
+            grades.append(_call_grade(calls_of(sample, found.steps, self.profile), self.profile))
         merged = _merged(grades)
         if isinstance(found, Fault):
             return replace(merged, outcome=Outcome.FAILED, score=None, fault=found, rationale=found.message)
@@ -210,18 +232,11 @@ def _merged(grades: list[Grade]) -> Grade:
         metadata.update(grade.metadata)
     return Grade(
         outcome=Outcome.GRADED if scores else Outcome.SKIPPED,
-        score=_mean(scores),
+        score=mean(scores),
         counts=counts,
         parts=parts,
         metadata=metadata,
     )
-
-
-def _mean(values: list[float]) -> float | None:
-    total = 0.0
-    for value in values:
-        total += value
-    return total / len(values) if values else None
 
 
 def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
@@ -240,7 +255,7 @@ def _arguments(sample: Sample, profile: Profile) -> Arguments | Grade:
 def _decision_grade(arguments: Arguments) -> Grade:
     counts = arguments.counts()
     total = counts["steps_graded"] + counts["steps_missing"]
-    items = decision_items(arguments)
+    items = _decision_items(arguments)
     single = items[0] if len(items) == 1 else None
     score = sum(1 for step in arguments.steps if step.right) / total if total else None
     return Grade(
@@ -256,7 +271,7 @@ def _decision_grade(arguments: Arguments) -> Grade:
 
 
 def _call_grade(figures: CallFigures, profile: Profile) -> Grade:
-    score = _mean([part for part in (figures.name, figures.key, figures.value) if part is not None])
+    score = mean((figures.name, figures.key, figures.value))
     reasons = []
     if not figures.pairs:
         reasons.append(Reason(code="no_pair", message="no step where both gold and prediction call"))
@@ -275,7 +290,7 @@ def _call_grade(figures: CallFigures, profile: Profile) -> Grade:
             "value": figures.value,
             "value_upper_bound": figures.best_value,
         },
-        items=call_items(figures.pairs),
+        items=_call_items(figures.pairs),
         reasons=tuple(reasons),
         metadata={"judge_failed": figures.judge_failed},
     )
@@ -286,9 +301,7 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
     scores = [step.figures for step in compared]
     parsed = sum(1 for step in compared if step.result is not None)
     divisor = len(compared) + (figures.failed if profile == "upstream" else 0)
-    total = 0.0
-    for score, _, _ in scores:
-        total += score
+    total = sum_up(score for score, _, _ in scores)
     with_failure = total / divisor if divisor else (0.0 if profile == "upstream" else None)
     reasons = list(figures.notes)
     if figures.dropped:
@@ -300,7 +313,7 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
         score=with_failure,
         counts={"plans": len(compared), "plans_parsed": parsed, "plans_failed": figures.failed},
         parts={"plan": with_failure},
-        items=tuple(plan_item(step) for step in figures.steps),
+        items=tuple(map(_plan_item, figures.steps)),
         reasons=tuple(reasons),
         metadata={
             "plan_scores": [score for score, _, _ in scores],
@@ -309,3 +322,155 @@ def _plan_grade(figures: PlanFigures, profile: Profile) -> Grade:
             "plan_highest": [step.highest for step in compared],
         },
     )
+
+
+def _decision_items(arguments: Arguments) -> tuple[Item, ...]:
+    """Return one item per predicted step and one, MISSING, per step the prediction lacks."""
+    items = [_decision(step, name) for step, name in zip(arguments.steps, _unique(arguments.steps), strict=True)]
+    for step in arguments.missing:
+        reason = Reason(code="no_prediction", subject=step, message="the label expects a turn, none was recorded")
+        items.append(Item(id=step, outcome=Outcome.MISSING, reasons=(reason,)))
+    return tuple(items)
+
+
+def _unique(steps: tuple[Step, ...]) -> list[str]:
+    """Return step ids, a repeated one with its number."""
+    seen: dict[str, int] = {}
+    names = []
+    for step in steps:
+        seen[step.id] = seen.get(step.id, 0) + 1
+        names.append(step.id if seen[step.id] == 1 else f"{step.id} (again {seen[step.id] - 1})")
+    return names
+
+
+def _decision(step: Step, name: str) -> Item:
+    metadata = _sides(step)
+    if step.fault is not None:
+        return Item(id=name, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
+    return Item(
+        id=name,
+        score=1.0 if step.right else 0.0,
+        label=step.predicted,
+        gold=step.gold,
+        counts={step.cell: 1},
+        reasons=_decision_reasons(step),
+        metadata=metadata,
+    )
+
+
+def _sides(step: Step) -> dict[str, JSON]:
+    return {
+        "agent": step.agent if isinstance(step.agent, str) else None,
+        "gold": step.gold_bag.shown() if step.gold_bag is not None else _cut(step.gold_text),
+        "predicted": step.bag.shown() if step.bag is not None else _cut(step.text),
+    }
+
+
+def _decision_reasons(step: Step) -> tuple[Reason, ...]:
+    found = []
+    if not step.labelled:
+        message = "the label has no such step: a rejection is expected"
+        found.append(Reason(code="no_label", subject=step.id, message=message))
+    code = message = ""
+    if step.predicted == FAILED:
+        code, message = "failed_generation", "no call and no rejection marker"
+    elif step.gold != CALL == step.predicted:
+        code, message = "overaction", "called where it should have rejected"
+    elif step.gold == CALL != step.predicted:
+        code, message = "underaction", "rejected where it should have called"
+    elif step.gold != step.predicted:
+        code, message = "rejection_type", "rejected, for another reason than the gold turn"
+    if code:
+        reason = Reason(code=code, subject=step.id, expected=step.gold, actual=step.predicted, message=message)
+        found.append(reason)
+    return tuple(found)
+
+
+def _call_items(pairs: tuple[Pair, ...]) -> tuple[Item, ...]:
+    """Return one item per graded pair, with counts and reason of every argument."""
+    names = _unique(tuple(pair.step for pair in pairs))
+    return tuple(_call(pair, name) for pair, name in zip(pairs, names, strict=True))
+
+
+def _call(pair: Pair, name: str) -> Item:
+    defined = [each for each in (pair.name, pair.key, pair.value) if each is not None]
+    return Item(
+        id=name,
+        score=sum(defined) / len(defined),
+        counts={count: sum(getattr(result, count) for result in pair.keys) for count in ("tp", "fp", "fn")},
+        parts={"name": pair.name, "key": pair.key, "value": pair.value, "value_upper_bound": pair.best_value},
+        reasons=_call_reasons(pair),
+        metadata={**_sides(pair.step), "keys": [result.shown() for result in pair.keys]},
+    )
+
+
+def _call_reasons(pair: Pair) -> tuple[Reason, ...]:
+    step = pair.step
+    found = []
+    if pair.name < 1 and step.bag is not None and step.gold_bag is not None:
+        gold, made = list(step.gold_bag.names), list(step.bag.names)
+        message = "the sets of called functions differ"
+        found.append(Reason(code="function_name", subject=step.id, expected=gold, actual=made, message=message))
+    for result in pair.keys:
+        if result.fp or result.fn:
+            reason = Reason(
+                code=result.reason,
+                pointer="/" + result.key.replace("~", "~0").replace("/", "~1"),
+                subject=step.id,
+                expected=list(result.gold),
+                actual=list(result.predicted),
+                message=f"tp {result.tp}, fp {result.fp}, fn {result.fn}",
+            )
+            found.append(reason)
+    return tuple(found)
+
+
+def _plan_item(step: PlanStep) -> Item:
+    """Return the item of one gold plan."""
+    metadata: dict[str, JSON] = {"gold": _cut(step.gold), "predicted": _cut(step.predicted)}
+    if step.fault is not None:
+        return Item(id=step.id, outcome=Outcome.FAILED, fault=step.fault, metadata=metadata)
+    score, structural, component = step.figures
+    reasons = []
+    if step.result is None:
+        code, _, message = step.problem.partition(": ")
+        reasons.append(Reason(code=code, subject=step.id, message=message or "no plan was predicted at this step"))
+    else:
+        for name, comparison in (("structural", step.result.structural), ("component", step.result.component)):
+            metadata[name] = _comparison(comparison)
+            reasons.extend(_plan_reasons(step.id, name, comparison))
+    return Item(
+        id=step.id,
+        score=score,
+        parts={"structural": structural, "component": component, "upper_bound": step.highest},
+        reasons=tuple(reasons),
+        metadata=metadata,
+    )
+
+
+def _comparison(comparison: Comparison) -> dict[str, JSON]:
+    distance = comparison.distance
+    return {
+        "lower": distance.lower,
+        "upper": distance.upper,
+        "exact": distance.exact,
+        "self_loop": comparison.loops,
+        "solver": distance.backend,
+    }
+
+
+def _plan_reasons(step: str, name: str, comparison: Comparison) -> list[Reason]:
+    distance = comparison.distance
+    if not distance.upper:
+        return []
+    message = f"{name} graph: {distance.upper:g} edits from the gold graph"
+    if not distance.exact and distance.backend == "own":
+        message = f"{name} graph: {distance.lower:g} to {distance.upper:g} edits from the gold graph (search stopped)"
+    return [Reason(code=f"{name}_distance", subject=step, expected=0.0, actual=distance.upper, message=message)]
+
+
+def _cut(value: JSON) -> JSON:
+    """Return a value for people: a long text cut, what is neither text nor a plan outline named by its type."""
+    if isinstance(value, str):
+        return value if len(value) <= _LONGEST else value[:_LONGEST] + "…"
+    return value if value is None or isinstance(value, dict) else f"<{type(value).__name__}>"

@@ -5,17 +5,21 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import attrs
+import yaml
 from typing_extensions import override
 
 from gradestack import (
     JSON,
     BadRecord,
+    ConfigError,
     DataError,
+    Expectation,
+    ExpectedCall,
     Fault,
     Input,
     Inputs,
@@ -27,13 +31,233 @@ from gradestack import (
     Status,
     ToolSpec,
     replace,
+    yaml_data,
 )
-from gradestack.jsonio import JsonProblem, compact, first_records, loads
-from gradestack_plugins.orchestrationbench.calls.arguments import EMPTY, UNREADABLE
-from gradestack_plugins.orchestrationbench.recorded.trial import Setting, Trial
-from gradestack_plugins.orchestrationbench.recorded.verdicts import RUN_PREFIX, Verdicts, read_verdicts, verdicts_for
-from gradestack_plugins.orchestrationbench.samples import Common, step_samples, trial_sample
-from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
+from gradestack.jsonio import JsonProblem, compact, first_records, loads, read_regular
+from gradestack_plugins.orchestrationbench.decisions import (
+    EMPTY,
+    UNREADABLE,
+    gold_decision,
+    gold_steps,
+    gold_turn,
+    steps_of,
+)
+from gradestack_plugins.orchestrationbench.graphs import Weights
+from gradestack_plugins.orchestrationbench.plans import gold_plans, step_number
+from gradestack_plugins.orchestrationbench.trial import (
+    CALL,
+    RUN_PREFIX,
+    Setting,
+    Trial,
+    Verdicts,
+    read_verdicts,
+    verdicts_for,
+)
+from gradestack_plugins.readers.chat import messages, text_of, tool_calls, tool_spec
+
+
+def read_cards(path: Path) -> tuple[ToolSpec, ...]:
+    """Return the tools of all agent cards in a directory (or of one card), by file name; a later equal name wins.
+
+    Raises:
+        DataError: There is no card, or one is not an object with a list of tools; every such file is listed.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    tools: dict[str, ToolSpec] = {}
+    problems = [] if files else ["no *.json file in it"]
+    for file in files:
+        try:
+            card = loads(read_regular(file))
+        except (OSError, JsonProblem) as error:
+            problems.append(f"{file.name}: {error}")
+            continue
+        listed = card.get("tools") if isinstance(card, Mapping) else None
+        if not isinstance(listed, list):
+            problems.append(f"{file.name}: expected an object with a list of tools")
+            continue
+        tools.update({spec.name: spec for entry in listed if (spec := tool_spec(entry)) is not None})
+    if problems:
+        msg = f"agent cards {path} cannot be used"
+        raise DataError(msg, *problems)
+    return tuple(tools.values())
+
+
+def read_config(path: Path) -> Setting:
+    """Return what the benchmark's evaluation YAML says about weights and judge.
+
+    Raises:
+        ConfigError: The file cannot be read or is no mapping, or a weight is not a number from 0 to 2.
+    """
+    try:
+        data = yaml_data(path.read_text(encoding="utf-8"))
+    except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
+        msg = f"evaluation config {path}: {error}"
+        raise ConfigError(msg) from error
+    if data is not None and not isinstance(data, Mapping):
+        msg = f"evaluation config {path}: expected a mapping, found {compact(data)[:60]}"
+        raise ConfigError(msg)
+    config: Mapping[Any, Any] = data or {}
+    params = config.get("evaluation_params")
+    judge = config.get("judge")
+    problems: list[str] = []
+    agent, status = (_weight(params, name, problems) for name in ("agent_change_weight", "status_change_weight"))
+    if problems:
+        msg = f"evaluation config {path}"
+        raise ConfigError(msg, *problems)
+    section = isinstance(judge, Mapping) and "model" in judge and "generation_params" in judge
+    return Setting(agent_weight=agent, status_weight=status, judge_section=section)
+
+
+def _weight(params: Any, name: str, problems: list[str]) -> float | None:
+    value = params.get(name) if isinstance(params, Mapping) else None
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        problems.append(f"evaluation_params.{name}: expected a number, found {value!r}")
+        return None
+    try:
+        Weights(float(value), 0.0)
+    except (OverflowError, ValueError):
+        problems.append(f"evaluation_params.{name}: expected a number from 0 to 2, found {value!r}")
+        return None
+    return float(value)
+
+
+@attrs.frozen(kw_only=True)
+class Common:
+    """What all samples of one trial share."""
+
+    id: str
+    model: str | None = None
+    run: int | str | None = None
+    tools: tuple[ToolSpec, ...] | None = None
+    usage: JSON = None
+    facets: Mapping[str, JSON] = attrs.field(factory=dict)
+
+
+def trial_sample(common: Common, trial: Trial) -> Sample:
+    """Return one trial as one sample; a run that is no object, or has no label, is a failed one."""
+    label, history, plans = trial.part("label"), trial.part("sub_agent_history"), trial.part("main_agent_history")
+    sound = isinstance(trial.run, dict) and isinstance(label, dict)
+    turns = messages(history)
+    texts = [text for turn in turns if (text := text_of(turn.content))]
+    return Sample(
+        id=common.id,
+        model=common.model,
+        run=common.run,
+        input=user_turns(label),
+        turns=(turns,) if turns else (),
+        calls=tuple(call for turn in turns for call in turn.tool_calls) if isinstance(history, list) else None,
+        text=texts[-1] if texts else None,
+        plan=_plans(plans) or None,
+        tools=common.tools,
+        expected=expectation(label),
+        status=Status.OK if sound else Status.FAILED,
+        error=None
+        if sound
+        else Fault(category="data", code="run_unreadable", message="expected a run with a label object"),
+        agent_usage=common.usage,
+        facets=common.facets,
+        native=trial,
+    )
+
+
+def expectation(label: Any) -> Expectation:
+    """Return all gold calls (those that can be read) and gold plans of a label; nothing when it is no object."""
+    if not isinstance(label, dict):
+        return Expectation()
+    calls = tuple(call for step in in_order(gold_steps(label)) for call in gold_calls(label, step))
+    plans = {str(step): text for step, text in sorted(gold_plans(label).items())}
+    return Expectation(calls=calls, plan=plans or None)
+
+
+def step_samples(common: Common, trial: Trial) -> Iterator[Sample]:
+    """Yield one sample per step: ``scenario/step``, predicted ones first in their order, then those not predicted.
+
+    A sub-agent step has calls, decision label and text, a plan step has a plan. A step the label expects and the
+    prediction lacks is ``missing``; one whose gold cannot be read is ``failed``.
+    """
+    label, history = trial.part("label"), trial.part("sub_agent_history")
+    known: Mapping[str, Any] = label if isinstance(label, dict) else {}
+    seen = set()
+    for step, entry in zip(
+        steps_of(known, history, "documented"), history if isinstance(history, list) else (), strict=False
+    ):
+        seen.add(step.id)
+        rejects = step.gold != CALL
+        broken = step.fault is not None
+        yield _step_sample(
+            common,
+            step.id,
+            calls=() if broken and not isinstance(entry, dict) else tool_calls(entry.get("tool_calls")),
+            label=step.predicted,
+            text=step.text if isinstance(step.text, str) else None,
+            expected=Expectation(
+                calls=None if broken else gold_calls(known, step.id),
+                label=None if broken else step.gold,
+                text=step.gold_text if rejects and isinstance(step.gold_text, str) else None,
+            ),
+            status=Status.FAILED if broken else Status.OK,
+            error=step.fault,
+            agent_id=step.agent if isinstance(step.agent, str) else None,
+        )
+    for name in in_order(gold_steps(known)):
+        if name not in seen:
+            gold, _, text, fault = gold_decision(known, name)
+            expected = Expectation(
+                calls=None if fault else gold_calls(known, name),
+                label=None if fault else gold,
+                text=text if isinstance(text, str) else None,
+            )
+            yield _step_sample(common, name, expected=expected, status=Status.MISSING)
+    predicted = _plans(trial.part("main_agent_history"))
+    for number, text in sorted(gold_plans(known).items()):
+        plan = predicted.get(str(number))
+        status = Status.MISSING if str(number) not in predicted else Status.OK
+        yield _step_sample(common, str(number), plan=plan, expected=Expectation(plan=text), status=status)
+
+
+def _step_sample(common: Common, step: str, **fields: Any) -> Sample:
+    facets = {**common.facets, "step": step}
+    identity: dict[str, Any] = {"id": f"{common.id}/{step}", "cluster": common.id}
+    identity |= {"model": common.model, "run": common.run}
+    return Sample(**identity, tools=common.tools, facets=facets, **fields)
+
+
+def gold_calls(label: Mapping[str, Any], step: str) -> tuple[ExpectedCall, ...]:
+    """Return the gold calls of a step; none for a rejection or a gold turn that cannot be read."""
+    _, calls, _, _ = gold_turn(label, step)
+    return tuple(map(ExpectedCall.of, calls))
+
+
+def user_turns(label: Any) -> str | tuple[str, ...] | None:
+    """Return what the user says in a label: a text, a tuple for several turns, None for none."""
+    if not isinstance(label, dict):
+        return None
+    spoken = [key for key, turn in label.items() if isinstance(turn, dict) and turn.get("role") == "user"]
+    texts = tuple(text_of(label[key].get("content")) for key in in_order(spoken))
+    return None if not texts else texts[0] if len(texts) == 1 else texts
+
+
+def in_order(steps: list[str]) -> list[str]:
+    """Return step keys by number, those without one last, as they came."""
+
+    def place(key: str) -> tuple[bool, int]:
+        number = step_number(key)
+        return number is None, number or 0
+
+    return sorted(steps, key=place)
+
+
+def _plans(history: Any) -> dict[str, JSON]:
+    """Return predicted plan contents by step, the last of a step."""
+    found = {}
+    for entry in history if isinstance(history, list | tuple) else ():
+        number = step_number(entry.get("step_id")) if isinstance(entry, dict) else None
+        if number is not None:
+            found[str(number)] = entry.get("content")
+    return found
+
 
 _SUFFIX = "_out.json"
 _SNIFFED_ENTRIES = 5_000
@@ -63,7 +287,7 @@ class OrchestrationBenchReader(RecordReader):
 
     version: ClassVar[str] = "2"
     provides: ClassVar[frozenset[str]] = frozenset(
-        {
+        [
             "model",
             "run",
             "input",
@@ -79,7 +303,7 @@ class OrchestrationBenchReader(RecordReader):
             "facets",
             "source",
             "native",
-        }
+        ]
     )
     stack: ClassVar[str | None] = "orchestrationbench"
     takes_directories: ClassVar[bool] = True

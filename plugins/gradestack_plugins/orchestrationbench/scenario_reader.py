@@ -23,11 +23,10 @@ from gradestack import (
     replace,
     yaml_data,
 )
-from gradestack_plugins.orchestrationbench.calls.decisions import gold_decision, gold_steps
-from gradestack_plugins.orchestrationbench.plans.plantext import parse_plan
-from gradestack_plugins.orchestrationbench.plans.steps import gold_plans
-from gradestack_plugins.orchestrationbench.recorded.trial import PLAN_MARK
-from gradestack_plugins.orchestrationbench.samples import expectation, gold_calls, in_order, user_turns
+from gradestack_plugins.orchestrationbench.decisions import gold_decision, gold_steps
+from gradestack_plugins.orchestrationbench.plans import gold_plans, parse_plan
+from gradestack_plugins.orchestrationbench.reader import expectation, gold_calls, in_order, user_turns
+from gradestack_plugins.orchestrationbench.trial import PLAN_MARK
 
 Label = dict[str, dict[str, JSON]]
 

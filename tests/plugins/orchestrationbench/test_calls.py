@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gradestack import Expectation, Outcome, Sample, ToolCall, ToolSpec
-from gradestack_plugins.orchestrationbench.calls.f1 import set_f1
+from gradestack_plugins.orchestrationbench.calls import set_f1
 from gradestack_plugins.orchestrationbench.graders import OrchestrationCall
 
 PROFILES = ["documented", "upstream"]

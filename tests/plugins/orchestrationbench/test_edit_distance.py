@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradestack_plugins.orchestrationbench.graphs.ged import edit_distance
-from gradestack_plugins.orchestrationbench.graphs.ged_problem import Weights
-from gradestack_plugins.orchestrationbench.graphs.graph import Builder, Graph
-from gradestack_plugins.orchestrationbench.graphs.networkx_ged import available, feasible, networkx_distance
+from gradestack_plugins.orchestrationbench.graphs import (
+    Builder,
+    Graph,
+    Weights,
+    available,
+    edit_distance,
+    feasible,
+    networkx_distance,
+)
 from tests.conftest import examples
 
 WEIGHTS = Weights(0.8, 0.5)

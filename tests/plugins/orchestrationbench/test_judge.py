@@ -2,11 +2,9 @@
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.calls.decisions import documented_steps, upstream_steps
-from gradestack_plugins.orchestrationbench.calls.f1 import CallRules, grade_calls
-from gradestack_plugins.orchestrationbench.calls.judge import Leftover
-from gradestack_plugins.orchestrationbench.recorded.history import history_before, system_message
-from gradestack_plugins.orchestrationbench.recorded.verdicts import Verdict
+from gradestack_plugins.orchestrationbench.calls import CallRules, grade_calls
+from gradestack_plugins.orchestrationbench.decisions import steps_of
+from gradestack_plugins.orchestrationbench.trial import Leftover, Verdict, history_before, system_message
 
 PROFILES = ["documented", "upstream"]
 
@@ -38,12 +36,11 @@ def test_a_judge_gets_leftovers_schema_and_history(turns, profile):
         "g": {"type": "object", "properties": {}},
     }
     said = [turns.call("f", {"q": "A", "n": 2, "shy": "y"}), turns.call("f", {"q": "a"})]
-    read = documented_steps if profile == "documented" else upstream_steps
     judge = Lenient()
     rules = CallRules(profile=profile, tools=tools, judge=judge, label=label)
     gold = [turns.call("f", {"q": "a", "n": 1, "shy": "x"}), turns.call("f", {"q": "b"})]
     label["3-1"]["tool_calls"] = gold
-    figures = grade_calls(read(label, [turns.answer("3", said)]), rules)
+    figures = grade_calls(steps_of(label, [turns.answer("3", said)], profile), rules)
     (request,) = judge.requests
     assert request.step == "3"
     assert request.leftovers == (
@@ -66,7 +63,8 @@ def test_nothing_undecided_asks_nobody(turns):
     label = turns.label(_2=[turns.call("f", {"a": 1})])
     judge = Lenient()
     grade_calls(
-        documented_steps(label, [turns.answer("2", [turns.call("f", {"a": 1})])]), CallRules(judge=judge, label=label)
+        steps_of(label, [turns.answer("2", [turns.call("f", {"a": 1})])], "documented"),
+        CallRules(judge=judge, label=label),
     )
     assert judge.requests == []
 

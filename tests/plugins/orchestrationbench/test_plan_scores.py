@@ -6,7 +6,7 @@ import pytest
 
 from gradestack import ConfigError, Expectation, Outcome, Sample
 from gradestack_plugins.orchestrationbench.graders import OrchestrationPlan
-from gradestack_plugins.orchestrationbench.graphs.networkx_ged import available
+from gradestack_plugins.orchestrationbench.graphs import available
 
 PROFILES = ["documented", "upstream"]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.plans.plantext import parse_plan
+from gradestack_plugins.orchestrationbench.plans import parse_plan
 
 PLAN = {"workflow_1": {"steps": [{"name": "a", "status": "pending"}]}}
 TEXT = json.dumps(PLAN)

@@ -6,8 +6,7 @@ import pytest
 
 import gradestack
 from gradestack import ConfigError, DataError, Input, Inputs, Status, testing
-from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader
-from gradestack_plugins.orchestrationbench.side_files import read_cards, read_config
+from gradestack_plugins.orchestrationbench.reader import OrchestrationBenchReader, read_cards, read_config
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from gradestack import Input, Inputs
+from gradestack_plugins.orchestrationbench.reader import read_cards
 from gradestack_plugins.orchestrationbench.scenario_reader import ScenarioReader, label_of
-from gradestack_plugins.orchestrationbench.side_files import read_cards
 
 pytestmark = pytest.mark.proof
 PROFILES = ["documented", "upstream"]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.graphs.networkx_ged import available
+from gradestack_plugins.orchestrationbench.graphs import available
 
 PROFILES = ["documented", "upstream"]
 

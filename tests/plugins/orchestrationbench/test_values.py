@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.calls.values import at_best, compare_key, decided, usable, value_text
-from gradestack_plugins.orchestrationbench.recorded.verdicts import Verdict
+from gradestack_plugins.orchestrationbench.calls import at_best, compare_key, decided, usable, value_text
+from gradestack_plugins.orchestrationbench.trial import Verdict
 
 PROFILES = ["documented", "upstream"]
 

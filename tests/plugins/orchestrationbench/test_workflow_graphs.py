@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradestack_plugins.orchestrationbench.plans.workflows import graphs, outline
+from gradestack_plugins.orchestrationbench.plans import graphs, outline
 
 PROFILES = ["documented", "upstream"]
 

@@ -11,6 +11,9 @@ Reject          same type   true positive reject, true negative FC
 Reject          other type  true positive reject, true negative FC, type mismatch
 Reject          FAILED      failed generation, true negative FC
 ==============  ==========  ======================================================
+
+``documented`` raises nothing: a broken step is a failed step. ``upstream`` reads as the original does, and raises
+where it does: the original then gives up the whole file.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ from typing import Any
 
 import attrs
 
-from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, ToolCall
+from gradestack import JSON, Expectation, ExpectedCall, Fault, Profile, Sample, Status, ToolCall
 from gradestack.jsonio import compact, standard_loads
-from gradestack_plugins.orchestrationbench.recorded.trial import (
+from gradestack_plugins.orchestrationbench.trial import (
     AWAITING,
     CALL,
     FAILED,
@@ -33,6 +36,9 @@ from gradestack_plugins.orchestrationbench.recorded.trial import (
     VIOLATION,
     Bag,
     Decision,
+    Trial,
+    history_before,
+    system_message,
 )
 from gradestack_plugins.readers.chat import text_of, tool_calls
 
@@ -89,11 +95,7 @@ class Step:
 
 
 def marked(text: Any) -> Decision | None:
-    """Return the rejection whose marker ``text`` contains, None for no marker.
-
-    Raises:
-        TypeError: ``text`` is neither text nor a container.
-    """
+    """Return the rejection whose marker ``text`` contains, None for no marker."""
     return next((marker for marker in MARKERS if marker in text), None)
 
 
@@ -132,34 +134,16 @@ def gold_steps(label: Any) -> list[str]:
     ]
 
 
-# --- upstream: the original's reading, which raises where the original did ------------------------------------------
-
-
-def upstream_steps(label: Any, history: Any) -> list[Step]:
-    """Return every entry of ``sub_agent_history`` with its gold.
-
-    Raises:
-        Exception: The record is not what the original takes it for; the original then gives up the whole file.
-    """
-    return [_upstream_step(label, entry) for entry in history]
-
-
-def upstream_cases(label: Any) -> tuple[int, int]:
-    """Return (rejection cases, function call cases) from the label alone, unreadable calls counted as calls."""
-    steps = gold_steps(label)
-    calls = sum(1 for step in steps if f"{step}-1" in label)
-    return len(steps) - calls, calls
-
-
 def _upstream_step(label: Any, entry: Any) -> Step:
     step = entry["step_id"]
     key = f"{step}-1" if f"{step}-1" in label else step
     gold: Decision = GENERAL
-    gold_bag, gold_text, found = None, None, key in label
-    if found:
+    gold_bag, gold_text = None, None
+    if key in label:
         turn = label[key]
         if "tool_calls" in turn:
-            gold, gold_bag = CALL, _bag(_gold_function(call) for call in turn["tool_calls"])
+            functions = (call.get("function", {}) for call in turn["tool_calls"])
+            gold, gold_bag = CALL, _bag((each.get("name", ""), each.get("arguments", {})) for each in functions)
         else:
             gold_text = turn.get("content", "")
             gold = marked(gold_text) or GENERAL
@@ -181,13 +165,8 @@ def _upstream_step(label: Any, entry: Any) -> Step:
         gold_text=gold_text,
         text=text,
         agent=entry.get("agent_id"),
-        labelled=found,
+        labelled=key in label,
     )
-
-
-def _gold_function(call: Any) -> tuple[Any, Any]:
-    function = call.get("function", {})
-    return function.get("name", ""), function.get("arguments", {})
 
 
 def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
@@ -207,30 +186,17 @@ def _bag(functions: Iterable[tuple[Any, Any]]) -> Bag:
                 arguments["error"] = UNDECODABLE + raw
                 continue
         for key, value in values.items():
-            if key in arguments:
-                arguments[key].append(value)
-            else:
-                arguments[key] = [value]
+            arguments.setdefault(key, []).append(value)
     return Bag(names=tuple(names), arguments=arguments)
 
 
-# --- documented: nothing raises, a broken step is a failed step -----------------------------------------------------
-
-
-def documented_steps(label: Any, history: Any) -> list[Step]:
-    """Return every entry of ``sub_agent_history`` with its gold; step ids may be numbers or texts."""
-    if not isinstance(history, list | tuple):
-        return []
+def steps_of(label: Any, history: Any, profile: Profile) -> list[Step]:
+    """Return every entry of ``sub_agent_history`` with its gold; in ``documented`` ids may be numbers or texts."""
+    if profile == "upstream":
+        return [_upstream_step(label, entry) for entry in history]
     known = label if isinstance(label, dict) else {}
-    return [_documented_step(known, number, entry) for number, entry in enumerate(history)]
-
-
-def documented_cases(label: Any) -> tuple[int, int]:
-    """Return (rejection cases, function call cases) of the label, without steps whose gold cannot be read."""
-    golds = [gold_decision(label, step) for step in gold_steps(label)]
-    readable = [gold for gold, _, _, fault in golds if fault is None]
-    calls = sum(1 for gold in readable if gold == CALL)
-    return len(readable) - calls, calls
+    entries = history if isinstance(history, list | tuple) else ()
+    return [_documented_step(known, number, entry) for number, entry in enumerate(entries)]
 
 
 def _documented_step(label: Mapping[str, Any], number: int, entry: Any) -> Step:
@@ -272,12 +238,8 @@ def gold_turn(label: Mapping[str, Any], step: str) -> tuple[Decision, tuple[Tool
         return GENERAL, (), None, _unreadable(key, f"expected an object, found {compact(turn)[:60]}")
     if "tool_calls" not in turn:
         if key != step:
-            return (
-                GENERAL,
-                (),
-                None,
-                _unreadable(key, "the gold call could not be read from the scenario: no tool_calls"),
-            )
+            fault = _unreadable(key, "the gold call could not be read from the scenario: no tool_calls")
+            return GENERAL, (), None, fault
         text = text_of(turn.get("content"))
         return marked(text) or GENERAL, (), text, None
     raw = turn["tool_calls"]
@@ -316,9 +278,6 @@ def predict(calls: Iterable[ToolCall], text: str) -> tuple[Decision, Bag | None]
     return marked(text) or FAILED, None
 
 
-# --- samples of other readers ---------------------------------------------------------------------------------------
-
-
 def is_plain(expected: Expectation) -> bool:
     """Return whether a reference is one list of calls, each with a name and arguments to compare."""
     if expected.alternatives or expected.forbidden:
@@ -355,3 +314,115 @@ def sample_step(sample: Sample, profile: Profile) -> Step | None:
         text=sample.text,
         agent=sample.agent_id,
     )
+
+
+UNREADABLE, EMPTY, ARGUMENTS = "unreadable_file", "no_runs", "argument_part"
+"""Fault codes: the file cannot be read; it holds no run; its argument part cannot be graded."""
+
+
+@attrs.frozen(kw_only=True)
+class Arguments:
+    """Steps of one trial beside their gold."""
+
+    steps: tuple[Step, ...]
+    missing: tuple[str, ...] = ()
+    """Steps the label expects and the prediction lacks; they are in no matrix cell."""
+    rejection_cases: int = 0
+    function_call_cases: int = 0
+
+    def counts(self) -> dict[str, int]:
+        """Return every count of the decisions."""
+        faulty = sum(1 for step in self.steps if step.fault is not None)
+        return {
+            **tally(self.steps),
+            "rejection_cases": self.rejection_cases,
+            "function_call_cases": self.function_call_cases,
+            "steps_graded": len(self.steps) - faulty,
+            "steps_missing": len(self.missing),
+            "steps_faulty": faulty,
+        }
+
+
+def fault_of(sample: Sample) -> Fault | None:
+    """Return why a sample cannot be graded at all, None when it can."""
+    trial = sample.native
+    if isinstance(trial, Trial):
+        if trial.unreadable:
+            return Fault(category="data", code=UNREADABLE, message=trial.unreadable)
+        if trial.empty:
+            return Fault(category="data", code=EMPTY, message=trial.empty)
+        return None
+    if sample.status is not Status.OK:
+        return sample.error or Fault(category="target", code=str(sample.status), message="the recorded run failed")
+    return None
+
+
+def arguments_of(sample: Sample, profile: Profile) -> Arguments | Fault | None:
+    """Return the argument part of a sample: a fault when it is broken, None when the sample has none.
+
+    In ``upstream`` whatever the original stumbles over is a fault; in ``documented`` only a run or label that is no
+    object.
+    """
+    trial = sample.native
+    if not isinstance(trial, Trial):
+        step = sample_step(sample, profile)
+        if step is None:
+            return None
+        called = step.gold == CALL
+        return Arguments(steps=(step,), rejection_cases=int(not called), function_call_cases=int(called))
+    if profile == "documented":
+        return _documented(trial)
+    try:
+        return _upstream(trial)
+    except Exception as error:  # noqa: BLE001 - the original gives up the file whatever it raises
+        return Fault(category="data", code=ARGUMENTS, message=str(error), type=type(error).__name__)
+
+
+def _documented(trial: Trial) -> Arguments | Fault:
+    label = trial.part("label")
+    if not isinstance(label, Mapping):
+        what = "the run is not an object" if not isinstance(trial.run, Mapping) else "the run has no label object"
+        return Fault(category="data", code=ARGUMENTS, message=f"{trial.name}: {what}")
+    golds = {step: gold_decision(label, step) for step in gold_steps(label)}
+    steps = tuple(steps_of(label, trial.part("sub_agent_history"), "documented"))
+    faults = {step: golds[step][3] for step in _missing(label, steps)}
+    steps += tuple(Step(id=step, fault=fault) for step, fault in faults.items() if fault is not None)
+    readable = [gold for gold, _, _, fault in golds.values() if fault is None]
+    return _counted(label, steps, readable.count(CALL), len(readable))
+
+
+def _upstream(trial: Trial) -> Arguments:
+    history, label = trial.run["sub_agent_history"], trial.run["label"]
+    system_message(label)
+    steps = tuple(steps_of(label, history, "upstream"))
+    for step in steps:
+        history_before(label, step.recorded_id)
+        if step.gold == CALL and step.predicted == CALL and step.bag is not None and step.gold_bag is not None:
+            set_f1(step.bag.names, step.gold_bag.names)
+    cases = gold_steps(label)
+    return _counted(label, steps, sum(f"{step}-1" in label for step in cases), len(cases))
+
+
+def _counted(label: object, steps: tuple[Step, ...], calls: int, cases: int) -> Arguments:
+    missing = _missing(label, steps)
+    return Arguments(steps=steps, missing=missing, rejection_cases=cases - calls, function_call_cases=calls)
+
+
+def _missing(label: object, steps: tuple[Step, ...]) -> tuple[str, ...]:
+    predicted = {step.id for step in steps}
+    return tuple(step for step in gold_steps(label) if step not in predicted)
+
+
+def set_f1(predicted: Iterable[JSON], gold: Iterable[JSON]) -> float:
+    """Return the F1 of two collections as sets; lists in them are taken as tuples."""
+    ours = {tuple(item) if isinstance(item, list) else item for item in predicted}
+    theirs = {tuple(item) if isinstance(item, list) else item for item in gold}
+    if not ours or not theirs:
+        return 1.0 if not ours and not theirs else 0.0
+    both = len(ours & theirs)
+    return harmonic(both / len(ours), both / len(theirs))
+
+
+def harmonic(precision: float, recall: float) -> float:
+    """Return 2PR / (P + R), 0 when both are 0."""
+    return 2 * (precision * recall) / (precision + recall) if precision + recall > 0 else 0.0

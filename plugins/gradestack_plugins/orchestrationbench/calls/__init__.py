@@ -1,1 +1,0 @@
-"""Decisions and calls of sub-agent turns, compared with gold."""

@@ -1,0 +1,704 @@
+"""Directed graphs, and the edit distance between two of them, with a bound on the work.
+
+Insertion and deletion of a node or an edge cost 1, substitution of an edge nothing, substitution of a node 0 in
+unlabelled graphs and :meth:`Weights.substitution` in labelled ones. Self-loops are edges like any other. The result is
+exact unless the search had to stop after its budget of expanded nodes; then it carries a lower and an upper bound.
+
+The smaller graph is filled up with isolated dummy nodes, so that every edit path is a permutation: mapping a node on
+a dummy (or a dummy on a node) is its deletion (insertion). With substitution never dearer than deletion plus
+insertion some optimal path maps as many nodes as it can, so nothing is lost. The distance of a permutation p is the
+sum of node costs plus one for every ordered pair (i, k) where an edge i -> k exists on one side only. Costs are
+integers: weights are taken as the decimal numbers they are written as and scaled by their common denominator, then
+doubled, because lower bounds charge each unmatched edge in halves to its two ends.
+
+Depth first with branch and bound is quick on everything small or dense. Sparse graphs with many symmetries defeat it:
+the same rest is met again and again. Mapping the nodes in a fixed order and merging partial mappings that leave the
+same rest (same nodes used, same edges open) solves those, since few edges are open at any time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Hashable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from itertools import chain
+from typing import Any, TypeVar
+
+import attrs
+
+Number = TypeVar("Number", int, float)
+Label = tuple[Hashable, Hashable]
+"""Agent and status of one node of a component graph."""
+
+
+@attrs.frozen
+class Graph:
+    """A directed graph without parallel edges; nodes are numbered in the order they were added.
+
+    The order of nodes and edges is kept because networkx's approximation of self-loops depends on it.
+    """
+
+    names: tuple[str, ...]
+    """One name per node, for people."""
+    labels: tuple[Label, ...] | None
+    """One label per node; None when every node may stand for any other at no cost."""
+    edges: tuple[tuple[int, int], ...]
+    """(tail, head) pairs of node numbers, in the order they were added; a self-loop has tail == head."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes plus number of edges: the price of deleting the whole graph."""
+        return len(self.names) + len(self.edges)
+
+    @property
+    def has_loop(self) -> bool:
+        """True when some edge leads from a node to itself."""
+        return any(tail == head for tail, head in self.edges)
+
+
+class Builder:
+    """Collects nodes and edges; a node or edge added twice is there once."""
+
+    def __init__(self) -> None:
+        self._index: dict[Hashable, int] = {}
+        self._edges: dict[tuple[int, int], None] = {}
+
+    def node(self, key: Hashable) -> int:
+        """Return the number of the node ``key``, adding it when it is new."""
+        return self._index.setdefault(key, len(self._index))
+
+    def edge(self, tail: Hashable, head: Hashable) -> None:
+        """Add an edge, and its end nodes when they are new."""
+        self._edges[self.node(tail), self.node(head)] = None
+
+    def named(self) -> Graph:
+        """Return the graph with unlabelled nodes (keys are names)."""
+        return Graph(tuple(str(key) for key in self._index), None, tuple(self._edges))
+
+    def labelled(self) -> Graph:
+        """Return the graph whose node keys, (agent, status) pairs, are the labels."""
+        labels: list[Label] = []
+        for key in self._index:
+            assert isinstance(key, tuple)  # noqa: S101 - component graphs are built from pairs only
+            labels.append((key[0], key[1]))
+        return Graph(tuple(f"{agent}|{status}" for agent, status in labels), tuple(labels), tuple(self._edges))
+
+
+INFINITE = 1 << 200
+"""Above every distance."""
+
+Masks = list[int]
+"""One bit set of nodes per node."""
+
+
+@attrs.frozen
+class Weights:
+    """Price of putting one (agent, status) node in another's place.
+
+    Equal nodes cost 0, nodes that differ in both cost 1, as do insertion and deletion.
+    """
+
+    agent: float = 0.8
+    """The agent differs, the status does not."""
+    status: float = 0.5
+    """The status differs, the agent does not."""
+
+    def __attrs_post_init__(self) -> None:
+        for name, weight in (("agent", self.agent), ("status", self.status)):
+            if not 0 <= weight <= 2:
+                expected = "expected a number from 0 to 2, the price of a deletion and an insertion"
+                raise ValueError(f"{name} weight {weight!r}: {expected}")
+
+    def scaled(self) -> tuple[int, int, int]:
+        """Return (agent, status, unit) as integers in the same proportion."""
+        agent, status = Fraction(str(self.agent)), Fraction(str(self.status))
+        unit = math.lcm(agent.denominator, status.denominator)
+        return int(agent * unit), int(status * unit), unit
+
+    def substitution(self, left: Label, right: Label) -> float:
+        """Return the price of putting ``left`` in the place of ``right``."""
+        return _substituted(left, right, (self.agent, self.status, 1.0))
+
+
+def _substituted(left: Label, right: Label, prices: tuple[Number, Number, Number]) -> Number:
+    """Return the price of a change: nothing, or that of another agent, of another status, or of both."""
+    if left[0] == right[0]:
+        return prices[0] * 0 if left[1] == right[1] else prices[1]
+    return prices[0] if left[1] == right[1] else prices[2]
+
+
+@attrs.frozen
+class Problem:
+    """Two graphs of ``n`` nodes each (dummies included) and the cost of every pair of nodes."""
+
+    n: int
+    cost: list[list[int]]
+    """cost[i][j]: doubled, scaled price of mapping node i on node j, a self-loop on one side only included."""
+    out1: Masks
+    in1: Masks
+    out2: Masks
+    in2: Masks
+    edge: int
+    """Doubled, scaled price of one edge."""
+    step: int
+    """Distances of this problem differ by multiples of this, so a bound this close below the best cannot be met."""
+    rowclass: list[int]
+    """Smallest node interchangeable with this one (same neighbours, same costs), left graph."""
+    colclass: list[int]
+    """The same for the right graph."""
+
+    def flipped(self) -> Problem:
+        """Return the problem with its sides exchanged."""
+        return attrs.evolve(
+            self,
+            cost=[list(column) for column in zip(*self.cost, strict=True)],
+            out1=self.out2,
+            in1=self.in2,
+            out2=self.out1,
+            in2=self.in1,
+            rowclass=self.colclass,
+            colclass=self.rowclass,
+        )
+
+
+def build(left: Graph, right: Graph, weights: Weights) -> Problem:
+    """Return the assignment problem of two graphs; ``labels`` are None on both sides or on neither."""
+    n = max(len(left.names), len(right.names))
+    agent, status, unit = weights.scaled() if left.labels is not None else (0, 0, 1)
+    out1, in1, loops1 = _masks(left, n)
+    out2, in2, loops2 = _masks(right, n)
+    cost = [
+        [
+            2 * (_price(left, right, i, j, (agent, status, unit)) + unit * ((loops1 >> i ^ loops2 >> j) & 1))
+            for j in range(n)
+        ]
+        for i in range(n)
+    ]
+    columns = [list(column) for column in zip(*cost, strict=True)]
+    return Problem(
+        n=n,
+        cost=cost,
+        out1=out1,
+        in1=in1,
+        out2=out2,
+        in2=in2,
+        edge=2 * unit,
+        # Unlabelled: every path costs n differences + edges on both sides - 2 * edges kept, so parity is fixed.
+        step=4 if left.labels is None else 2 * math.gcd(agent, status, unit),
+        rowclass=_twins(out1, in1, cost),
+        colclass=_twins(out2, in2, columns),
+    )
+
+
+def _price(left: Graph, right: Graph, i: int, j: int, scaled: tuple[int, int, int]) -> int:
+    """Return the scaled price of node ``i`` in place of node ``j``; a number past the last node is a dummy."""
+    if i >= len(left.names) or j >= len(right.names):
+        return scaled[2]
+    return 0 if left.labels is None or right.labels is None else _substituted(left.labels[i], right.labels[j], scaled)
+
+
+def _masks(graph: Graph, n: int) -> tuple[Masks, Masks, int]:
+    """Return successors, predecessors and the set of nodes with a self-loop."""
+    out, into, loops = [0] * n, [0] * n, 0
+    for tail, head in graph.edges:
+        if tail == head:
+            loops |= 1 << tail
+        else:
+            out[tail] |= 1 << head
+            into[head] |= 1 << tail
+    return out, into, loops
+
+
+def _twins(out: Masks, into: Masks, cost: list[list[int]]) -> list[int]:
+    """Return for each node the smallest node it can be exchanged with without changing anything else."""
+    classes: list[int] = []
+    for a in range(len(out)):
+        found = a
+        for b in range(a):
+            if classes[b] != b or cost[a] != cost[b]:
+                continue
+            bit_a, bit_b = 1 << a, 1 << b
+            others = ~(bit_a | bit_b)
+            mutual = bool(out[a] & bit_b) == bool(out[b] & bit_a)
+            if mutual and out[a] & others == out[b] & others and into[a] & others == into[b] & others:
+                found = b
+                break
+        classes.append(found)
+    return classes
+
+
+def bits(mask: int) -> list[int]:
+    """Return the numbers in a bit set, ascending."""
+    found = []
+    while mask:
+        low = mask & -mask
+        found.append(low.bit_length() - 1)
+        mask ^= low
+    return found
+
+
+def reduced(
+    problem: Problem,
+    rows: list[int],
+    cols: list[int],
+    images: tuple[Masks, Masks],
+    seen: tuple[int, int],
+    paid: int,
+    limit: int,
+) -> tuple[int, list[list[int]]] | None:
+    """Return (lower bound, reduced cost matrix) of a partial mapping, None when the bound reaches ``limit``.
+
+    A pair (i, j) of unmapped nodes costs at least its own price, its edges to mapped nodes that the other side lacks,
+    and half the difference of its in-degrees and of its out-degrees among the unmapped. Subtracting the minimum of
+    every row, then of every column, bounds the cheapest assignment from below; what is left in the matrix is by how
+    much a pair raises that bound.
+    """
+    edge, half = problem.edge, problem.edge // 2
+    out1, in1, out2, in2 = problem.out1, problem.in1, problem.out2, problem.in2
+    images_out, images_in = images
+    seen_out, seen_in = seen
+    left = right = 0
+    for i, j in zip(rows, cols, strict=True):
+        left |= 1 << i
+        right |= 1 << j
+    columns = [
+        (j, out2[j] & seen_out, in2[j] & seen_in, (out2[j] & right).bit_count(), (in2[j] & right).bit_count())
+        for j in cols
+    ]
+    bound = paid
+    matrix = []
+    for i in rows:
+        cost, to, by = problem.cost[i], images_out[i], images_in[i]
+        outs, ins = (out1[i] & left).bit_count(), (in1[i] & left).bit_count()
+        row = [
+            cost[j] + edge * ((to ^ o).bit_count() + (by ^ p).bit_count()) + half * (abs(outs - x) + abs(ins - y))
+            for j, o, p, x, y in columns
+        ]
+        least = min(row)
+        if least:
+            bound += least
+            if bound >= limit:
+                return None
+            row = [value - least for value in row]
+        matrix.append(row)
+    leasts = list(map(min, zip(*matrix, strict=True)))
+    if any(leasts):
+        bound += sum(leasts)
+        matrix = [[value - least for value, least in zip(row, leasts, strict=True)] for row in matrix]
+    return None if bound >= limit else (bound, matrix)
+
+
+_STARTS = 12
+_Open = tuple[int, int, bool]
+"""Mapped node, its image, and whether its outgoing (else its incoming) edges are still to be decided on both sides."""
+
+_Layer = dict[tuple[int, tuple[_Open, ...]], int]
+"""(unused right nodes, open edges) -> cheapest cost so far."""
+
+
+@attrs.define
+class DepthFirst:
+    """Branch and bound over partial mappings, most constrained node first.
+
+    Of several nodes that can be exchanged for one another only one is tried.
+    """
+
+    problem: Problem
+    budget: int
+    best: int = INFINITE
+    """Cheapest complete mapping found."""
+    floor: int = INFINITE
+    """Lowest bound of what was left unexplored when the budget ran out."""
+    expanded: int = 0
+
+    @property
+    def limit(self) -> int:
+        """Bound from which on nothing better than ``best`` can follow."""
+        return self.best - self.problem.step + 1
+
+    def run(self) -> bool:
+        """Search; True when the search was complete, so that ``best`` is the distance."""
+        n = self.problem.n
+        everything = list(range(n))
+        return self._expand(everything, everything, ([0] * n, [0] * n), 0, 0)
+
+    def _expand(self, rows: list[int], cols: list[int], images: tuple[Masks, Masks], used: int, paid: int) -> bool:
+        if not rows:
+            self.best = min(self.best, paid)
+            return True
+        if self.expanded >= self.budget:
+            return False
+        self.expanded += 1
+        state = reduced(self.problem, rows, cols, images, (used, used), paid, self.limit)
+        if state is None:
+            return True
+        bound, matrix = state
+        complete = True
+        for raised, r, c in self._children(rows, cols, matrix, self.limit - bound):
+            if bound + raised >= self.limit:
+                break
+            if complete and self._descend(rows, cols, (r, c), images, used, paid):
+                continue
+            complete = False
+            self.floor = min(self.floor, bound + raised)
+        return complete
+
+    def _children(
+        self, rows: list[int], cols: list[int], matrix: list[list[int]], slack: int
+    ) -> list[tuple[int, int, int]]:
+        """Return (raise of the bound, row, column) of the row's or column's choices where there are fewest."""
+        fewest, by_row, at = len(rows) + 1, True, 0
+        for axis, lines in ((True, matrix), (False, zip(*matrix, strict=True))):
+            for number, line in enumerate(lines):
+                viable = sum([value < slack for value in line])
+                if viable < fewest:
+                    fewest, by_row, at = viable, axis, number
+                    if viable <= 1:
+                        break
+            if fewest <= 1:
+                break
+        classes, nodes = (self.problem.colclass, cols) if by_row else (self.problem.rowclass, rows)
+        tried: set[int] = set()
+        children = []
+        for number, node in enumerate(nodes):
+            r, c = (at, number) if by_row else (number, at)
+            if matrix[r][c] < slack and classes[node] not in tried:
+                tried.add(classes[node])
+                children.append((matrix[r][c], r, c))
+        children.sort()
+        return children
+
+    def _descend(
+        self,
+        rows: list[int],
+        cols: list[int],
+        pair: tuple[int, int],
+        images: tuple[Masks, Masks],
+        used: int,
+        paid: int,
+    ) -> bool:
+        problem = self.problem
+        r, c = pair
+        i, j = rows[r], cols[c]
+        to, by = images
+        differing = (to[i] ^ problem.out2[j] & used).bit_count() + (by[i] ^ problem.in2[j] & used).bit_count()
+        paid += problem.cost[i][j] + problem.edge * differing
+        left = rows[:r] + rows[r + 1 :]
+        bit = 1 << j
+        before, after = problem.in1[i], problem.out1[i]
+        if before:
+            to = to.copy()
+            for k in left:
+                if before >> k & 1:
+                    to[k] |= bit
+        if after:
+            by = by.copy()
+            for k in left:
+                if after >> k & 1:
+                    by[k] |= bit
+        return self._expand(left, cols[:c] + cols[c + 1 :], (to, by), used | bit, paid)
+
+
+@attrs.define
+class Layered:
+    """Dynamic programming over a fixed order of the left nodes, one layer of merged partial mappings per node.
+
+    Two partial mappings that used the same right nodes and have the same open edges cost the same from there on, so
+    only the cheaper is kept. Edges that one side can no longer match are paid at once, which closes them.
+    """
+
+    problem: Problem
+    order: list[int]
+    """All left nodes, in the order they are mapped."""
+    budget: int
+    best: int
+    """Cheapest mapping known; only cheaper ones are looked for."""
+    width: int | None = None
+    """Keep this many partial mappings per layer, the cheapest: a quick look for a good mapping, seldom complete."""
+    floor: int = INFINITE
+    """Lowest bound of what was left unexplored when the budget ran out."""
+    expanded: int = 0
+
+    def run(self) -> bool:
+        """Search; True when the search was complete, so that ``best`` is the distance."""
+        complete = True
+        unmapped = (1 << self.problem.n) - 1
+        layer: _Layer = {(unmapped, ()): 0}
+        for depth, node in enumerate(self.order):
+            following: _Layer = {}
+            rest = self.order[depth:]
+            for (free, pending), paid in layer.items():
+                if self.expanded >= self.budget:
+                    # Costs only grow, so nothing in this layer or below it ends cheaper than its cheapest.
+                    self.floor = min(chain(layer.values(), following.values()))
+                    return False
+                self.expanded += 1
+                self._extend(following, rest, unmapped, free, pending, paid)
+            unmapped &= ~(1 << node)
+            layer = following
+            if self.width is not None and len(layer) > self.width:
+                complete = False
+                layer = dict(sorted(layer.items(), key=lambda entry: entry[1])[: self.width])
+        self.best = min([self.best, *layer.values()])
+        return complete
+
+    def _extend(
+        self,
+        following: _Layer,
+        rest: list[int],
+        unmapped: int,
+        free: int,
+        pending: tuple[_Open, ...],
+        paid: int,
+    ) -> None:
+        """Add every mapping of the first node of ``rest`` that may still beat the best."""
+        problem, limit = self.problem, self.best - self.problem.step + 1
+        images, seen = self._images(rest, pending)
+        cols = bits(free)
+        state = reduced(problem, rest, cols, images, seen, paid, limit)
+        if state is None:
+            return
+        bound, matrix = state
+        i = rest[0]
+        tried: set[int] = set()
+        for raised, j in zip(matrix[0], cols, strict=True):
+            if bound + raised >= limit or problem.colclass[j] in tried:
+                continue
+            tried.add(problem.colclass[j])
+            differing = images[0][i] ^ problem.out2[j] & seen[0], images[1][i] ^ problem.in2[j] & seen[1]
+            cost = paid + problem.cost[i][j] + problem.edge * (differing[0].bit_count() + differing[1].bit_count())
+            left, right = unmapped & ~(1 << i), free & ~(1 << j)
+            kept = []
+            for entry in (*pending, (i, j, True), (i, j, False)):
+                node, image, outgoing = entry
+                here = (problem.out1 if outgoing else problem.in1)[node] & left
+                there = (problem.out2 if outgoing else problem.in2)[image] & right
+                if here and there:
+                    kept.append(entry)
+                else:
+                    cost += problem.edge * (here | there).bit_count()
+            key = right, tuple(kept)
+            if cost < limit and cost < following.get(key, INFINITE):
+                following[key] = cost
+
+    def _images(self, rest: list[int], pending: tuple[_Open, ...]) -> tuple[tuple[Masks, Masks], tuple[int, int]]:
+        to, by = [0] * self.problem.n, [0] * self.problem.n
+        seen_out = seen_in = 0
+        for node, image, outgoing in pending:
+            bit = 1 << image
+            # An edge out of a mapped node leads back from the unmapped one to a predecessor.
+            if outgoing:
+                seen_in |= bit
+                edges, target = self.problem.out1[node], by
+            else:
+                seen_out |= bit
+                edges, target = self.problem.in1[node], to
+            for k in rest:
+                if edges >> k & 1:
+                    target[k] |= bit
+        return (to, by), (seen_out, seen_in)
+
+
+def ordered(problem: Problem) -> tuple[Problem, list[int]]:
+    """Return the problem, sides exchanged if that helps, and an order of its left nodes that keeps few edges open."""
+    flipped = problem.flipped()
+    (width, order), (other, other_order) = _order(problem), _order(flipped)
+    return (flipped, other_order) if other < width else (problem, order)
+
+
+def _order(problem: Problem) -> tuple[tuple[int, int], list[int]]:
+    """Return ((widest, total) frontier, order) of the left nodes: few mapped nodes with unmapped neighbours throughout.
+
+    Greedy from every start node, of many the dozen with fewest neighbours; the best of those.
+    """
+    adjacent = [out | into for out, into in zip(problem.out1, problem.in1, strict=True)]
+
+    def frontier(mapped: int) -> int:
+        return sum(1 for node in bits(mapped) if adjacent[node] & ~mapped)
+
+    best: tuple[tuple[int, int], list[int]] | None = None
+    starts = sorted(range(problem.n), key=lambda k: adjacent[k].bit_count())[:_STARTS]
+    for start in starts:
+        mapped, order = 1 << start, [start]
+        widths = [frontier(mapped)]
+        while len(order) < problem.n:
+            node = min(
+                (k for k in range(problem.n) if not mapped >> k & 1),
+                key=lambda k: (frontier(mapped | 1 << k), -(adjacent[k] & mapped).bit_count(), k),
+            )
+            order.append(node)
+            mapped |= 1 << node
+            widths.append(frontier(mapped))
+        figure = max(widths), sum(widths)
+        if best is None or figure < best[0]:
+            best = figure, order
+    return best or ((0, 0), [])
+
+
+BUDGET = 40_000
+"""Default number of partial mappings expanded per pair of more than 8 nodes a side. No pair of up to 12 nodes with no
+more edges than nodes was found to need as many."""
+
+_ALWAYS = 8
+"""Nodes a side up to which the search always runs to its end: it has no more than 8! leaves."""
+_UNLIMITED = 1 << 60
+_SMALL = 12
+"""Nodes a side up to which the whole budget is granted; beyond, it shrinks as the work per expanded node grows."""
+_LARGEST = 48
+"""Nodes a side beyond which only the cheap bounds are computed."""
+_DEPTH_FIRST = 1_500
+"""Expanded nodes after which a sparse pair is handed to the layered search."""
+_BEAM = 50
+"""Partial mappings per layer of the quick look that gives the layered search a good bound to start from."""
+
+
+@attrs.frozen
+class Distance:
+    """Result of one comparison; ``lower == upper`` when exact."""
+
+    lower: float
+    upper: float
+    exact: bool
+    expanded: int = 0
+    """Partial mappings expanded."""
+    backend: str = "own"
+
+
+@lru_cache(maxsize=4096)
+def edit_distance(left: Graph, right: Graph, weights: Weights, budget: int = BUDGET) -> Distance:
+    """Return the cheapest total cost of edits that turn ``left`` into ``right``, or bounds of it.
+
+    No more than ``budget`` partial mappings are expanded, of graphs above 12 nodes proportionally fewer.
+    """
+    n = max(len(left.names), len(right.names))
+    if left == right:
+        return Distance(0.0, 0.0, exact=True)
+    if min(len(left.names), len(right.names)) == 0:
+        whole = float(left.size + right.size)
+        return Distance(whole, whole, exact=True)
+    if n > _LARGEST:
+        return _coarse(left, right, weights)
+    problem = build(left, right, weights)
+    scale = problem.edge
+    granted = _UNLIMITED if n <= _ALWAYS else max(4 * n, budget * _SMALL * _SMALL // max(_SMALL, n) ** 2)
+    sparse = len(left.edges) + len(right.edges) <= 3 * n
+    first = DepthFirst(problem, min(_DEPTH_FIRST, granted // 2) if sparse else granted * 3 // 4)
+    if first.run():
+        return _exact(first.best / scale, first.expanded)
+    floor, best, expanded = first.floor, first.best, first.expanded
+    turned, order = ordered(problem)
+    for width in (_BEAM, None):
+        second = Layered(turned, order, granted - expanded, best, width)
+        complete = second.run()
+        expanded += second.expanded
+        best = second.best
+        if complete:
+            return _exact(best / scale, expanded)
+        if width is None:
+            floor = max(floor, second.floor)
+    return _bounded(floor, best, scale, expanded)
+
+
+def _exact(value: float, expanded: int) -> Distance:
+    return Distance(value, value, exact=True, expanded=expanded)
+
+
+def _bounded(floor: int, best: int, scale: int, expanded: int) -> Distance:
+    lower = min(floor, best)
+    return Distance(lower / scale, best / scale, exact=lower == best, expanded=expanded)
+
+
+def _coarse(left: Graph, right: Graph, weights: Weights) -> Distance:
+    """Return bounds in linear time: equal labels mapped on each other, the others in order."""
+    n1, n2 = len(left.names), len(right.names)
+    few = min(n1, n2)
+    numbers = {label: j for j, label in enumerate(right.labels)} if right.labels is not None else {}
+    images = {i: numbers[label] for i, label in enumerate(left.labels or ()) if label in numbers}
+    taken = set(images.values())
+    free = (j for j in range(n2) if j not in taken)
+    least = min(weights.agent, weights.status, 1.0) if left.labels is not None else 0.0
+    lower = abs(n1 - n2) + (few - len(images)) * least + abs(len(left.edges) - len(right.edges))
+    prices = []
+    for i in range(n1):
+        if i in images:
+            continue
+        j = next(free, None)
+        if j is None:
+            break
+        images[i] = j
+        if left.labels is not None and right.labels is not None:
+            prices.append(weights.substitution(left.labels[i], right.labels[j]))
+    edges = set(right.edges)
+    kept = sum(1 for tail, head in left.edges if (images.get(tail), images.get(head)) in edges)
+    upper = left.size + right.size - 2 * len(images) - 2 * kept + math.fsum(prices)
+    return Distance(min(lower, upper), upper, exact=lower >= upper)
+
+
+MAPPINGS = math.perm(7, 7)
+"""Most node mappings a pair may have: two graphs of seven nodes, or a smaller one against a larger one."""
+NODES = 24
+"""Most nodes a pair may have on both sides together."""
+
+
+@lru_cache(maxsize=1)
+def available() -> bool:
+    """Return whether networkx is installed, with the numpy and scipy its search calls."""
+    return all(importlib.util.find_spec(name) is not None for name in ("networkx", "numpy", "scipy"))
+
+
+def feasible(left: Graph, right: Graph) -> bool:
+    """Return whether networkx finishes the pair in seconds: few enough nodes and node mappings."""
+    few, many = sorted((len(left.names), len(right.names)))
+    return few + many <= NODES and math.perm(many, few) <= MAPPINGS
+
+
+@lru_cache(maxsize=4096)
+def networkx_distance(left: Graph, right: Graph, weights: Weights) -> Distance:
+    """Return what networkx takes for the edit distance, with the costs of :func:`edit_distance`.
+
+    The search is bounded by the price of deleting one graph and inserting the other, which is also the answer when it
+    finds nothing.
+    """
+    import networkx as nx  # noqa: PLC0415 - optional and slow to import
+
+    def substitution(a: Mapping[str, Any], b: Mapping[str, Any]) -> float:
+        if left.labels is None:
+            return 0.0
+        return weights.substitution((a["agent"], a["status"]), (b["agent"], b["status"]))
+
+    most = left.size + right.size
+    found = nx.graph_edit_distance(
+        _digraph(left),
+        _digraph(right),
+        node_subst_cost=substitution,
+        node_del_cost=_one,
+        node_ins_cost=_one,
+        edge_subst_cost=_nothing,
+        edge_del_cost=_one,
+        edge_ins_cost=_one,
+        upper_bound=most,
+    )
+    value = float(most) if found is None or not math.isfinite(found) else float(found)
+    return Distance(value, value, exact=not (left.has_loop or right.has_loop), backend="networkx")
+
+
+def _one(_: Mapping[Hashable, Any]) -> float:
+    return 1.0
+
+
+def _nothing(_: Mapping[Hashable, Any], __: Mapping[Hashable, Any]) -> float:
+    return 0.0
+
+
+def _digraph(graph: Graph) -> Any:
+    """Return the graph as networkx has it, nodes and edges in the same order."""
+    import networkx as nx  # noqa: PLC0415 - optional and slow to import
+
+    copy = nx.DiGraph()
+    for node in range(len(graph.names)):
+        label = graph.labels[node] if graph.labels is not None else (None, None)
+        copy.add_node(node, agent=label[0], status=label[1])
+    copy.add_edges_from(graph.edges)
+    return copy

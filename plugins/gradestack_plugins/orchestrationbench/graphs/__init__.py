@@ -1,1 +1,0 @@
-"""Directed graphs and the edit distance between two of them."""

@@ -1,0 +1,591 @@
+"""Workflow plans: read from a text, made into graphs, compared with gold.
+
+A text is a plan by the first of seven forms that yields an object with some key starting ``workflow_``, read after the
+last ``</think>``:
+
+1. the first fenced ``json`` block that starts with a brace;
+2. an object without nested braces, from its opening to its first closing brace;
+3. if some ``"workflow_<digits>": {`` appears: from the last opening brace before the first ``"workflow_`` to the brace
+   that balances it (braces inside texts count);
+4. the whole text as JSON;
+5. a fenced ``yaml`` block that starts at once with ``workflow_``;
+6. the whole text as YAML;
+7. a repair of the indentation, line by line, when the text starts with ``workflow_``.
+
+Patterns are searched by hand where a regular expression would need quadratic time on hostile text.
+
+*Structural* graph: one node per workflow, one edge dependency -> workflow. *Component* graph: one node per distinct
+(agent, status) of all steps, an edge from each step to the next of its workflow unless both are the same node, and an
+edge from the last step of a dependency to the first step of the workflow that waits for it, which may be a self-loop.
+
+For each of the two: max_cost = nodes + edges of both sides, similarity = 1 - distance / max_cost (1 when both are
+empty). Step score = 0.5 * structural + 0.5 * component similarity. All are fractions in [0, 1].
+
+``upstream`` differs by what is marked so, and raises where the original raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Literal
+
+import attrs
+import yaml
+
+from gradestack import JSON, Fault, Profile, Reason, Sample, yaml_data
+from gradestack.jsonio import standard_loads
+from gradestack_plugins.orchestrationbench.graphs import (
+    BUDGET,
+    Builder,
+    Distance,
+    Graph,
+    Label,
+    Weights,
+    available,
+    edit_distance,
+    feasible,
+    networkx_distance,
+)
+from gradestack_plugins.orchestrationbench.trial import PLAN_MARK, Trial
+
+Workflows = dict[Any, Any]
+
+_JSON_FENCE = re.compile(r"```json\s*\{")
+_JSON_FENCE_END = re.compile(r"\}\s*```")
+_YAML_FENCE = re.compile(r"```yaml\s*workflow_")
+_NAMED_WORKFLOW = re.compile(r'"workflow_\d+":\s*\{')
+_BRACE = re.compile(r"[{}]")
+_BRACKET = re.compile(r"[\[\]{}]")
+_DEEPEST = 400
+"""Open brackets beyond which the YAML parser would run out of stack, but only after quadratic time."""
+_FLAT_FOLLOWS = re.compile(r"\s*,\s*\{")
+
+
+@attrs.frozen
+class PlanText:
+    """A text read as a plan."""
+
+    workflows: Workflows = attrs.field(factory=dict)
+    """Everything the text's object holds; empty when the text holds no plan. Shared, never to be changed."""
+    form: int = 0
+    """Number of the form it was found in, 0 for none."""
+    problem: str = ""
+    """Why there is none."""
+
+
+@lru_cache(maxsize=512)
+def parse_plan(text: str, profile: Profile) -> PlanText:
+    """Return the plan of a text, empty with a reason when it holds none.
+
+    ``documented`` goes on to the next form whatever goes wrong in one, ``upstream`` only where the text is not the
+    form's language.
+    """
+    text = text.rsplit("</think>", maxsplit=1)[-1]
+    for number, form in enumerate(_FORMS, start=1):
+        for candidate, load in form(text):
+            try:
+                value = load(candidate)
+                found = isinstance(value, dict) and _has_workflow(value, profile)
+            except (json.JSONDecodeError, yaml.YAMLError):
+                continue
+            except Exception:
+                if profile == "upstream":
+                    raise
+                continue
+            if found:
+                return PlanText(value, number)
+    reason = (
+        "no object with a workflow_ key in any of the seven forms"
+        if PLAN_MARK in text
+        else "the text names no workflow_"
+    )
+    return PlanText(problem=reason)
+
+
+def _load_yaml(text: str) -> Any:
+    depth = 0
+    for bracket in _BRACKET.finditer(text):
+        depth = depth + 1 if bracket.group() in "[{" else max(0, depth - 1)
+        if depth > _DEEPEST:
+            msg = "nested too deeply"
+            raise RecursionError(msg)
+    # Only what has aliases can be small to write and huge to hold; all else is read as the original reads it.
+    return yaml_data(text) if "&" in text and "*" in text else yaml.safe_load(text)
+
+
+def _has_workflow(value: Workflows, profile: Profile) -> bool:
+    if profile == "upstream":
+        return any(key.startswith(PLAN_MARK) for key in value)
+    return any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in value)
+
+
+_Form = Callable[[str], Iterator[tuple[str, Callable[[str], Any]]]]
+
+
+def _fenced_json(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    # Only the first fence: were there no end behind it, there would be none behind a later one.
+    start = _JSON_FENCE.search(text)
+    end = _JSON_FENCE_END.search(text, start.end()) if start else None
+    if start and end:
+        yield text[start.end() - 1 : end.start() + 1], standard_loads
+
+
+def _flat_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    begin = text.find("{")
+    while begin >= 0:
+        end = text.find("}", begin)
+        if end < 0:
+            return
+        if '"workflow_' in text[begin:end]:
+            # Further such objects after a comma belong to the match, which then is no single JSON value.
+            if not _flat_follows(text, end + 1):
+                yield text[begin : end + 1], standard_loads
+            return
+        begin = text.find("{", end)
+
+
+def _flat_follows(text: str, at: int) -> bool:
+    start = _FLAT_FOLLOWS.match(text, at)
+    end = text.find("}", start.end()) if start else -1
+    return start is not None and end >= 0 and '"workflow_' in text[start.end() : end]
+
+
+def _balanced_object(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    named = _NAMED_WORKFLOW.search(text)
+    if named is None or "}" not in text[named.end() :]:
+        return
+    begin = text.rfind("{", 0, max(text.find('"workflow_'), 0))
+    if begin < 0:
+        return
+    depth = 0
+    for brace in _BRACE.finditer(text, begin):
+        depth += 1 if brace.group() == "{" else -1
+        if depth == 0:
+            yield text[begin : brace.end()], standard_loads
+            return
+
+
+def _whole_json(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    yield text, standard_loads
+
+
+def _fenced_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    start = _YAML_FENCE.search(text)
+    end = text.find("```", start.end()) if start else -1
+    if start and end >= 0:
+        yield text[start.end() - len(PLAN_MARK) : end].rstrip(), _load_yaml
+
+
+def _whole_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    if PLAN_MARK in text:
+        yield text, _load_yaml
+
+
+def _repaired_yaml(text: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
+    lines = text.strip().split("\n")
+    if not lines[0].startswith(PLAN_MARK):
+        return
+    repaired = []
+    for line in lines:
+        bare = line.strip()
+        if bare.startswith(PLAN_MARK):
+            repaired.append(f"{line}:\n")
+        elif bare.startswith("-"):
+            repaired.append(f"    {bare}\n")
+        elif ":" in line:
+            repaired.append(f"  {bare}\n")
+        else:
+            repaired.append(f"      {bare}\n")
+    yield "".join(repaired), _load_yaml
+
+
+_FORMS: tuple[_Form, ...] = (
+    _fenced_json,
+    _flat_object,
+    _balanced_object,
+    _whole_json,
+    _fenced_yaml,
+    _whole_yaml,
+    _repaired_yaml,
+)
+
+
+UNKNOWN = "UNK"
+"""Status of a step that names none."""
+
+
+def graphs(workflows: Workflows, profile: Profile) -> tuple[Graph, Graph]:
+    """Return (structural, component) graph of a plan; keys that do not contain ``workflow`` are left out.
+
+    The structural graph reads ``depends_on``, else ``depend_on``, and a text is one name; in ``upstream`` only
+    ``depends_on``, and a text character by character. ``documented`` never fails: what is not an object where one
+    belongs counts as empty. ``upstream`` raises where a key is no text, a workflow or step no object, a name or status
+    not hashable.
+    """
+    strict = profile == "upstream"
+    if strict:
+        known = {key: value for key, value in workflows.items() if "workflow" in key}
+    else:
+        known = {
+            key: value if isinstance(value, Mapping) else {}
+            for key, value in workflows.items()
+            if isinstance(key, str) and "workflow" in key
+        }
+    return _structural(known, strict=strict), _component(known, strict=strict)
+
+
+def _structural(workflows: Mapping[Any, Any], *, strict: bool) -> Graph:
+    builder = Builder()
+    for name, fields in workflows.items():
+        builder.node(name)
+        for dependency in (fields.get("depends_on", []) or []) if strict else _dependencies(fields):
+            if dependency is None and strict:
+                raise ValueError("None cannot be a node")
+            builder.edge(dependency, name)
+    return builder.named()
+
+
+def _component(workflows: Mapping[Any, Any], *, strict: bool) -> Graph:
+    builder = Builder()
+    steps = {
+        name: _strict_steps(fields.get("steps")) if strict else _steps(fields) for name, fields in workflows.items()
+    }
+    for sequence in steps.values():
+        for step in sequence:
+            builder.node(step)
+    for sequence in steps.values():
+        for step, following in pairwise(sequence):
+            if step != following:
+                builder.edge(step, following)
+    for name, fields in workflows.items():
+        for dependency in _dependencies(fields, strict=strict) if steps[name] else ():
+            if before := steps.get(dependency):
+                builder.edge(before[-1], steps[name][0])
+    return builder.labelled()
+
+
+def outline(workflows: Workflows) -> dict[str, dict[str, list[str]]]:
+    """Return a plan in short, for people: per workflow its steps as ``agent|status`` and what it depends on."""
+    short = {}
+    for key, value in workflows.items():
+        if isinstance(key, str) and "workflow" in key:
+            fields = value if isinstance(value, Mapping) else {}
+            short[key] = {
+                "steps": [f"{agent}|{status}" for agent, status in _steps(fields)],
+                "depends_on": [str(name) for name in _dependencies(fields)],
+            }
+    return short
+
+
+def _dependencies(fields: Mapping[Any, Any], *, strict: bool = False) -> Iterable[Any]:
+    value = fields.get("depends_on") or fields.get("depend_on")
+    if not value:
+        return ()
+    if strict:  # a text of depends_on is taken character by character, one of depend_on is a name
+        return [value] if isinstance(value, str) and not fields.get("depends_on") else value
+    return [_scalar(name) for name in (value if isinstance(value, list | tuple | Mapping) else [value])]
+
+
+def _steps(fields: Mapping[Any, Any]) -> list[Label]:
+    steps = fields.get("steps")
+    found: list[Label] = []
+    for step in steps if isinstance(steps, list | tuple) else ():
+        agent = (step.get("agent_id") or step.get("name")) if isinstance(step, Mapping) else None
+        if agent:
+            found.append((_scalar(agent), _scalar(step.get("status", UNKNOWN))))
+    return found
+
+
+def _strict_steps(steps: Any) -> list[Label]:
+    found = []
+    for step in steps or []:
+        agent, status = step.get("agent_id") or step.get("name"), step.get("status", UNKNOWN)
+        if agent:
+            hash((agent, status))
+            found.append((agent, status))
+    return found
+
+
+def _scalar(value: Any) -> Hashable:
+    """Return a scalar as it is and a container by its kind, which is enough to be different from every name."""
+    return f"<{type(value).__name__}>" if isinstance(value, list | tuple | Mapping | set) else value
+
+
+Solver = Literal["auto", "exact", "networkx"]
+
+
+@attrs.frozen
+class Comparison:
+    """One pair of graphs compared."""
+
+    similarity: float
+    """From the upper bound of the distance, so never too high."""
+    highest: float
+    """From the lower bound; equal to ``similarity`` when exact."""
+    distance: Distance
+    loops: bool
+    """True when either graph has a self-loop."""
+
+
+@attrs.frozen
+class PlanScore:
+    """A predicted plan against a gold plan."""
+
+    score: float
+    structural: Comparison
+    component: Comparison
+
+
+@attrs.frozen(kw_only=True)
+class PlanRules:
+    """How plans are compared."""
+
+    profile: Profile = "documented"
+    weights: Weights = attrs.field(factory=Weights)
+    solver: Solver = "auto"
+    """``auto``: networkx in ``upstream`` where installed and feasible, else the exact solver."""
+    budget: int = BUDGET
+
+
+def compare_plans(predicted: Workflows, gold: Workflows, rules: PlanRules) -> PlanScore:
+    """Return the similarity of two parsed plans."""
+    sides = zip(graphs(predicted, rules.profile), graphs(gold, rules.profile), strict=True)
+    structural, component = (_compare(ours, theirs, rules) for ours, theirs in sides)
+    score = structural.similarity * 0.5 + component.similarity * 0.5
+    return PlanScore(score, structural, component)
+
+
+def _compare(predicted: Graph, gold: Graph, rules: PlanRules) -> Comparison:
+    most = predicted.size + gold.size
+    wanted = rules.solver == "networkx" or (rules.solver == "auto" and rules.profile == "upstream")
+    if wanted and available() and feasible(predicted, gold):
+        distance = networkx_distance(predicted, gold, rules.weights)
+    else:
+        distance = edit_distance(predicted, gold, rules.weights, rules.budget)
+    return Comparison(
+        similarity=1 - distance.upper / most if most else 1.0,
+        highest=1 - distance.lower / most if most else 1.0,
+        distance=distance,
+        loops=predicted.has_loop or gold.has_loop,
+    )
+
+
+ABSENT, UNPARSABLE = "plan_absent", "plan_unparsable"
+
+
+@attrs.frozen(kw_only=True)
+class PlanStep:
+    """One gold plan and what was predicted for it."""
+
+    id: str
+    gold: JSON = None
+    """Gold plan in short."""
+    predicted: JSON = None
+    """Predicted plan in short; the text when it holds none, None when there is none."""
+    result: PlanScore | None = None
+    """None when nothing could be compared: all three figures are 0."""
+    problem: str = ""
+    """``plan_absent`` or ``plan_unparsable``, then what is wrong."""
+    fault: Fault | None = None
+    """Why the gold plan cannot be used; then the step is in no figure."""
+
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """Score, structural and component similarity."""
+        if self.result is None:
+            return 0.0, 0.0, 0.0
+        return self.result.score, self.result.structural.similarity, self.result.component.similarity
+
+    @property
+    def highest(self) -> float:
+        """Score if every distance that is only bounded were at its lower bound."""
+        if self.result is None:
+            return 0.0
+        return self.result.structural.highest * 0.5 + self.result.component.highest * 0.5
+
+
+@attrs.frozen(kw_only=True)
+class PlanFigures:
+    """The plans of one trial."""
+
+    steps: tuple[PlanStep, ...] = ()
+    failed: int = 0
+    """Failed plan generations as the profile counts them."""
+    notes: tuple[Reason, ...] = ()
+    """Predicted plans nobody asked for."""
+    dropped: str = ""
+    """Why the original ignores the plans of this run altogether (``upstream``)."""
+
+    @property
+    def compared(self) -> list[PlanStep]:
+        """Steps with a usable gold plan."""
+        return [step for step in self.steps if step.fault is None]
+
+
+def plan_figures(trial: Trial, rules: PlanRules) -> PlanFigures:
+    """Return the plans of one trial.
+
+    ``documented``: the gold plans are the assistant turns of the label without an agent whose text mentions
+    ``workflow_``; each without a readable prediction is one failure. ``upstream``: any turn of the label may be one;
+    each predicted entry without a plan is a failure, and each gold plan without a prediction is another; a run that
+    raises, or whose name leaves a gap, counts nothing.
+    """
+    if rules.profile == "documented":
+        return _documented(trial, rules)
+    if not trial.planned:
+        return PlanFigures(dropped="the run's name leaves a gap, so the original does not look it up")
+    try:
+        return _upstream(trial.run, rules)
+    except Exception as error:  # noqa: BLE001 - the original drops a run whatever it raises
+        return PlanFigures(dropped=f"{type(error).__name__}: {error}")
+
+
+_Prediction = tuple[PlanText, Any]
+"""A predicted plan, and the content it was read from."""
+
+
+def _prediction(content: Any, profile: Profile) -> _Prediction:
+    if isinstance(content, str):
+        return parse_plan(content, profile), content
+    return PlanText(problem="the content is no text"), content
+
+
+def _upstream(run: Any, rules: PlanRules) -> PlanFigures:
+    predicted: dict[Any, _Prediction] = {}
+    unreadable: dict[Any, _Prediction] = {}
+    failed = 0
+    for entry in run.get("main_agent_history", []):
+        step = entry.get("step_id")
+        if step is None:
+            continue
+        prediction = _prediction(entry.get("content"), "upstream")
+        if prediction[0].workflows:
+            predicted[step] = prediction
+        else:
+            failed += 1
+            unreadable[step if isinstance(step, int | float | str) else repr(step)] = prediction
+    golds: dict[int, Workflows] = {}
+    for key, turn in run.get("label", {}).items():
+        try:
+            number = int(key)
+            content = turn.get("content", "")
+            if isinstance(content, str) and PLAN_MARK in content:
+                plan = parse_plan(content, "upstream")
+                if plan.workflows:
+                    golds[number] = plan.workflows
+        except (ValueError, TypeError):
+            continue
+    steps = []
+    for number in sorted(golds):
+        found = predicted.get(number) or unreadable.get(number)
+        steps.append(_compare_step(str(number), golds[number], found, rules))
+    failed += sum(number not in predicted for number in golds)
+    notes = tuple(_extra(step) for step in predicted if step not in golds)
+    return PlanFigures(steps=tuple(steps), failed=failed, notes=notes)
+
+
+def _documented(trial: Trial, rules: PlanRules) -> PlanFigures:
+    label, history = trial.part("label"), trial.part("main_agent_history")
+    predicted: dict[int, _Prediction] = {}
+    notes = []
+    for entry in history if isinstance(history, list | tuple) else ():
+        number = step_number(entry.get("step_id")) if isinstance(entry, Mapping) else None
+        if number is None:
+            notes.append(Reason(code="plan_without_step", message="an entry of main_agent_history has no step number"))
+            continue
+        prediction = _prediction(entry.get("content"), "documented")
+        if prediction[0].workflows or number not in predicted:
+            predicted[number] = prediction
+    steps = []
+    golds = gold_plans(label)
+    for number, text in sorted(golds.items()):
+        gold = parse_plan(text, "documented")
+        if gold.workflows:
+            steps.append(_compare_step(str(number), gold.workflows, predicted.get(number), rules))
+        elif text.startswith(PLAN_MARK):
+            steps.append(_unreadable(str(number), text, f"label {number}: {gold.problem}"))
+    notes.extend(_extra(number) for number in predicted if number not in golds)
+    return PlanFigures(steps=tuple(steps), failed=_failed(steps), notes=tuple(notes))
+
+
+def _failed(steps: Iterable[PlanStep]) -> int:
+    return sum(step.fault is None and step.result is None for step in steps)
+
+
+def _unreadable(name: str, gold: JSON, message: str) -> PlanStep:
+    return PlanStep(id=name, gold=gold, fault=Fault(category="data", code="gold_unreadable", message=message))
+
+
+def gold_plans(label: Any) -> dict[int, str]:
+    """Return the texts that may be gold plans, by step: assistant turns without an agent that mention ``workflow_``."""
+    found = {}
+    for key, turn in label.items() if isinstance(label, dict) else ():
+        if not isinstance(turn, dict) or "agent_id" in turn or turn.get("role") != "assistant":
+            continue
+        content = turn.get("content")
+        if isinstance(content, str) and PLAN_MARK in content and (number := step_number(key)) is not None:
+            found[number] = content
+    return found
+
+
+def _compare_step(name: str, gold: Workflows, prediction: _Prediction | None, rules: PlanRules) -> PlanStep:
+    short = outline(gold)
+    if prediction is None:
+        return PlanStep(id=name, gold=short, problem=ABSENT)
+    plan, content = prediction
+    if not plan.workflows:
+        return PlanStep(id=name, gold=short, predicted=content, problem=f"{UNPARSABLE}: {plan.problem}")
+    result = compare_plans(plan.workflows, gold, rules)
+    return PlanStep(id=name, gold=short, predicted=outline(plan.workflows), result=result)
+
+
+def step_number(step: Any) -> int | None:
+    """Return a step id as a number, None when it is none: a whole number or a text of ASCII digits."""
+    if isinstance(step, str) and step.isascii() and step.isdigit() and len(step) < 20:
+        return int(step)
+    return step if isinstance(step, int) and not isinstance(step, bool) else None
+
+
+def _extra(step: Any) -> Reason:
+    return Reason(code="plan_not_asked_for", subject=str(step), message="a plan was predicted where the label has none")
+
+
+def sample_plans(sample: Sample, rules: PlanRules) -> PlanFigures | None:
+    """Return the plans of a sample of another reader, None when it has no reference plan.
+
+    A plan is a text, an object with ``workflow_`` keys, or an object step -> plan.
+    """
+    golds = _by_step(sample.expected.plan)
+    if not golds:
+        return None
+    predicted = _by_step(sample.plan)
+    steps = []
+    for name, gold in golds.items():
+        parsed = _as_plan(gold)
+        if parsed.workflows:
+            found = predicted.get(name)
+            prediction = None if found is None else (_as_plan(found), found)
+            steps.append(_compare_step(name, parsed.workflows, prediction, rules))
+        else:
+            steps.append(_unreadable(name, gold, f"plan {name}: {parsed.problem}"))
+    return PlanFigures(steps=tuple(steps), failed=_failed(steps))
+
+
+def _by_step(plan: JSON) -> dict[str, JSON]:
+    if plan is None:
+        return {}
+    if isinstance(plan, Mapping) and not any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in plan):
+        return {str(key): value for key, value in plan.items()}
+    return {"1": plan}
+
+
+def _as_plan(plan: JSON) -> PlanText:
+    if isinstance(plan, str):
+        return parse_plan(plan, "documented")
+    if isinstance(plan, Mapping) and any(isinstance(key, str) and key.startswith(PLAN_MARK) for key in plan):
+        return PlanText(workflows=dict(plan), form=4)
+    return PlanText(problem="neither text nor an object with a workflow_ key")

@@ -1,1 +1,0 @@
-"""Workflow plans: read from a text, made into graphs, compared with gold."""

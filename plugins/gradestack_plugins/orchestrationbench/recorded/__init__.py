@@ -1,1 +1,0 @@
-"""What the files hold: trials, the gold conversation, a judge's verdicts."""

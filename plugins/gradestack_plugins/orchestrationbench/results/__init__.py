@@ -1,1 +1,0 @@
-"""Figures of files and of the whole input, computed from the grades of trials."""

@@ -1,0 +1,235 @@
+"""What a scenario file holds for one trial: gold conversation, predicted turns, and a judge's verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import attrs
+
+from gradestack import JSON, DataError
+from gradestack.jsonio import JsonProblem, compact, loads, standard_loads
+
+Decision = Literal["FC", "AWAITING_USER_INPUT", "TOOL_CONSTRAINT_VIOLATION", "GENERAL_REJECTION", "FAILED"]
+
+CALL: Decision = "FC"
+AWAITING: Decision = "AWAITING_USER_INPUT"
+VIOLATION: Decision = "TOOL_CONSTRAINT_VIOLATION"
+GENERAL: Decision = "GENERAL_REJECTION"
+FAILED: Decision = "FAILED"
+
+MARKERS: tuple[Decision, Decision] = (AWAITING, VIOLATION)
+"""Texts that mark a rejection, in the order they are looked for."""
+REJECTIONS: tuple[Decision, ...] = (AWAITING, VIOLATION, GENERAL)
+
+PLAN_MARK = "workflow_"
+"""Text without which nothing is a gold plan."""
+
+
+@attrs.frozen(kw_only=True)
+class Setting:
+    """What the evaluation config says, as far as grading reads it."""
+
+    agent_weight: float | None = None
+    status_weight: float | None = None
+    judge_section: bool = True
+    """False when a config was given and lacks the judge's model or generation parameters."""
+
+
+@attrs.frozen(kw_only=True)
+class Trial:
+    """One run of one scenario as recorded, or a file that holds none."""
+
+    file: str
+    """Path of the file, as shown to people; the key files are told apart by."""
+    name: str = ""
+    """Name of the run in the file's ``history``."""
+    run: JSON = None
+    """The run as recorded; an object in every sound file."""
+    planned: bool = True
+    """False for a run whose name leaves a gap: the original's plan part never reads it."""
+    setting: Setting = attrs.field(factory=Setting)
+    verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
+    """Recorded judge verdicts by step and argument; None when no judge was asked."""
+    unreadable: str = ""
+    """Why the file could not be read at all."""
+    empty: str = ""
+    """Why the file, though read, holds no run."""
+
+    def part(self, name: str) -> Any:
+        """Return a field of the run, None when the run is no object or lacks it."""
+        return self.run.get(name) if isinstance(self.run, dict) else None
+
+
+@attrs.frozen(kw_only=True)
+class Bag:
+    """All calls of one step taken together: the original does not pair single calls."""
+
+    names: tuple[JSON, ...]
+    """Function names in order; the empty call of the original has the empty text as its only name."""
+    arguments: Mapping[str, JSON]
+    """Argument -> list with one value per call that has it. ``error`` may hold a text instead (upstream)."""
+
+    def shown(self) -> dict[str, JSON]:
+        """Return the bag for people."""
+        return {"names": list(self.names), "arguments": dict(self.arguments)}
+
+
+RUN_PREFIX = "run #"
+
+
+@attrs.frozen
+class Verdict:
+    """A judge's counts for the leftover values of one argument."""
+
+    tp: int
+    fp: int
+    fn: int
+
+
+Verdicts = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Verdict]]]]
+"""file -> trial -> step -> argument -> verdict."""
+
+
+def read_verdicts(path: Path) -> Verdicts:
+    """Return the verdicts of a JSON file.
+
+    Form: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, "fp_count": 0, "fn_count": 0}}}}}``. FILE is the path
+    relative to the input directory or the bare file name, TRIAL the run's name (``run #2``) or its number. A count
+    left out is 0; without any count the argument stays undecided, as an answer of a judge that says nothing.
+
+    Raises:
+        DataError: The file cannot be read, or something in it is not of this form; every such place is listed.
+    """
+    try:
+        data = loads(path.read_bytes())
+    except (OSError, JsonProblem) as error:
+        msg = f"verdicts {path}: {error}"
+        raise DataError(msg) from error
+    problems: list[str] = []
+    verdicts = _level(data, "", 3, problems)
+    if problems:
+        msg = f"verdicts {path}: expected file -> trial -> step -> argument -> counts"
+        raise DataError(msg, *problems)
+    return verdicts  # type: ignore[no-any-return] # checked level by level
+
+
+def _level(data: JSON, where: str, below: int, problems: list[str]) -> JSON:
+    if not isinstance(data, Mapping):
+        problems.append(f"{where or '/'}: expected an object, found {compact(data)[:60]}")
+        return {}
+    if below:
+        return {key: _level(value, f"{where}/{key}", below - 1, problems) for key, value in data.items()}
+    found = {}
+    for argument, counts in data.items():
+        if counts == {}:
+            continue
+        verdict = _verdict(counts)
+        if verdict is None:
+            problems.append(f"{where}/{argument}: expected an object of tp_count, fp_count and fn_count, none negative")
+        else:
+            found[argument] = verdict
+    return found
+
+
+def _verdict(counts: JSON) -> Verdict | None:
+    if not isinstance(counts, Mapping):
+        return None
+    numbers = [counts.get(name, 0) for name in ("tp_count", "fp_count", "fn_count")]
+    if any(isinstance(number, bool) or not isinstance(number, int) or number < 0 for number in numbers):
+        return None
+    return Verdict(*numbers)
+
+
+def verdicts_for(verdicts: Verdicts, relative: str, trial: str) -> Mapping[str, Mapping[str, Verdict]]:
+    """Return what was recorded for one trial, by relative path or bare file name, by run name or number."""
+    trials = verdicts.get(relative) or verdicts.get(relative.rpartition("/")[2]) or {}
+    return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
+
+
+@attrs.frozen(kw_only=True)
+class Leftover:
+    """Values of one argument that equal none on the other side, as texts, sorted."""
+
+    argument: str
+    predicted: tuple[str, ...]
+    gold: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True)
+class JudgeRequest:
+    """Everything a judge may want to know about one step; one request covers all undecided arguments of it."""
+
+    step: str
+    leftovers: tuple[Leftover, ...]
+    schema: Mapping[str, JSON]
+    """Parameters (JSON Schema) of the tools the prediction called, by tool name."""
+    history: Callable[[], list[dict[str, JSON]]]
+    """The gold conversation before the step, made on demand."""
+    system: str = ""
+    """The scenario's system message."""
+
+
+class Judge(Protocol):
+    """Decides leftover values."""
+
+    def decide(self, request: JudgeRequest) -> Mapping[str, Verdict]:
+        """Return verdicts by argument; an argument left out stays undecided."""
+        ...
+
+
+@attrs.frozen
+class RecordedJudge:
+    """Gives the verdicts recorded for one trial: step -> argument -> verdict."""
+
+    verdicts: Mapping[str, Mapping[str, Verdict]]
+
+    def decide(self, request: JudgeRequest) -> Mapping[str, Verdict]:
+        """Return what was recorded for the step."""
+        return self.verdicts.get(request.step, {})
+
+
+Turn = dict[str, JSON]
+
+
+def history_before(label: Any, step: Any) -> list[Turn]:
+    """Return the user and assistant turns of the label before ``step``, without empty ones.
+
+    Keys are read as numbers joined by dashes and sorted. A turn with calls (``N-1``) takes the place of its text ``N``:
+    it becomes a user turn holding the ``refinedQuery`` arguments of its calls. Tool results (``N-2``) are left out.
+
+    Raises:
+        Exception: The label is not what the original takes it for (a key that is no number, gold arguments that are no
+            JSON text, a ``refinedQuery`` that is no text, ...).
+    """
+    turns: list[Turn] = []
+    for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
+        if key == step:
+            break
+        entry = label[key]
+        if "-1" in key:
+            if turns and turns[-1]["key"] == key.split("-")[0]:
+                turns.pop()
+            if calls := entry.get("tool_calls"):
+                turns.append({"key": "", "role": "user", "content": " ".join(_queries(calls))})
+        if "-2" in key:
+            continue
+        if isinstance(entry, dict) and "content" in entry and entry.get("role") in ["user", "assistant"]:
+            turns.append({"key": key, "role": entry["role"], "content": entry["content"]})
+    return [{"role": turn["role"], "content": turn["content"]} for turn in turns if turn["content"] != ""]
+
+
+def _queries(calls: Any) -> list[str]:
+    decoded = [standard_loads(call["function"]["arguments"]) for call in calls]
+    return [arguments["refinedQuery"] for arguments in decoded if "refinedQuery" in arguments]
+
+
+def system_message(label: Any) -> Any:
+    """Return the content of the label's first turn when it is the system message, else "".
+
+    Raises:
+        Exception: There is no turn ``1``, or it is not a message.
+    """
+    first = label["1"]
+    return first["content"] if first["role"] == "system" else ""

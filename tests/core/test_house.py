@@ -78,7 +78,7 @@ BUDGETS = {
     "plugins/gradestack_plugins": 5,
     "plugins/gradestack_plugins/anthropic_logs": 255,
     "plugins/gradestack_plugins/bfcl": 1_250,
-    "plugins/gradestack_plugins/deepfabric": 3_450,
+    "plugins/gradestack_plugins/deepfabric": 3_375,
     "plugins/gradestack_plugins/end_states": 835,
     "plugins/gradestack_plugins/engines": 1_750,
     "plugins/gradestack_plugins/extractors": 435,

@@ -129,7 +129,11 @@ def evaluate(
         if isinstance(record, BadRecord):
             bad.append(record)
             continue
-        grade = _grade(grader, record)
+        if record.status is Status.MISSING:
+            fault = record.error or Fault(category="data", code="missing_reply")
+            grade = Grade(outcome=Outcome.MISSING, fault=fault)
+        else:
+            grade = grader.grade(record)
         graded.append((record.id, record.run, record.model, grade))
         predictions.append(prediction(record, grade))
     found = figures({"deepfabric": {}}, graded, profile=grader.profile)["deepfabric"]
@@ -143,36 +147,21 @@ def evaluate(
     )
 
 
-def _grade(grader: DeepFabric, sample: Sample) -> Grade:
-    if sample.status is Status.MISSING:
-        fault = sample.error or Fault(category="data", code="missing_reply")
-        return Grade(outcome=Outcome.MISSING, fault=fault)
-    return grader.grade(sample)
-
-
 def _records(reader: DeepFabricReader, dataset: Lines, replies: Lines | None) -> Iterator[Sample | BadRecord]:
-    if isinstance(dataset, str | Path):
-        if replies is not None and not isinstance(replies, str | Path):
-            raise ValueError("a dataset file takes its replies from a file")
-        yield from _from_files(reader, dataset, replies)
-    elif isinstance(replies, str | Path):
-        raise ValueError("decoded records take decoded replies")  # noqa: TRY004  either class is fine, the pair is not
-    else:
+    if not isinstance(dataset, str | Path):
+        if isinstance(replies, str | Path):
+            raise ValueError("decoded records take decoded replies")  # noqa: TRY004  either class is fine, the pair is not
         yield from _from_lines(reader, dataset, replies)
-
-
-def _from_files(
-    reader: DeepFabricReader, dataset: str | Path, replies: str | Path | None
-) -> Iterator[Sample | BadRecord]:
-    first, second = _input(dataset), None if replies is None else _input(replies)
-    inputs = Inputs(data=(first,)) if second is None else Inputs(data=(second,), dataset=first)
+        return
+    if replies is not None and not isinstance(replies, str | Path):
+        raise ValueError("a dataset file takes its replies from a file")
+    first, *second = (
+        Input(path=Path(each), name=Path(each).stem, shown=str(each)) for each in (dataset, replies) if each is not None
+    )
+    inputs = Inputs(data=(second[0],), dataset=first) if second else Inputs(data=(first,))
     index = reader.index(inputs)
     for shard in reader.plan(inputs, index):
         yield from reader.read(shard, index)
-
-
-def _input(path: str | Path) -> Input:
-    return Input(path=Path(path), name=Path(path).stem, shown=str(path))
 
 
 def _from_lines(
@@ -185,13 +174,8 @@ def _from_lines(
         if answered is not None:
             reply = next(answered, None)
             entry = entry if reply is None else with_reply(entry, reply)
-        yield build(
-            entry,
-            row=row,
-            source=Source(file="<records>", ordinal=row),
-            profile=reader.profile,
-            validation=reader.validation,
-        )
+        source = Source(file="<records>", ordinal=row)
+        yield build(entry, row=row, source=source, profile=reader.profile, validation=reader.validation)
     for place, reply in enumerate(answered or (), row + 1):
         if reply is not None:
             yield BadRecord(source=Source(file="<replies>", ordinal=place), reason=NO_ROW, native=reply)

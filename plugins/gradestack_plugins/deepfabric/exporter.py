@@ -11,11 +11,24 @@ from typing import Any, ClassVar, Final
 import attrs
 from typing_extensions import override
 
-from gradestack import JSON, BadRecord, Exporter, ExportSummary, Grade, Outcome, Sample, Shard, Status
+from gradestack import (
+    JSON,
+    BadRecord,
+    ExpectedCall,
+    Exporter,
+    ExportSummary,
+    Grade,
+    Outcome,
+    Sample,
+    Shard,
+    Status,
+    ToolCall,
+)
 from gradestack_plugins.deepfabric.aggregators import FIGURES, NO_SCORE
 from gradestack_plugins.deepfabric.grader import DeepFabric
 from gradestack_plugins.deepfabric.options import METRICS, OLD, USUAL, Reading, as_numbers, weighted
 from gradestack_plugins.deepfabric.records import Truth
+from gradestack_plugins.deepfabric.replies import Call
 from gradestack_plugins.deepfabric.samples import NO_REPLY, Native, Seen
 
 
@@ -56,10 +69,7 @@ def prediction(sample: Sample, grade: Grade | None) -> Prediction:
         shown["available_tools"] = None
     skipped = grade is not None and grade.outcome is Outcome.SKIPPED
     parts: Mapping[str, float | None] = grade.parts if grade is not None else {}
-    verdicts: list[bool | None] = [
-        None if skipped else bool(parts.get(name))
-        for name in ("tool_selection", "parameter_accuracy", "execution_success")
-    ]
+    verdicts = [None if skipped else bool(parts.get(name)) for name in METRICS[:3]]
     return Prediction(
         sample_id=native.row,
         **shown,
@@ -80,10 +90,7 @@ def _as_sampled(sample: Sample, native: Native) -> dict[str, Any]:
     return {
         "query": sample.input if isinstance(sample.input, str) else "",
         "available_tools": tuple(each.name for each in sample.tools or ()),
-        "expected_tool": expected.name if expected is not None else None,
-        "predicted_tool": made.name if made is not None and native.named else None,
-        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
-        "predicted_parameters": (made.arguments or {}) if made is not None else {},
+        **_calls(expected, made.name if made is not None and native.named else None, made),
         "expected_answer": text if isinstance(text, str) else None,
         "predicted_answer": sample.text,
     }
@@ -93,18 +100,24 @@ def _as_seen(seen: Seen | None) -> dict[str, Any]:
     """Return the same as the program sees it."""
     if seen is None:
         return {"query": ""}
-    truth, said = seen.truth or Truth("", (), None), seen.responses
-    expected = truth.calls[0] if truth.calls else None
+    truth = seen.truth or Truth("", (), None)
     made = seen.calls[0] if seen.calls else None
     return {
         "query": truth.query,
         "available_tools": seen.offered,
-        "expected_tool": expected.name if expected is not None else None,
-        "predicted_tool": made.name if made is not None else None,
-        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
-        "predicted_parameters": made.arguments if made is not None and isinstance(made.arguments, dict) else {},
+        **_calls(truth.calls[0] if truth.calls else None, made.name if made is not None else None, made),
         "expected_answer": truth.answer,
-        "predicted_answer": said[-1].content if said else None,
+        "predicted_answer": seen.responses[-1].content if seen.responses else None,
+    }
+
+
+def _calls(expected: ExpectedCall | ToolCall | None, name: JSON, made: Call | ToolCall | None) -> dict[str, Any]:
+    arguments = made.arguments if made is not None else None
+    return {
+        "expected_tool": expected.name if expected is not None else None,
+        "predicted_tool": name,
+        "expected_parameters": (expected.arguments or {}) if expected is not None else {},
+        "predicted_parameters": arguments if isinstance(arguments, Mapping) else {},
     }
 
 

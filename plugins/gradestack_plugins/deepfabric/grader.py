@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar, Final, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Final, Literal, cast
 
 import attrs
 from typing_extensions import override
@@ -35,6 +35,7 @@ from gradestack_plugins.deepfabric.options import (
     USUAL,
     Parser,
     Reading,
+    Rules,
     Version,
     Weights,
     resolve,
@@ -97,17 +98,6 @@ def undecoded(made: ToolCall) -> Fault:
     return Fault(category="target", code=PROCESSING_ERROR, message=message)
 
 
-class Verdicts(NamedTuple):
-    """The verdicts on several turns, and why points were lost."""
-
-    selection: bool
-    parameters: bool
-    execution: bool
-    coverage: float
-    """Share of the expected tools that were called."""
-    reasons: tuple[Reason, ...] = ()
-
-
 def recorded_turns(sample: Sample, most: int) -> tuple[Response, ...]:
     """Return the recorded assistant messages that are looked at: ``most`` of them, up to the first without calls.
 
@@ -129,54 +119,15 @@ def _recorded_reply(content: str, calls: Sequence[ToolCall]) -> Response:
     return Response(content, made[0] if made else None, made)
 
 
-def upstream_verdicts(expected: Sequence[ExpectedCall | ToolCall], given: Sequence[Response]) -> Verdicts:
-    """Return the program's verdicts.
-
-    - selection: every expected tool was called, in whatever order, and whatever else was
-    - parameters: every call of an expected tool has all argument names of the first execution of that tool
-    - execution: a call was made, or the last reply that was looked at says something
-    """
-    calls = [call for each in given for call in each.calls]
-    names = dict.fromkeys(each.name for each in expected)
-    share, missing = _coverage(names, {call.name for call in calls}, made=bool(calls))
-    first = {each.name: each.arguments or {} for each in reversed(expected)}
-    lacking = []
-    for call in calls:
-        has = call.arguments if isinstance(call.arguments, dict) else {}
-        wanted = first.get(call.name, {}) if isinstance(call.name, str) else {}
-        lacking += [_lacks(call, name) for name in wanted if name not in has]
-    final = given[-1].content if given else ""
-    return Verdicts(share == 1.0, not lacking, bool(calls or final), share, (*missing, *lacking))
-
-
-def documented_verdicts(
-    expected: Sequence[ExpectedCall], given: Sequence[Response], faults: Callable[[ToolCall], Iterable[Reason]]
-) -> Verdicts:
-    """Return the verdicts by the document's rules.
-
-    - selection: every expected tool was called; where none is expected, none was called
-    - parameters: the arguments of every call fit the schema of the called tool, and a call that is due was made
-    - execution: both
-    """
-    calls = [call.made() for each in given for call in each.calls]
-    names = dict.fromkeys(each.name for each in expected)
-    share, missing = _coverage(names, {call.name for call in calls}, made=bool(calls))
-    wrong = [reason for call in calls for reason in faults(call)]
-    fine = not wrong and bool(calls or not names) and bool(names or not calls)
-    return Verdicts(share == 1.0, fine, share == 1.0 and fine, share, (*missing, *wrong))
-
-
-def _coverage(names: dict[str, None], called: set[object], *, made: bool) -> tuple[float, list[Reason]]:
-    if not names:
-        reason = Reason(code="unexpected_call", message="no call was expected")
-        return (0.0, [reason]) if made else (1.0, [])
-    missing = [each for each in names if each not in called]
-    reasons = [Reason(code="missing_call", subject=each, message="a call was expected") for each in missing]
-    return (len(names) - len(missing)) / len(names), reasons
-
-
-def _lacks(call: Call, name: str) -> Reason:
-    return Reason(code="missing_argument", pointer=pointer(name), subject=str(call.name))
+def _lacking(call: Call, first: Mapping[str, Mapping[str, JSON]]) -> list[Reason]:
+    """Return which argument names of the first execution of the same tool a call lacks."""
+    has = call.arguments if isinstance(call.arguments, dict) else {}
+    wanted = first.get(call.name, {}) if isinstance(call.name, str) else {}
+    return [
+        Reason(code="missing_argument", pointer=pointer(name), subject=str(call.name))
+        for name in wanted
+        if name not in has
+    ]
 
 
 _OK: Final = Status.OK
@@ -311,9 +262,9 @@ class DeepFabric(Grader):
                 truth = seen.truth.calls if seen.truth is not None else ()
                 if seen.fault is not None:
                     return self._error(sample, seen.fault, truth)
-                return self._by_program(
-                    sample, truth, seen.responses, seen.calls[0] if seen.calls else None, seen.tools or ()
-                )
+                call = seen.calls[0] if seen.calls else None
+                made, named = call.made() if call is not None else None, call is not None and call.name is not None
+                return self._judge(sample, truth, made, seen.tools or (), seen.responses, named=named)
         expected, error = sample.expected.calls, sample.error
         if error is not None and error.code in ERRORS:
             return self._error(sample, error, expected)
@@ -330,36 +281,106 @@ class DeepFabric(Grader):
         if sample.expected.alternatives or sample.expected.forbidden or self._open(expected):
             message = "the reference is more than a list of names and arguments, which this metric does not know"
             return skipped("reference_not_plain", message)
-        if upstream:
-            fault = self._program_fault(expected, calls, tools or ())
-            if fault is not None:
-                return self._error(sample, fault, expected)
-            turns = recorded_turns(sample, self.max_turns) if self.multi_turn else ()
-            return self._by_program(sample, expected, turns, Call.of(calls[0]) if calls else None, tools or ())
-        return self._by_document(sample, expected, calls)
+        fault = self._reference_fault(expected, calls, tools or ())
+        if fault is not None:
+            return self._error(sample, fault, expected)
+        turns = recorded_turns(sample, self.max_turns) if self.multi_turn else ()
+        return self._judge(sample, expected, calls[0] if calls else None, tools or (), turns, named=bool(calls))
 
-    def _by_document(self, sample: Sample, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...]) -> Grade:
-        tools = sample.tools or ()
-        wanted, made = expected[0] if expected else None, calls[0] if calls else None
-        for each in calls if self.multi_turn else calls[:1]:
+    def _reference_fault(
+        self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
+    ) -> Fault | None:
+        """Return the processing error of a sample of another format, or of one read by the document."""
+        if self.profile == "documented":
+            looked_at = calls if self.multi_turn else calls[:1]
+            return next((undecoded(each) for each in looked_at if each.arguments is None), None)
+        version = self.reading.version
+        if calls and calls[0].arguments is None and not self.multi_turn:
+            return undecoded(calls[0])
+        problem = conversion_problem(tools, version)
+        if problem is not None:
+            code = RUN_STOPS if problem.stops and version == NEWEST else PROCESSING_ERROR
+            return Fault(category="data", code=code, message=str(problem))
+        for each in expected if version == NEWEST else expected[:1]:
             if each.arguments is None:
-                return self._error(sample, undecoded(each), expected)
+                message = f"the expected arguments are not a JSON object: {(each.raw_arguments or '')[:80]}"
+                return Fault(category="data", code=PROCESSING_ERROR, message=message)
+        return None
+
+    def _judge(
+        self,
+        sample: Sample,
+        expected: Sequence[ExpectedCall | ToolCall],
+        made: ToolCall | None,
+        tools: tuple[ToolSpec, ...],
+        turns: Sequence[Response],
+        *,
+        named: bool,
+    ) -> Grade:
+        """Return the grade of all turns, or of the first call made by the first that is expected."""
         if self.multi_turn:
-            given = recorded_turns(sample, self.max_turns)
-            return self._over_turns(documented_verdicts(expected, given, partial(self._faults, tools)), wanted, made)
-        if wanted is None:
-            if made is None:
+            return self._over_turns(expected, made, tools, turns)
+        documented = self.profile == "documented"
+        if not expected:
+            if documented and made is None:
                 return self._graded(RIGHT, None, None, ())
-            reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message="no call was expected")
+            reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
+            if documented and made is not None:
+                message = "no call was expected"
+                reason = Reason(code="unexpected_call", subject=made.name, actual=made.name, message=message)
             return self._graded(WRONG, None, made, (reason,))
-        if made is None:
-            return self._graded(WRONG, wanted, None, self._reasons(wanted, None, None, fine=False))
-        signature = find(tools, made.name, "documented")
-        fine = signature is not None and self._accepts(signature, made)
-        if fine and made.name == wanted.name:
+        wanted: ExpectedCall | ToolCall = expected[0]
+        rules: Rules = "documented" if documented else self.reading.version
+        asked, arguments = wanted.arguments or {}, (made.arguments if made is not None else None) or {}
+        selected = made is not None and named and made.name == wanted.name
+        signature = find(tools, made.name, rules) if made is not None and (made.name or documented) else None
+        try:
+            if not named and rules != OLD:
+                fine = False
+            elif not documented and not asked and not arguments:
+                fine = True
+            elif signature is not None and made is not None:
+                fine = self._accepts(signature, made)
+            else:
+                fine = not documented and values_equal(asked, arguments)
+        except (OverflowError, RecursionError) as error:
+            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
+        if selected and fine:
             return self._graded(RIGHT, wanted, made, ())
-        reasons = self._reasons(wanted, made, signature, fine=fine)
-        return self._graded((made.name == wanted.name, fine, False), wanted, made, reasons)
+        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine=fine))
+
+    def _over_turns(
+        self,
+        expected: Sequence[ExpectedCall | ToolCall],
+        made: ToolCall | None,
+        tools: tuple[ToolSpec, ...],
+        turns: Sequence[Response],
+    ) -> Grade:
+        """Return the grade of several turns; the first call expected and the first made stand for all.
+
+        - selection: every expected tool was called, in whatever order; ``upstream``: and whatever else was
+        - parameters: the arguments of every call fit the schema of the called tool, and a call that is due was made;
+          ``upstream``: every call of an expected tool has all argument names of the first execution of that tool
+        - execution: both; ``upstream``: a call was made, or the last reply that was looked at says something
+        """
+        calls = [call for each in turns for call in each.calls]
+        names = dict.fromkeys(each.name for each in expected)
+        missing = [name for name in names if name not in {call.name for call in calls}]
+        reasons = [Reason(code="missing_call", subject=name, message="a call was expected") for name in missing]
+        share = (len(names) - len(missing)) / len(names) if names else float(not calls)
+        if calls and not names:
+            reasons = [Reason(code="unexpected_call", message="no call was expected")]
+        first = {each.name: each.arguments or {} for each in reversed(expected)}
+        upstream, right = self.profile == "upstream", len(reasons)
+        for call in calls:
+            reasons += _lacking(call, first) if upstream else self._faults(tools, call.made())
+        fine = len(reasons) == right and (upstream or bool(calls) == bool(names))
+        execution = share == 1.0 and fine
+        if upstream:
+            execution = bool(calls or (turns and turns[-1].content))
+        verdict = (share == 1.0, fine, execution)
+        score = figures(verdict, self.resolved_weights, processed=True, quality=share)
+        return self._graded(verdict, expected[0] if expected else None, made, tuple(reasons[:MOST_REASONS]), score)
 
     def _open(self, expected: tuple[ExpectedCall, ...]) -> bool:
         """Return whether more than one call is right, in what this profile compares."""
@@ -382,57 +403,6 @@ class DeepFabric(Grader):
             return True
         return next(schema_reasons(signature, arguments, made.name, self._strict), None) is None
 
-    def _program_fault(
-        self, expected: tuple[ExpectedCall, ...], calls: tuple[ToolCall, ...], tools: tuple[ToolSpec, ...]
-    ) -> Fault | None:
-        """Return the processing error the program would make of a sample of another format."""
-        version = self.reading.version
-        if calls and calls[0].arguments is None and not self.multi_turn:
-            return undecoded(calls[0])
-        problem = conversion_problem(tools, version)
-        if problem is not None:
-            code = RUN_STOPS if problem.stops and version == NEWEST else PROCESSING_ERROR
-            return Fault(category="data", code=code, message=str(problem))
-        for each in expected if version == NEWEST else expected[:1]:
-            if each.arguments is None:
-                message = f"the expected arguments are not a JSON object: {(each.raw_arguments or '')[:80]}"
-                return Fault(category="data", code=PROCESSING_ERROR, message=message)
-        return None
-
-    def _by_program(
-        self,
-        sample: Sample,
-        expected: Sequence[ExpectedCall | ToolCall],
-        turns: Sequence[Response],
-        call: Call | None,
-        tools: tuple[ToolSpec, ...],
-    ) -> Grade:
-        """Return the program's grade: of all turns, or of one call by the first that is expected."""
-        made = call.made() if call is not None else None
-        if self.multi_turn:
-            return self._over_turns(upstream_verdicts(expected, turns), expected[0] if expected else None, made)
-        if not expected:
-            reason = Reason(code="never_rewarded", message="the original skips samples that expect no call")
-            return self._graded(WRONG, None, made, (reason,))
-        wanted, named = expected[0], call is not None and call.name is not None
-        asked, arguments = wanted.arguments or {}, (made.arguments if made is not None else None) or {}
-        selected = made is not None and named and made.name == wanted.name
-        signature = find(tools, made.name, self.reading.version) if made is not None and made.name else None
-        try:
-            if not named and self.reading.version != OLD:
-                fine = False
-            elif not asked and not arguments:
-                fine = True
-            elif signature is not None and made is not None:
-                fine = self._accepts(signature, made)
-            else:
-                fine = values_equal(asked, arguments)
-        except (OverflowError, RecursionError) as error:
-            return self._error(sample, Fault(category="data", code=PROCESSING_ERROR, message=str(error)), expected)
-        if selected and fine:
-            return self._graded(RIGHT, wanted, made, ())
-        return self._graded((selected, fine, False), wanted, made, self._reasons(wanted, made, signature, fine=fine))
-
     def _reasons(
         self, wanted: ExpectedCall | ToolCall, made: ToolCall | None, signature: Signature | None, *, fine: bool
     ) -> tuple[Reason, ...]:
@@ -454,12 +424,6 @@ class DeepFabric(Grader):
 
     def _listed(self, signature: Signature, made: ToolCall) -> Iterator[Reason]:
         return islice(schema_reasons(signature, made.arguments or {}, made.name, self._strict), MOST_REASONS)
-
-    def _over_turns(self, found: Verdicts, wanted: ExpectedCall | ToolCall | None, made: ToolCall | None) -> Grade:
-        """Return the grade of several turns; the first call expected and the first made stand for all."""
-        verdict = (found.selection, found.parameters, found.execution)
-        score = figures(verdict, self.resolved_weights, processed=True, quality=found.coverage)
-        return self._graded(verdict, wanted, made, found.reasons[:MOST_REASONS], score)
 
     def _graded(
         self,

@@ -16,30 +16,25 @@ from gradestack_plugins.deepfabric.options import NEWEST, OLD, Rules
 from gradestack_plugins.deepfabric.schemas import SchemaProblem
 
 RECORD_KEYS: Final = frozenset(
-    {
-        "messages",
-        "metadata",
-        "reasoning",
-        "tool_context",
-        "tools",
-        "agent_context",
-        "structured_data",
-        "question",
-        "final_answer",
-    }
+    {"messages", "metadata", "reasoning", "tool_context", "tools", "agent_context", "structured_data"}
+    | {"question", "final_answer"}
 )
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
 _MESSAGE_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id"})
 _EXECUTION_KEYS: Final = frozenset({"function_name", "arguments", "reasoning", "result"})
-_TEXTS: Final = frozenset({"question", "final_answer"})
-_CHECKED: Final = frozenset({"messages", "tool_context"})
 _CALL_ID: Final = re.compile(r"^[a-zA-Z0-9]{9}$")
 _CALL_SHAPE: Final = re.compile(r"\b[a-z_][a-z0-9_]*\s*\([^)]*\)")
-_OLD_TYPES: Final = frozenset({"basic", "chain_of_thought"})
-_TYPES: Final = _OLD_TYPES | {"cot"}
 _STYLES: Final = frozenset({"freetext", "agent", "structured", "hybrid"})
-_MODES: Final = frozenset({"single_turn", "multi_turn"})
-_NEW_MODES: Final = frozenset({"single_turn"})
+_TYPES: Final[Mapping[Rules, frozenset[str]]] = {
+    "documented": frozenset({"basic", "chain_of_thought", "cot"}),
+    "4.13": frozenset({"basic", "chain_of_thought", "cot"}),
+    "4.3": frozenset({"basic", "chain_of_thought"}),
+}
+_MODES: Final[Mapping[Rules, frozenset[str]]] = {
+    "documented": frozenset({"single_turn", "multi_turn"}),
+    "4.13": frozenset({"single_turn"}),
+    "4.3": frozenset({"single_turn", "multi_turn"}),
+}
 NO_QUERY: Final = "No user query found in conversation"
 
 
@@ -81,8 +76,7 @@ def checked_calls(record: JSON, rules: Rules) -> list[ToolCall]:
     if not isinstance(messages, list) or not messages:
         refuse("messages", "must be a list of at least one message", messages)
     for message in messages:
-        if not _is_plain(message):
-            _check_message(message)
+        _check_message(message)
     calls = _executions(record.get("tool_context"), rules)
     _check_rest(record, rules)
     return calls
@@ -96,7 +90,10 @@ def strict_truth(
     metadata = record.get("metadata") or {}
     if rules == NEWEST and isinstance(word := metadata.get("conversation_type"), list | dict):
         raise RunStops(f"unhashable type: '{type(word).__name__}'")
-    query = _query(record, messages)
+    asked = [message.get("content") for message in messages if message["role"] == "user"]
+    query: JSON = asked[0] if asked else record.get("question", "")
+    if not asked and not query:
+        raise RunStops(NO_QUERY)
     for call in calls if rules == NEWEST else calls[:1]:
         _check_expected(call)
     if conversion is not None and calls:
@@ -104,37 +101,22 @@ def strict_truth(
     answer = record.get("final_answer", "") or _answer(messages, with_tools=context is not None)
     if not isinstance(query, str):
         refuse("messages", "the first user message must have text content", query)
-    _check_metadata(metadata, rules)
+    if metadata:
+        _check_word(metadata.get("conversation_type", "basic"), "metadata.conversation_type", _TYPES[rules])
+    for key, words in (("reasoning_style", _STYLES), ("agent_mode", _MODES[rules])):
+        if metadata.get(key) is not None:
+            _check_word(metadata[key], f"metadata.{key}", words)
     return Truth(query, tuple(calls), answer)
-
-
-def _query(record: Mapping[str, Any], messages: list[dict[str, Any]]) -> JSON:
-    for message in messages:
-        if message["role"] == "user":
-            return message.get("content")
-    question = record.get("question", "")
-    if question:
-        return question
-    raise RunStops(NO_QUERY)
-
-
-def _is_plain(message: JSON) -> bool:
-    """Return whether a message is of the common shape, text with a role, which breaks no rule."""
-    return (
-        type(message) is dict
-        and len(message) == 2
-        and type(message.get("content")) is str
-        and type(role := message.get("role")) is str
-        and role in _ROLES
-    )
 
 
 def _check_message(message: JSON) -> None:
     if not isinstance(message, dict):
         refuse("messages", "every message must be an object", message)
+    role, content = message.get("role"), message.get("content")
+    if len(message) == 2 and type(role) is str and type(content) is str and role in _ROLES:
+        return  # nearly always
     if not message.keys() <= _MESSAGE_KEYS:
         refuse("messages", "a message may have role, content, tool_calls and tool_call_id only", sorted(message))
-    role, content = message.get("role"), message.get("content")
     if not isinstance(role, str) or role not in _ROLES:
         refuse("messages.role", "must be system, user, assistant or tool", role)
     if content is not None and not isinstance(content, str):
@@ -274,32 +256,18 @@ def looks_like_call(content: str) -> bool:
     return "(" in content and _CALL_SHAPE.search(content.lower()) is not None
 
 
-def _check_metadata(metadata: Mapping[str, Any], rules: Rules) -> None:
-    if not metadata:
-        return
-    types = _OLD_TYPES if rules == OLD else _TYPES
-    _check_word(metadata.get("conversation_type", "basic"), "metadata.conversation_type", types)
-    for key, words in (("reasoning_style", _STYLES), ("agent_mode", _modes(rules))):
-        if metadata.get(key) is not None:
-            _check_word(metadata[key], f"metadata.{key}", words)
-
-
 def _check_word(word: JSON, where: str, words: frozenset[str]) -> None:
     if not isinstance(word, str) or word not in words:
         refuse(where, f"must be one of {', '.join(sorted(words))}", word)
 
 
-def _modes(rules: Rules) -> frozenset[str]:
-    return _NEW_MODES if rules == NEWEST else _MODES
-
-
 def _check_rest(record: Mapping[str, Any], rules: Rules) -> None:
     """Check the keys that are validated whether or not grading needs them."""
     for key, value in record.items():
-        if key in _TEXTS:
+        if key in {"question", "final_answer"}:
             if not isinstance(value, str):
                 refuse(key, "must be text", value)
-        elif value is None or key in _CHECKED:
+        elif value is None or key in {"messages", "tool_context"}:
             continue
         elif key == "tools":
             if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
@@ -318,7 +286,7 @@ def _check_agent(context: JSON, rules: Rules, *, with_tools: bool) -> None:
     if not isinstance(context, dict) or not context.keys() <= {"mode", "planning_trace", "execution_summary"}:
         refuse("agent_context", "must be an object of mode, planning_trace and execution_summary", context)
     if rules == OLD or "mode" in context:
-        _check_word(context.get("mode"), "agent_context.mode", _modes(rules))
+        _check_word(context.get("mode"), "agent_context.mode", _MODES[rules])
     for key in ("planning_trace", "execution_summary"):
         if context.get(key) is not None and not isinstance(context[key], str):
             refuse(f"agent_context.{key}", "must be text or null", context[key])

@@ -44,31 +44,31 @@ def gradestack_components() -> tuple[Component, ...]:
         Component(
             kind="aggregator",
             name="tool_outcomes",
-            target=f"{_HERE}.aggregators:ToolOutcomes",
+            target=f"{_HERE}.tool_success:ToolOutcomes",
             summary="Calls by outcome, over all runs and by tool",
         ),
         Component(
             kind="aggregator",
             name="call_validity",
-            target=f"{_HERE}.call_validity:CallValidity",
+            target=f"{_HERE}.tool_schema:CallValidity",
             summary="Calls that are valid against their tools' schemas, by tool, and what is violated",
         ),
         Component(
             kind="aggregator",
             name="policy_checks",
-            target=f"{_HERE}.rates:PolicyChecks",
+            target=f"{_HERE}.tool_policy:PolicyChecks",
             summary="Runs that keep a whole policy, and each of its checks",
         ),
         Component(
             kind="aggregator",
             name="loops",
-            target=f"{_HERE}.rates:Loops",
+            target=f"{_HERE}.repeats:Loops",
             summary="Runs with a loop, repeated calls, and the longest run of identical ones",
         ),
         Component(
             kind="aggregator",
             name="usage_totals",
-            target=f"{_HERE}.aggregators:UsageTotals",
+            target=f"{_HERE}.usage:UsageTotals",
             summary="Total, mean and range of every figure of usage",
         ),
         Component(

@@ -29,13 +29,9 @@ def state_of(call: ToolCall) -> State:
 
 
 def judged(sample: Sample, count: Count = "attempted", requestor: str | None = ASSISTANT) -> list[ToolCall] | Grade:
-    """Return the calls that count, or the grade of a sample of which they are not known.
+    """Return the calls that count, of one requestor or of all, or the grade of a sample of which they are not known.
 
-    Args:
-        sample: The run.
-        count: All that were made, or those that were executed: the latter are not known where the recording leaves open
-            of one whether it was.
-        requestor: Whose; None for everybody's.
+    Those that were executed are not known where the recording leaves open of one whether it was.
     """
     if sample.calls is None:
         return skipped("calls_not_recorded", "no answer is recorded, so it is not known which calls were made")
@@ -80,3 +76,10 @@ def _plain(value: Any) -> Any:
     for each in value:
         items.append(_plain(each))  # noqa: PERF401 - likewise
     return items
+
+
+def refuse(preset: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that contradict a preset of another tool; None and empty ones were not given."""
+    names = [name for name, value in given.items() if value is not None and value != () and value is not False]
+    if names:
+        raise ValueError(f"the preset {preset} leaves no choice for {', '.join(names)}; leave out either")

@@ -1,15 +1,29 @@
-"""Grader ``repeats``: calls made again and again."""
+"""Grader ``repeats``, calls made again and again, and aggregator ``loops``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Grade, Grader, Reason, Sample, ToolCall, skipped
+from gradestack import (
+    JSON,
+    Aggregator,
+    Figure,
+    Grade,
+    Grader,
+    Grades,
+    Numbers,
+    Reason,
+    Sample,
+    ToolCall,
+    ratio,
+    skipped,
+    valid_confidence,
+)
 from gradestack_plugins.trajectory.calls import Count, identity_of, judged
 
 _NAMES: Final = 5
@@ -46,11 +60,6 @@ class CallRepeats(Grader):
     requestor: str | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            ValueError: A loop of fewer than two rounds, or of no call.
-        """
         if self.loop < 2 or self.period < 1:
             raise ValueError("loop is at least 2 rounds and period at least 1 call")
 
@@ -68,7 +77,7 @@ class CallRepeats(Grader):
             "calls": len(calls),
             "distinct": len(set(marks)),
             "repeats": repeats,
-            "longest": max(end - start for start, end in _runs(marks)),
+            "longest": max(len(list(group)) for _, group in groupby(marks)),
             "loops": len(loops),
             "looped": sum(end - start for start, end, _ in loops),
         }
@@ -91,16 +100,47 @@ class CallRepeats(Grader):
                 start += 1
 
 
-def _runs(marks: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the runs of equal marks: first, and one past the last."""
-    start = 0
-    for end in range(1, len(marks) + 1):
-        if end == len(marks) or marks[end] != marks[start]:
-            yield start, end
-            start = end
-
-
 def _reason(calls: Sequence[ToolCall], start: int, end: int, period: int) -> Reason:
     names = [call.name for call in calls[start : start + min(period, _NAMES)]]
     message = f"{', '.join(names)}: {(end - start) // period} times in a row, from call {start}"
     return Reason(code="loop", subject=calls[start].name, actual=(end - start) // period, message=message)
+
+
+@attrs.frozen(kw_only=True)
+class Loops(Aggregator):
+    """Runs with a loop, repeated calls, and the longest run of identical ones.
+
+    ``loop_rate`` = runs with a loop / graded runs; ``repeat_share`` = repeats / calls over all runs. Intervals leave
+    out one task at a time; None without any run.
+
+    Attributes:
+        confidence: Of the intervals, between 0 and 1.
+    """
+
+    version: ClassVar[str] = "1"
+    figures: ClassVar = (
+        Figure("loop_rate", "Runs with a loop", better="lower", about="runs with a loop / graded runs"),
+        Figure("repeat_share", "Repeated calls", better="lower", about="repeats / calls"),
+    )
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        counts = grade.counts
+        looping = int(counts.get("loops", 0) > 0)
+        return {"runs": 1, "looping": looping, "calls": counts.get("calls", 0), "repeats": counts.get("repeats", 0)}
+
+    @override
+    def estimate(self, runs: float, looping: float, calls: float, repeats: float) -> Mapping[str, float | None]:
+        return {"loop_rate": ratio(looping, runs), "repeat_share": ratio(repeats, calls)}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        below = {"loop_rate": "runs", "repeat_share": "calls"}
+        lacking = [name for name, divisor in below.items() if not grades.totals.get(divisor)]
+        reasons: dict[str, JSON] = {f"{name}_reason": "no run made a call" for name in lacking}
+        longest = [grade.counts.get("longest", 0) for grade, _ in grades.counted if grade.score is not None]
+        return {**reasons, "longest": max(longest, default=0)}

@@ -1,9 +1,18 @@
-"""JSON Schema of tools: validators that fetch and open nothing, and whose patterns take linear time."""
+"""JSON Schema of tools: validators that fetch and open nothing, and whose patterns take linear time.
+
+What a check can cost at most is known before the library that checks sees the value. The library makes an error of
+each keyword that fails, with a copy of the value and of the way to the keyword, and keeps the errors of all branches of
+an ``anyOf``. So schemas of a few lines, whose references meet again and again, take gigabytes, and no signal is
+answered meanwhile. The visits it would make are counted here, up to a limit.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final, NoReturn
+from urllib.parse import unquote
 
 import attrs
 import jsonschema_rs
@@ -11,7 +20,267 @@ import msgspec
 
 from gradestack import JSON
 from gradestack.jsonio import JsonProblem, dumps, loads
-from gradestack_plugins.trajectory.schema_cost import Cost, TooLarge, pattern_options
+
+_MOST: Final = 150_000
+"""Units of a check: one is about what an error takes, 1.6 KB and 20 microseconds."""
+_NODES, _CHARACTERS, _STEPS, _LEVELS = 16, 800, 5000, 8
+"""Of these one unit each: nodes and characters that are copied, steps of a pattern, levels of the way to a keyword."""
+_ALWAYS: Final = 100_000
+"""Nodes of a schema without references times bytes of a value whose check needs no counting."""
+_LARGEST_SCHEMA: Final = 2 * 1024 * 1024
+_LARGEST_PATTERNS: Final = 64 * 1024 * 1024
+_STATE: Final = 24
+"""Bytes of a state of a pattern, at least."""
+_SIZES: Final = (*(1 << power for power in (12, 14, 16, 18, 20, 22)), 10 * 1024 * 1024)
+_CACHE: Final = 256 * 1024
+_METASCHEMA: Final = 30
+"""Units for each node of a value that is checked as a schema."""
+
+_BRANCHES: Final = ("allOf", "anyOf", "oneOf")
+_IN_PLACE: Final = ("not", "if", "then", "else")
+_OF_ENTRIES: Final = ("additionalProperties", "unevaluatedProperties")
+_OF_ITEMS: Final = ("items", "additionalItems", "unevaluatedItems", "contains")
+_REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
+_FAILING: Final = frozenset(
+    {
+        *("type", "enum", "const", "required", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("multipleOf", "minLength", "maxLength", "minItems", "maxItems", "uniqueItems", "minProperties"),
+        *("maxProperties", "additionalProperties", "unevaluatedProperties", "items", "additionalItems"),
+        *("unevaluatedItems", "contains", "anyOf", "oneOf", "not", "dependentRequired", "dependencies"),
+        "propertyNames",
+    }
+)
+"""Keywords that make an error of their own."""
+_MANY: Final = frozenset({"required", "dependentRequired", "dependencies", "enum", "const"})
+"""Keywords with an error, or a comparison, for each node of what they say."""
+
+
+class TooLarge(ValueError):
+    """A schema, or a check against it, takes more than there is room for. The message says what."""
+
+
+def pattern_options(size: int = _SIZES[-1]) -> jsonschema_rs.RegexOptions:
+    """Return how patterns are compiled: for linear time, within a size."""
+    return jsonschema_rs.RegexOptions(size_limit=size, dfa_size_limit=_CACHE)
+
+
+@lru_cache(maxsize=4096)
+def _size_of(pattern: str) -> int:
+    """Return the size a pattern is compiled to, rounded up; 0 of one that is not compiled."""
+    for size in _SIZES:
+        try:
+            jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=pattern_options(size))
+        except (jsonschema_rs.ValidationError, ValueError):
+            continue
+        return size
+    return 0
+
+
+def _weight(value: Any, known: dict[int, float]) -> float:
+    """Return the units that a copy of a value takes."""
+    if isinstance(value, str):
+        return len(value) / _CHARACTERS
+    if isinstance(value, int):
+        return value.bit_length() / 64 / _NODES
+    if not isinstance(value, Mapping | list | tuple):
+        return 1 / _NODES
+    found = known.get(id(value))
+    if found is None:
+        inner = value.values() if isinstance(value, Mapping) else value
+        found = (1 + len(value)) / _NODES
+        for each in inner:
+            found += _weight(each, known)
+        if isinstance(value, Mapping):
+            found += sum(map(len, value)) / _CHARACTERS
+        known[id(value)] = found
+    return found
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    left = [value]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, dict):
+            left += node.values()
+        elif isinstance(node, list):
+            left += node
+
+
+@attrs.frozen
+class Cost:
+    """What is known of a schema before it is used."""
+
+    schema: Any
+    size: int
+    """Nodes, and what patterns add to them; where there are references, nothing is known by that."""
+    takes: int
+    """Bytes that its validator may hold."""
+    bases: tuple[Any, ...]
+    """Schemas inside of it that references may begin at: itself first."""
+    anchors: Mapping[str, list[Any]]
+    referring: bool
+
+    @classmethod
+    def of(cls, schema: Any, length: int) -> Cost:
+        """Return the costs of a schema whose text is so long.
+
+        Raises:
+            TooLarge: It takes too much to be compiled.
+        """
+        if length > _LARGEST_SCHEMA:
+            raise TooLarge(f"the schema is longer than {_LARGEST_SCHEMA >> 20} MB")
+        anchors: dict[str, list[Any]] = {}
+        bases, size, patterns, referring = [schema], 0, 0, False
+        copied = []  # into what compiles the keyword, for all that is for the same value
+        for node in _nodes(schema):
+            size += 1
+            if not isinstance(node, dict):
+                continue
+            referring = referring or any(key in node for key in _REFERENCES)
+            if "unevaluatedProperties" in node or "unevaluatedItems" in node:
+                copied.append(node)
+            if any(isinstance(node.get(key), str) for key in ("$id", "id")) and node is not schema:
+                bases.append(node)
+            for key in ("$anchor", "$dynamicAnchor", "$id", "id"):
+                if isinstance(name := node.get(key), str):
+                    anchors.setdefault(name.removeprefix("#"), []).append(node)
+            if node.get("$recursiveAnchor") is True:
+                anchors.setdefault("", []).append(node)
+            for pattern in _patterns_of(node):
+                compiled = _size_of(pattern)
+                patterns += compiled + _CACHE
+                size += compiled // _STATE // _STEPS
+                if patterns > _LARGEST_PATTERNS:
+                    raise TooLarge("the patterns of the schema are too many or too large")
+        cost = cls(schema, size, 64 * length + patterns, tuple(bases), anchors, referring)
+        cost._count(copied, None, _MOST // 2)
+        return cost
+
+    def check(self, value: Any, length: int | None) -> None:
+        """Refuse a value whose check takes too much time or memory; its text is so long, None where nobody knows."""
+        if not self.referring and length is not None and self.size * length <= _ALWAYS:
+            return
+        self._count([self.schema], value, _MOST)
+
+    def _count(self, schemas: list[Any], value: Any, most: int) -> None:
+        """Count what schemas, and all that they lead to, take at a value; refuse what is too much."""
+        weights: dict[int, float] = {}
+        left: list[tuple[Any, Any, int, tuple[int, ...]]] = [(schema, value, 0, ()) for schema in schemas]
+        units = 0.0
+        while left:
+            schema, at, level, behind = left.pop()
+            units += 1 + level / _LEVELS
+            if isinstance(schema, dict):
+                units += _own(schema, at, weights)
+                for target in self._referred(schema):
+                    if target is None:
+                        units += _METASCHEMA * (1 + _NODES * _weight(at, weights))
+                    elif id(target) not in behind:  # else it leads back to itself, which the library sees, too
+                        left.append((target, at, level + 1, (*behind, id(target))))
+                left += ((each, at, level + 1, behind) for each in _in_place(schema))
+                left += ((each, inner, level + 1, ()) for each, inner in _below(schema, at))
+            if units > most:
+                raise TooLarge("a check by the schema takes too much time or memory")
+
+    def _referred(self, schema: Mapping[str, Any]) -> Iterator[Any]:
+        for key in _REFERENCES:
+            if isinstance(reference := schema.get(key), str):
+                yield from self._targets(reference)
+
+    def _targets(self, reference: str) -> list[Any]:
+        """Return the schemas that a reference may mean; None is one that the library has itself."""
+        place, _, fragment = reference.partition("#")
+        fragment = unquote(fragment)
+        found = [] if fragment[:1] == "/" else list(self.anchors.get(fragment, ()))
+        if not fragment or fragment[0] == "/":
+            found += (each for base in self.bases if isinstance(each := _at(base, fragment), dict | bool))
+        if found:
+            return list({id(each): each for each in found}.values())
+        if place.partition("://")[2].startswith("json-schema.org/"):
+            return [None]
+        raise TooLarge(f"the reference {reference[:60]!r} cannot be followed")
+
+
+def _at(value: Any, pointer: str) -> Any:
+    """Return what stands at a JSON pointer, None where there is nothing."""
+    for step in pointer.split("/")[1:]:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list) and re.fullmatch("[0-9]{1,9}", key) and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value
+
+
+def _patterns_of(schema: Mapping[str, Any]) -> list[str]:
+    own, named = schema.get("pattern"), schema.get("patternProperties")
+    return [*([own] if isinstance(own, str) else ()), *(named if isinstance(named, dict) else ())]
+
+
+def _own(schema: Mapping[str, Any], value: Any, weights: dict[int, float]) -> float:
+    """Return the units of a schema's own keywords at a value."""
+    copy = 1 + _weight(value, weights)
+    units = 0.0
+    for key, said in schema.items():
+        if key not in _FAILING:
+            continue
+        if key in _MANY and isinstance(said, dict | list):
+            times = 1.0 if key in {"enum", "const"} else float(sum(map(_count, _values(said))))
+            units += times * copy + _weight(said, weights)
+        else:
+            units += copy
+    for pattern in _patterns_of(schema):
+        texts = [value] if isinstance(value, str) else value if isinstance(value, Mapping) else ()
+        units += sum(map(len, texts)) * _size_of(pattern) / _STATE / _STEPS
+    return units
+
+
+def _values(value: dict[str, Any] | list[Any]) -> Any:
+    return value.values() if isinstance(value, dict) else value
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list) else 1
+
+
+def _in_place(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the schemas inside of one that are for the same value."""
+    for key in _BRANCHES:
+        if isinstance(inner := schema.get(key), list):
+            yield from inner
+    for key in _IN_PLACE:
+        if key in schema:
+            yield schema[key]
+    for key in ("dependentSchemas", "dependencies"):
+        if isinstance(inner := schema.get(key), dict):
+            yield from inner.values()
+
+
+def _below(schema: Mapping[str, Any], value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the schemas inside of one that are for what a value holds, each with that."""
+    if isinstance(value, Mapping):
+        named = schema.get("properties")
+        named = named if isinstance(named, dict) else {}
+        first, second = (named, value) if len(named) < len(value) else (value, named)
+        yield from ((named[key], value[key]) for key in first if key in second)
+        if isinstance(patterns := schema.get("patternProperties"), dict):
+            yield from ((inner, each) for inner in patterns.values() for each in value.values())
+        for key in _OF_ENTRIES:
+            if isinstance(inner := schema.get(key), dict):
+                yield from ((inner, each) for name, each in value.items() if name not in named)
+        if isinstance(inner := schema.get("propertyNames"), dict):
+            yield from ((inner, name) for name in value)
+    elif isinstance(value, list | tuple):
+        for key in ("prefixItems", "items"):
+            if isinstance(inner := schema.get(key), list):
+                yield from zip(inner, value, strict=False)
+        for key in _OF_ITEMS:
+            if isinstance(inner := schema.get(key), dict):
+                yield from ((inner, each) for each in value)
+
 
 _DIALECTS: Final = frozenset(
     {
@@ -73,11 +342,8 @@ def violations(
 ) -> list[Violation] | Unusable:
     """Return what of a schema a value does not keep, or why that cannot be said.
 
-    Args:
-        schema: The schema; its dialect is by ``$schema``, 2020-12 where it names none or one that is not known.
-        value: What is checked.
-        strict_integers: 1.0 is no integer.
-        mapped: Words such as ``dict`` and ``OBJECT`` are understood.
+    The dialect is by ``$schema``, 2020-12 where it names none or one that is not known. With ``strict_integers`` 1.0 is
+    no integer; if ``mapped``, words such as ``dict`` and ``OBJECT`` are understood.
     """
     try:
         try:
@@ -146,11 +412,7 @@ class _StrictType:
         self._names = [value] if isinstance(value, str) else list(value)
 
     def validate(self, instance: Any) -> None:
-        """Check one value.
-
-        Raises:
-            ValueError: It is of none of the types.
-        """
+        """Check one value: the library takes a ValueError for a violation."""
         kinds = {
             bool: {"boolean"},
             int: {"integer", "number"},
@@ -163,33 +425,23 @@ class _StrictType:
             raise ValueError(f"{dumps(instance)} is not of type {' or '.join(self._names)}")
 
 
-class _Kept:
-    """Validators in memory, by what they are made of."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[bytes, bool, bool], Any] = {}
-        self._takes = 0
-
-    def get(self, key: tuple[bytes, bool, bool]) -> Any:
-        return self._known.get(key)
-
-    def put(self, key: tuple[bytes, bool, bool], validator: Any, takes: int) -> None:
-        if self._takes + takes > _MOST_KEPT:
-            self._known, self._takes = {}, 0
-        self._known[key] = validator
-        self._takes += takes
-
-
-_kept: Final = _Kept()
+_validators: dict[tuple[bytes, bool, bool], tuple[Any, Cost] | Unusable] = {}
+"""Compiled ones, up to so many bytes: without them a run of tool_schema alone takes 1.6 times as long."""
+_taken = [0]
 
 
 def _validator(text: bytes, *, strict_integers: bool, mapped: bool) -> tuple[Any, Cost] | Unusable:
     """Return a validator of a schema and what its checks cost, or why there is none."""
     key = (text, strict_integers, mapped)
-    found: tuple[Any, Cost] | Unusable | None = _kept.get(key)
+    found = _validators.get(key)
     if found is None:
         found = _new(text, strict_integers=strict_integers, mapped=mapped)
-        _kept.put(key, found, len(text) + 1024 if isinstance(found, Unusable) else found[1].takes)
+        takes = len(text) + 1024 if isinstance(found, Unusable) else found[1].takes
+        if _taken[0] + takes > _MOST_KEPT:
+            _validators.clear()
+            _taken[0] = 0
+        _validators[key] = found
+        _taken[0] += takes
     return found
 
 

@@ -1,4 +1,4 @@
-"""Grader ``tool_schema``: calls against the JSON Schema of the run's own tools."""
+"""Grader ``tool_schema``, calls against the JSON Schema of the run's own tools, and aggregator ``call_validity``."""
 
 from __future__ import annotations
 
@@ -11,25 +11,35 @@ from typing_extensions import override
 
 from gradestack import (
     JSON,
+    Aggregator,
+    Figure,
     Grade,
     Grader,
+    Grades,
     Item,
+    Numbers,
     Outcome,
     Reason,
     Sample,
     ToolCall,
     ToolSpec,
     preset_version,
+    ratio,
     replace,
     skipped,
+    valid_confidence,
 )
 from gradestack.exact import count_into
-from gradestack_plugins.trajectory.calls import ASSISTANT, Count, judged, state_of
-from gradestack_plugins.trajectory.presets import refuse
+from gradestack_plugins.trajectory.calls import ASSISTANT, Count, judged, refuse, state_of
 from gradestack_plugins.trajectory.schemas import violations
 
 PRESETS: Final = {"mcp_bench/tool_accuracy": "01ae3b4"}
 _COUNTS: Final = ("calls", "valid", "violating", "unknown_tool", "undecodable", "unchecked")
+_KINDS: Final = {
+    "unknown_tool": "unknown_tool",
+    "undecodable_arguments": "undecodable",
+    **dict.fromkeys(("schema_unusable", "schema_too_large", "not_expressible"), "unchecked"),
+}
 _MOST_REASONS: Final = 20
 """Of one call; counts have all."""
 _SHOWN: Final = 300
@@ -79,11 +89,6 @@ class ToolSchema(Grader):
     preset: str | None = attrs.field(default=None, converter=_named)
 
     def __attrs_post_init__(self) -> None:
-        """Check that the options agree.
-
-        Raises:
-            ValueError: One contradicts the preset.
-        """
         if self.preset is not None:
             refuse(self.preset, {"strict_integers": self.strict_integers})
 
@@ -107,9 +112,7 @@ class ToolSchema(Grader):
         reasons: list[Reason] = []
         for call in calls:
             found = list(self._reasons(call, tools.get(call.name, ())))
-            counts = by_tool.get(call.name)
-            if counts is None:
-                counts = by_tool[call.name] = dict.fromkeys(_COUNTS, 0)
+            counts = by_tool.setdefault(call.name, dict.fromkeys(_COUNTS, 0))
             kind = _kind(found)
             counts["calls"] += 1
             counts[kind] += 1
@@ -163,14 +166,7 @@ class ToolSchema(Grader):
 
 def _kind(reasons: Sequence[Reason]) -> str:
     """Return the count a call belongs to, by why it is not valid."""
-    known = {
-        "unknown_tool": "unknown_tool",
-        "undecodable_arguments": "undecodable",
-        "schema_unusable": "unchecked",
-        "schema_too_large": "unchecked",
-        "not_expressible": "unchecked",
-    }
-    return known.get(reasons[0].code, "violating") if reasons else "valid"
+    return _KINDS.get(reasons[0].code, "violating") if reasons else "valid"
 
 
 def _item(name: str, counts: dict[str, int]) -> Item:
@@ -204,3 +200,72 @@ def _mcp_bench(
         "valid_call_failure_rate": (failures / known if known else 0.0) if executed else None,
     }
     return Grade(score=compliance, counts=total, parts=parts, items=items, reasons=reasons)
+
+
+_SHARE = "valid / (calls - unchecked)"
+
+
+def _checked(counts: Mapping[str, int]) -> int:
+    return counts.get("calls", 0) - counts.get("unchecked", 0)
+
+
+def _shown(counts: Mapping[str, int]) -> dict[str, JSON]:
+    """Return counts, and how often each keyword is violated."""
+    own: dict[str, JSON] = {name: number for name, number in counts.items() if ":" not in name}
+    keywords = {name.partition(":")[2]: counts[name] for name in sorted(counts) if name.startswith("violation:")}
+    return {**own, "violations": keywords}
+
+
+@attrs.frozen(kw_only=True)
+class CallValidity(Aggregator):
+    """Valid calls over all runs and by tool, and how often each keyword of a schema is violated.
+
+    ``valid_share`` = valid / (calls - unchecked), over calls, not over runs; None where none was checked. Its interval
+    leaves out one task at a time.
+
+    Attributes:
+        confidence: Of the interval, between 0 and 1.
+    """
+
+    version: ClassVar[str] = "1"
+    figures: ClassVar = (
+        Figure("valid_share", "Calls that keep their schema", about=_SHARE, divisor="checked"),
+        Figure("tools.{tool}.valid_share", "Calls of a tool that keep its schema", about=_SHARE, divisor="checked"),
+    )
+    needs: ClassVar = frozenset({"items"})
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        found = Counter({"valid": grade.counts.get("valid", 0), "checked": _checked(grade.counts)})
+        for item in grade.items:
+            counts = {**item.counts, "checked": _checked(item.counts)}
+            found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
+        return found
+
+    @override
+    def estimate(self, valid: float, checked: float) -> Mapping[str, float | None]:
+        return {"valid_share": ratio(valid, checked)}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        counts = Counter[str]()
+        for grade, times in grades.counted:
+            if grade.score is not None:
+                counts.update({name: number * times for name, number in grade.counts.items()})
+        found = _shown(counts)
+        if not _checked(counts):
+            found["valid_share_reason"] = "no call was checked"
+        tools: dict[str, dict[str, int]] = {}
+        for name, number in grades.totals.items():
+            count, of_tool, tool = name.partition("\n")
+            if of_tool:
+                tools.setdefault(tool, {})[count] = int(number)
+        by_tool: dict[str, JSON] = {}
+        for tool, of in sorted(tools.items()):
+            checked = of.pop("checked")
+            by_tool[tool] = {**_shown(of), "valid_share": ratio(of.get("valid", 0), checked)}
+        return {**found, "tools": by_tool}

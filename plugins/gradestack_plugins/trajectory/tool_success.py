@@ -1,14 +1,32 @@
-"""Grader ``tool_success``: how the calls of a run went."""
+"""Grader ``tool_success``, how the calls of a run went, and aggregator ``tool_outcomes``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 import attrs
 from typing_extensions import override
 
-from gradestack import Grade, Grader, Item, Outcome, Reason, Sample, ToolCall, skipped
+from gradestack import (
+    JSON,
+    Aggregator,
+    Figure,
+    Grade,
+    Grader,
+    Grades,
+    Item,
+    Numbers,
+    Outcome,
+    Reason,
+    Sample,
+    ToolCall,
+    ratio,
+    ratio_interval,
+    skipped,
+    valid_confidence,
+)
 from gradestack.exact import count_into
 from gradestack_plugins.trajectory.calls import STATES, State, state_of
 
@@ -84,3 +102,75 @@ def _item(name: str, made: Sequence[tuple[ToolCall, State]]) -> Item:
     if not executed:
         return Item(id=name, outcome=Outcome.SKIPPED, counts=counts)
     return Item(id=name, score=counts["ok"] / executed, counts=counts)
+
+
+_NONE, _RATE = "no call was executed", "ok / (ok + error)"
+
+
+def _executed(counts: Mapping[str, int]) -> int:
+    return counts.get("ok", 0) + counts.get("error", 0)
+
+
+@attrs.frozen(kw_only=True)
+class ToolOutcomes(Aggregator):
+    """Calls by outcome, over all runs and by tool.
+
+    Every count of the graded runs' grades is added up, and for each tool those of its items. ``success_rate`` = ok /
+    (ok + error), over calls, not over runs; None where no call was executed. Its interval leaves out one task at a
+    time.
+    """
+
+    version: ClassVar[str] = "2"
+    figures: ClassVar = (
+        Figure("success_rate", "Successful calls", about=_RATE, divisor="executed", undefined=_NONE),
+        Figure("tools.{tool}.success_rate", "Successful calls of a tool", about=_RATE, divisor="executed"),
+    )
+    needs: ClassVar = frozenset({"items"})
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    """Of the intervals, between 0 and 1."""
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        found = Counter({"ok": grade.counts.get("ok", 0), "executed": _executed(grade.counts)})
+        for item in grade.items:
+            counts = {**item.counts, "executed": _executed(item.counts)}
+            found.update({f"{name}\n{item.id}": number for name, number in counts.items()})
+        return found
+
+    @override
+    def estimate(self, ok: float, executed: float) -> Mapping[str, float | None]:
+        return {"success_rate": ratio(ok, executed)}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        runs, counts = 0, Counter[str]()
+        for grade, times in grades.counted:
+            if grade.score is not None:
+                runs += times
+                counts.update({name: number * times for name, number in grade.counts.items()})
+        found = {"runs": runs, **counts, "executed": _executed(counts)}
+        reason = {} if found["executed"] else {"success_rate_reason": _NONE}
+        return {**found, **reason, "tools": self._tools(grades)}
+
+    def _tools(self, grades: Grades) -> dict[str, JSON]:
+        counts: dict[str, dict[str, int]] = {}
+        for name, number in grades.totals.items():
+            count, of_tool, tool = name.partition("\n")
+            if of_tool:
+                counts.setdefault(tool, {})[count] = int(number)
+        tasks: dict[str, Counter[tuple[float, ...]]] = {tool: Counter() for tool in counts}
+        for numbers, times in grades.task_numbers()[0].items():
+            known = dict(numbers)
+            for name, executed in numbers:
+                count, _, tool = name.partition("\n")
+                if count == "executed" and tool in tasks:
+                    tasks[tool][executed, known.get(f"ok\n{tool}", 0)] += times
+        found: dict[str, JSON] = {}
+        for tool, of in sorted(counts.items()):
+            rate = ratio(of.get("ok", 0), of["executed"])
+            sure = {"reason": _NONE} if rate is None else {**ratio_interval(tasks[tool], confidence=self.confidence)}
+            found[tool] = {**of, "success_rate": rate, "success_rate_interval": sure}
+        return found

@@ -1,20 +1,39 @@
-"""Grader ``usage``: what a run took."""
+"""Grader ``usage``, what a run took, with prices from a file, and aggregator ``usage_totals``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import attrs
 from typing_extensions import override
 
-from gradestack import LARGEST_SCORE, Grade, Grader, Reason, Sample, skipped
+from gradestack import (
+    JSON,
+    LARGEST_SCORE,
+    Aggregator,
+    Figure,
+    Grade,
+    Grader,
+    Grades,
+    Numbers,
+    Reason,
+    Sample,
+    Usage,
+    ratio,
+    ratio_interval,
+    skipped,
+    suggest,
+    valid_confidence,
+    yaml_data,
+)
+from gradestack.jsonio import as_number, compact
 from gradestack_plugins.trajectory.calls import judged
-from gradestack_plugins.trajectory.prices import Price, read_prices
 
-Figure = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
+Taken = Literal["steps", "calls", "turns", "requests", "input_tokens", "output_tokens", "seconds", "cost_usd"]
 _RECORDED: Final = (
     "requests",
     "input_tokens",
@@ -53,16 +72,11 @@ class RunUsage(Grader):
     aggregators: ClassVar[tuple[str, ...]] = ("usage_totals", "mean")
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
 
-    score: Figure = "steps"
+    score: Taken = "steps"
     prices: Path | None = None
     by_model: Mapping[str, Price] = attrs.field(init=False, repr=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        """Read the prices.
-
-        Raises:
-            ValueError: The file cannot be read, or is not of its form.
-        """
         if self.prices is not None:
             object.__setattr__(self, "by_model", read_prices(self.prices))
 
@@ -111,3 +125,150 @@ def _ratio(sample: Sample) -> float | None:
 def _sound(value: float | None) -> float | None:
     """Return a figure that a grade can hold, None for NaN and what is beyond all measure."""
     return value if value is not None and -LARGEST_SCORE < value < LARGEST_SCORE else None
+
+
+_KEYS: Final = ("input", "cached_input", "cache_write", "output")
+_MILLION: Final = 1_000_000
+
+
+@attrs.frozen(kw_only=True)
+class Price:
+    """Dollars for a million tokens; cached and written ones cost what other input costs where nothing else is said."""
+
+    input: float
+    output: float
+    cached_input: float | None = None
+    cache_write: float | None = None
+
+    def cost(self, usage: Usage) -> float | None:
+        """Return what a run cost in dollars; None where its tokens are not recorded, or cannot be what was used.
+
+            cost = sum of tokens * price, over cached, written and other input, and output
+
+        Exact, rounded once. Cached and written tokens that are not recorded are taken for other input.
+        """
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+        others = usage.input_tokens - cached - written
+        if min(others, cached, written, usage.output_tokens) < 0:
+            return None
+        total = others * Fraction(self.input) + usage.output_tokens * Fraction(self.output)
+        total += cached * Fraction(self.input if self.cached_input is None else self.cached_input)
+        total += written * Fraction(self.input if self.cache_write is None else self.cache_write)
+        try:
+            return float(total / _MILLION)
+        except OverflowError:
+            return None
+
+
+def read_prices(path: Path) -> dict[str, Price]:
+    """Return the prices of a YAML or JSON file, by model; a ValueError says where it is not of the form."""
+    try:
+        data = yaml_data(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: neither YAML nor JSON: {error}") from error
+    except Exception as error:
+        raise ValueError(f"{path}: neither YAML nor JSON: {' '.join(str(error).split())}") from error
+    models = data.get("models") if isinstance(data, Mapping) else None
+    if not isinstance(models, Mapping) or not models or set(data) != {"models"}:
+        form = "models: {NAME: {input: 2.5, output: 10}}"
+        raise ValueError(f"{path}: expected prices in dollars for a million tokens, as {form} and nothing else")
+    return {str(name): _price(each, f"{path}: models.{name}") for name, each in models.items()}
+
+
+def _price(given: Any, where: str) -> Price:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{where}: expected {', '.join(_KEYS)}, found {compact(given)[:60]}")  # noqa: TRY004
+    found: dict[str, float] = {}
+    for key, value in given.items():
+        if key not in _KEYS:
+            hint = suggest(str(key), _KEYS) or f"; there are {', '.join(_KEYS)}"
+            raise ValueError(f"{where}: unknown key {key!r}{hint}")
+        number = as_number(value)
+        if number is None or number < 0:
+            raise ValueError(f"{where}.{key}: expected a number of dollars of at least 0, found {compact(value)[:60]}")
+        found[key] = number
+    if missing := [key for key in ("input", "output") if key not in found]:
+        raise ValueError(f"{where}: {' and '.join(missing)} missing")
+    return Price(**found)
+
+
+_RUNS, _SUM = "runs ", "sum "
+
+
+def _mean(name: str, label: str, unit: Any, better: Any = "neither") -> Figure:
+    about, by = "total / runs that record it", f"{_RUNS}{name}"
+    return Figure(f"{name}.mean", label, better=better, unit=unit, about=about, divisor=by, least=0.0, optional=True)
+
+
+@attrs.frozen(kw_only=True)
+class UsageTotals(Aggregator):
+    """Of every part of a grade: ``total``, ``mean`` over the ``n`` runs that record it, ``min`` and ``max``.
+
+    The interval of the mean, which is no share, is the mean -+ t se, clustered by task; not below 0 for what cannot be.
+    """
+
+    version: ClassVar[str] = "2"
+    figures: ClassVar = (
+        _mean("steps", "Steps a run", "count"),
+        _mean("turns", "Turns a run", "count"),
+        _mean("calls", "Calls a run", "count"),
+        _mean("executed_calls", "Executed calls a run", "count"),
+        _mean("requests", "Requests a run", "count"),
+        _mean("input_tokens", "Input tokens a run", "tokens", "lower"),
+        _mean("cached_input_tokens", "Cached input tokens a run", "tokens"),
+        _mean("cache_write_tokens", "Cache write tokens a run", "tokens"),
+        _mean("output_tokens", "Output tokens a run", "tokens", "lower"),
+        _mean("reasoning_tokens", "Reasoning tokens a run", "tokens"),
+        _mean("cost_usd", "Cost of a run", "usd", "lower"),
+        _mean("seconds", "Seconds a run", "seconds", "lower"),
+        _mean("first_token_seconds", "Seconds to the first token", "seconds", "lower"),
+        Figure("{part}.mean", "Mean of a part", better="neither", unit="score", divisor="runs {part}"),
+    )
+
+    confidence: float = attrs.field(default=0.95, validator=valid_confidence)
+    """Of the intervals, between 0 and 1."""
+
+    @override
+    def numbers(self, grade: Grade) -> Numbers | None:
+        if grade.score is None:
+            return None
+        known = {name: float(value) for name, value in grade.parts.items() if value is not None}
+        return {f"{_RUNS}{name}": 1 for name in known} | {f"{_SUM}{name}": value for name, value in known.items()}
+
+    @override
+    def estimate(self, **sums: float) -> Mapping[str, Mapping[str, float | None]]:
+        names = [name.removeprefix(_RUNS) for name in sums if name.startswith(_RUNS)]
+        return {name: {"mean": ratio(sums.get(f"{_SUM}{name}", 0), sums[f"{_RUNS}{name}"])} for name in names}
+
+    @override
+    def compute(self, grades: Grades) -> Mapping[str, JSON]:
+        runs, ends = 0, dict[str, tuple[float, float]]()
+        for grade, times in grades.counted:
+            if grade.score is None:
+                continue
+            runs += times
+            for name, value in grade.parts.items():
+                if value is not None:
+                    low, high = ends.get(name, (value, value))
+                    ends[name] = (min(low, value), max(high, value))
+        found: dict[str, JSON] = {"runs": runs}
+        for name, (low, high) in sorted(ends.items()):
+            found[name] = {
+                "total": float(grades.totals[f"{_SUM}{name}"]),
+                "mean_interval": self._interval(grades, name, 0.0 if low >= 0 else -math.inf),
+                "min": float(low),
+                "min_interval": {"reason": "quantile"},
+                "max": float(high),
+                "max_interval": {"reason": "quantile"},
+                "n": int(grades.totals[f"{_RUNS}{name}"]),
+            }
+        return found
+
+    def _interval(self, grades: Grades, name: str, least: float) -> dict[str, JSON]:
+        """Return the interval of a mean, not below 0 if no run is: whether a part can be, grades tell alone."""
+        tasks, _ = grades.sums(f"{_RUNS}{name}", f"{_SUM}{name}").rounded
+        return {**ratio_interval(tasks, confidence=self.confidence, share=False, least=least)}

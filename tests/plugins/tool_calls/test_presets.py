@@ -15,7 +15,7 @@ from gradestack_plugins.tool_calls.__main__ import lines
 from gradestack_plugins.tool_calls.diff import ToolTerms
 from gradestack_plugins.tool_calls.grader import ToolCalls
 from gradestack_plugins.tool_calls.presets import ELSEWHERE, PRESETS, find
-from gradestack_plugins.trajectory import policy_presets, tool_schema
+from gradestack_plugins.trajectory import tool_policy, tool_schema
 
 DATA = os.environ.get("GRADESTACK_REFERENCE_DATA")
 ROOT = Path(__file__).parents[3]
@@ -393,5 +393,5 @@ def test_terms_that_compare_nothing_are_refused(options, told):
 
 def test_presets_of_others_are_named_as_they_are():
     """Rules that are no matching of calls are found where a refusal sends the user."""
-    assert set(ELSEWHERE) == {*policy_presets.PRESETS, *tool_schema.PRESETS, *reliability.PRESETS}
+    assert set(ELSEWHERE) == {*tool_policy.PRESETS, *tool_schema.PRESETS, *reliability.PRESETS}
     assert not ELSEWHERE.keys() & PRESETS.keys()

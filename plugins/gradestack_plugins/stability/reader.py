@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 from typing_extensions import override
@@ -26,63 +25,7 @@ from gradestack import (
     replace,
 )
 from gradestack.jsonio import Element, Range, compact
-from gradestack_plugins.stability.records import LABELS, RunLabel, Sweep, read_sweep, sweep_name, uuid_of
-
-Found = tuple[int, str | None, str | None]
-"""Number of rows, gold label, question."""
-
-
-@attrs.frozen(kw_only=True)
-class Dataset:
-    """The rows of a dataset by uuid, and those that cannot be used."""
-
-    shown: str
-    rows: dict[str, Found]
-    bad: tuple[BadRecord, ...] = ()
-
-    def find(self, uuid: str) -> Found:
-        """Return what is known of a task; it has no row when the dataset does not know it."""
-        return self.rows.get(uuid, (0, None, None))
-
-
-def read_dataset(source: Input, profile: Profile) -> Dataset:
-    """Return the rows of a dataset: the first gold label and question of a uuid count."""
-    rows: dict[str, Found] = {}
-    bad: list[BadRecord] = []
-    for raw in read_records(source):
-        try:
-            uuid, gold, question = _row(raw, profile)
-        except ValueError as problem:
-            place = Source(file=source.shown, ordinal=raw.ordinal, line=raw.line)
-            bad.append(BadRecord(source=place, reason=str(problem), native=raw.value))
-            continue
-        count, known, asked = rows.get(uuid, (0, None, None))
-        rows[uuid] = (count + 1, known or gold, asked or question)
-    return Dataset(shown=source.shown, rows=rows, bad=tuple(bad))
-
-
-def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
-    """Return the identifier, gold label and question of a row."""
-    if raw.problem is not None:
-        raise ValueError(raw.problem)
-    if not isinstance(raw.value, dict):
-        raise ValueError(f"expected a dataset row (an object), found {compact(raw.value)[:60]}")  # noqa: TRY004
-    uuid = uuid_of(raw.value)
-    if uuid is None and profile == "upstream":
-        uuid = _other_uuid(raw.value)
-    if uuid is None:
-        raise ValueError("uuid is missing or not a non-empty text")
-    gold, question = raw.value.get("correct_answer"), raw.value.get("question")
-    if gold is not None and gold not in LABELS:
-        raise ValueError(f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
-    return uuid, gold, question if isinstance(question, str) else None
-
-
-def _other_uuid(record: dict[str, Any]) -> str | None:
-    """Return an identifier no record can have, as JSON text: the suite counts such a row as one without runs."""
-    if "uuid" not in record or isinstance(record["uuid"], list | dict):
-        return None
-    return compact(record["uuid"])
+from gradestack_plugins.stability.records import LABELS, RunLabel, read_sweep, sweep_name, uuid_of
 
 
 @attrs.frozen(kw_only=True)
@@ -98,29 +41,50 @@ class StabilityRun:
     """How many dataset rows have this uuid; None without a dataset."""
 
 
-@attrs.frozen(kw_only=True)
-class _Twins:
-    """Records whose uuid occurs several times in one file: the last one counts, in the place of the first."""
+class Task(NamedTuple):
+    """What a dataset says of a task."""
 
-    replaced: dict[int, Element] = attrs.field(factory=dict)
-    dropped: frozenset[int] = frozenset()
-    uuids: frozenset[str] = frozenset()
+    rows: int | None = 0
+    gold: str | None = None
+    question: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class _File:
+    """A file's records whose uuid occurs again (the last one counts, in the place of the first), and its sweep."""
+
+    replaced: dict[int, Element]
+    dropped: frozenset[int]
+    uuids: frozenset[str]
     """Those whose record that counts can be used."""
-    model: str | None = None
-    experiment: str | None = None
+    model: str | None
+    experiment: str | None
     """The sweep, when the file names exactly one."""
-    name: str = ""
+    name: str
     """What the sweep is called, named or not."""
 
 
 @attrs.frozen(kw_only=True)
 class StabilityIndex:
-    """Duplicates of every file, and the dataset."""
+    """Repeated records of every file, and the dataset."""
 
-    twins: dict[str, _Twins]
-    dataset: Dataset | None = None
-    experiments: dict[str, str] = attrs.field(factory=dict)
-    """Input name -> sweep of the records that name none, where several files have to be told apart."""
+    files: dict[str, _File]
+    shown: str = ""
+    tasks: dict[str, Task] | None = None
+    """Rows of the dataset by uuid; None without one."""
+    bad: tuple[BadRecord, ...] = ()
+    """Rows that cannot be used."""
+
+    def experiment(self, name: str) -> str | None:
+        """Return the sweep of records of a file that name none.
+
+        Of several files each has a name of its own, whatever sweep it is: runs of a task belong together within a file
+        only, and sweeps at two temperatures that do not name themselves would be one.
+        """
+        file = self.files[name]
+        if len(self.files) < 2 or file.experiment is not None:
+            return file.experiment
+        return file.name if sum(each.name == file.name for each in self.files.values()) == 1 else name
 
 
 @attrs.frozen(kw_only=True)
@@ -161,17 +125,32 @@ class StabilityReader(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> StabilityIndex:
-        """Find repeated records, and read the dataset's identifiers and gold labels."""
-        profile = self.profile
-        twins = {each.name: _twins(each, profile if inputs.dataset else None) for each in inputs.data}
-        dataset = None if inputs.dataset is None else read_dataset(inputs.dataset, profile)
-        return StabilityIndex(twins=twins, dataset=dataset, experiments=_experiments(twins))
+        """Find repeated records, and read the dataset's identifiers and gold labels.
+
+        Raises:
+            DataError: A file cannot be read.
+        """
+        files = {each.name: _file(each, self.profile if inputs.dataset else None) for each in inputs.data}
+        if inputs.dataset is None:
+            return StabilityIndex(files=files)
+        tasks: dict[str, Task] = {}
+        bad: list[BadRecord] = []
+        for raw in read_records(inputs.dataset):
+            try:
+                uuid, gold, question = _row(raw, self.profile)
+            except ValueError as problem:
+                place = Source(file=inputs.dataset.shown, ordinal=raw.ordinal, line=raw.line)
+                bad.append(BadRecord(source=place, reason=str(problem), native=raw.value))
+                continue
+            rows, first, asked = tasks.get(uuid, Task())
+            tasks[uuid] = Task((rows or 0) + 1, first or gold, asked or question)
+        return StabilityIndex(files=files, shown=inputs.dataset.shown, tasks=tasks, bad=tuple(bad))
 
     def files(self, inputs: Inputs, index: StabilityIndex) -> Iterator[RecordFile]:
         """Yield every file, followed by the dataset rows it has no record of."""
         for place, given in enumerate(inputs.data):
             yield RecordFile(input=given, extra="records")
-            if index.dataset is not None:
+            if index.tasks is not None:
                 extra = "rows" if place else "dataset"
                 yield RecordFile(input=given, file=inputs.dataset, ranges=(Range(),), extra=extra)
 
@@ -180,30 +159,44 @@ class StabilityReader(RecordReader):
         if shard.extra == "records":
             yield from self.samples(shard, partial(self._runs, index, shard.input.name))
             return
-        if shard.extra == "dataset" and index.dataset is not None:
-            yield from index.dataset.bad  # once, however many files are joined with it
-        yield from _missing_rows(index, shard.input.name)
+        if shard.extra == "dataset":
+            yield from index.bad  # once, however many files are joined with it
+        file, experiment = index.files[shard.input.name], index.experiment(shard.input.name)
+        for ordinal, (uuid, task) in enumerate((index.tasks or {}).items()):
+            if uuid not in file.uuids:
+                yield Sample(
+                    id=uuid,
+                    model=file.model,
+                    input=task.question,
+                    expected=Expectation(label=task.gold),
+                    status=Status.MISSING,
+                    facets={"experiment": experiment} if experiment else {},
+                    source=Source(file=index.shown, ordinal=ordinal),
+                    native=StabilityRun(first=True, dataset_rows=task.rows),
+                )
 
     def _runs(self, index: StabilityIndex, name: str, record: Any, place: Source) -> Iterator[Sample | BadRecord]:
-        twins = index.twins[name]
-        if place.ordinal in twins.dropped:
+        file = index.files[name]
+        if place.ordinal in file.dropped:
             return
-        if later := twins.replaced.get(place.ordinal):
+        if later := file.replaced.get(place.ordinal):
             record, place = later.value, replace(place, ordinal=later.ordinal, line=later.line)
         try:
-            sweep = read_sweep(*_usable(record), self.profile)
+            if not isinstance(record, dict):
+                raise ValueError(f"expected a stability record (an object), found {compact(record)[:60]}")  # noqa: TRY004, TRY301
+            if (uuid := uuid_of(record)) is None:
+                raise ValueError("uuid is missing or not a non-empty text")  # noqa: TRY301
+            sweep = read_sweep(record, uuid, self.profile)
         except ValueError as problem:
             yield BadRecord(source=place, reason=str(problem), native=record)
-        else:
-            yield from self._samples(sweep, place, index, sweep.experiment or index.experiments.get(name))
-
-    def _samples(self, sweep: Sweep, place: Source, index: StabilityIndex, experiment: str | None) -> Iterator[Sample]:
-        rows, gold, question = (None, None, None) if index.dataset is None else index.dataset.find(sweep.uuid)
+            return
+        rows, gold, question = Task(None) if index.tasks is None else index.tasks.get(uuid, Task())
         if sweep.gold is not None or self.profile == "upstream":
             gold = sweep.gold
+        experiment = sweep.experiment or (index.experiment(name) if len(index.files) > 1 else None)
         for run, label in enumerate(sweep.runs or (RunLabel(),)):
             yield Sample(
-                id=sweep.uuid,
+                id=uuid,
                 model=sweep.model,
                 run=run if sweep.runs else None,
                 input=question,
@@ -219,18 +212,33 @@ class StabilityReader(RecordReader):
             )
 
 
-def _usable(record: Any) -> tuple[dict[str, Any], str]:
-    """Return a record and its uuid."""
+def _row(raw: Element, profile: Profile) -> tuple[str, str | None, str | None]:
+    """Return the identifier, gold label and question of a dataset row; ValueError where it cannot be used.
+
+    ``upstream`` counts a row whose identifier is no text as one without runs: it has its JSON text for an identifier,
+    which no record can have.
+    """
+    record = raw.value
+    if raw.problem is not None:
+        raise ValueError(raw.problem)
     if not isinstance(record, dict):
-        raise ValueError(f"expected a stability record (an object), found {compact(record)[:60]}")  # noqa: TRY004
+        raise ValueError(f"expected a dataset row (an object), found {compact(record)[:60]}")  # noqa: TRY004
     uuid = uuid_of(record)
+    if uuid is None and profile == "upstream" and not isinstance(record.get("uuid", []), list | dict):
+        uuid = compact(record["uuid"])
     if uuid is None:
         raise ValueError("uuid is missing or not a non-empty text")
-    return record, uuid
+    gold, question = record.get("correct_answer"), record.get("question")
+    if gold is not None and gold not in LABELS:
+        raise ValueError(f"correct_answer must be one of {', '.join(LABELS)}; got {compact(gold)[:60]}")
+    return uuid, gold, question if isinstance(question, str) else None
 
 
-def _twins(source: Input, profile: Profile | None) -> _Twins:
-    """Find the records of a file whose uuid occurs again; only those are kept in memory."""
+def _file(source: Input, profile: Profile | None) -> _File:
+    """Return the records of a file whose uuid occurs again; only those stay in memory.
+
+    With a profile (there is a dataset), those that cannot be used under it as well.
+    """
     first: dict[str, int] = {}
     replaced: dict[int, Element] = {}
     dropped: set[int] = set()
@@ -252,10 +260,13 @@ def _twins(source: Input, profile: Profile | None) -> _Twins:
             unusable.discard(uuid)
         else:
             first[uuid] = raw.ordinal
-        if profile is not None and not _can_be_used(raw.value, profile):
-            unusable.add(uuid)
+        if profile is not None:
+            try:
+                read_sweep(raw.value, uuid, profile)
+            except ValueError:
+                unusable.add(uuid)
     only = {mark: values.pop() if len(values) == 1 else None for mark, values in marks.items()}
-    return _Twins(
+    return _File(
         replaced=replaced,
         dropped=frozenset(dropped),
         uuids=frozenset(first) - unusable,
@@ -263,42 +274,3 @@ def _twins(source: Input, profile: Profile | None) -> _Twins:
         experiment=only["ckpt_name"],
         name=name,
     )
-
-
-def _can_be_used(record: dict[str, Any], profile: Profile) -> bool:
-    try:
-        read_sweep(record, "", profile)
-    except ValueError:
-        return False
-    return True
-
-
-def _experiments(twins: dict[str, _Twins]) -> dict[str, str]:
-    """Return a name of its own for each of several files, whatever sweep it is; nothing for a single file.
-
-    Runs of a task belong together within a file only: without this, sweeps at two temperatures that do not name
-    themselves would be one.
-    """
-    if len(twins) < 2:
-        return {}
-    shared = Counter(each.name for each in twins.values())
-    return {stem: each.experiment or (each.name if shared[each.name] == 1 else stem) for stem, each in twins.items()}
-
-
-def _missing_rows(index: StabilityIndex, name: str) -> Iterator[Sample]:
-    if index.dataset is None:
-        return
-    twins = index.twins[name]
-    experiment = twins.experiment or index.experiments.get(name)
-    for ordinal, (uuid, (count, gold, question)) in enumerate(index.dataset.rows.items()):
-        if uuid not in twins.uuids:
-            yield Sample(
-                id=uuid,
-                model=twins.model,
-                input=question,
-                expected=Expectation(label=gold),
-                status=Status.MISSING,
-                facets={"experiment": experiment} if experiment else {},
-                source=Source(file=index.dataset.shown, ordinal=ordinal),
-                native=StabilityRun(first=True, dataset_rows=count),
-            )

@@ -88,7 +88,7 @@ BUDGETS = {
     "plugins/gradestack_plugins/readers": 2_865,
     "plugins/gradestack_plugins/records": 915,
     "plugins/gradestack_plugins/reporters": 7_715,
-    "plugins/gradestack_plugins/stability": 1_220,
+    "plugins/gradestack_plugins/stability": 1_190,
     "plugins/gradestack_plugins/statistics": 1_155,
     "plugins/gradestack_plugins/tau2_bench": 870,
     "plugins/gradestack_plugins/tau_bench": 1_930,

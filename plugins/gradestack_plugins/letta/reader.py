@@ -28,7 +28,6 @@ from gradestack import (
     read_records,
 )
 from gradestack.jsonio import JsonProblem, Layout, check_depth, loads, open_regular, read_regular
-from gradestack_plugins.letta import own_rows
 from gradestack_plugins.letta.recordings import (
     SUITE,
     ResultFile,
@@ -38,7 +37,7 @@ from gradestack_plugins.letta.recordings import (
     suite_samples,
     unwrapped,
 )
-from gradestack_plugins.letta.records import Context, identity, model_of, run_of, sample_of
+from gradestack_plugins.letta.records import Context, identity, is_own, model_of, run_of, sample_of
 
 _NOTHING = Raw(b"")
 _SEVERAL = 2
@@ -92,7 +91,7 @@ def _model(record: Any) -> str | None:
     """Return the model a line's result names, "" for one that names none; None for what is no such result."""
     if not isinstance(record, _Line):
         result = unwrapped(record)
-        if identity(result) is None or own_rows.is_own(result):
+        if identity(result) is None or is_own(result):
             return None
         return model_of(result, Context()) or ""
     found = record if record.type is None else record.result if record.type == "result" else None

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
+import msgspec
 
-from gradestack import JSON, BadRecord, Expectation, Fault, Profile, Sample, Source, Status, replace
+from gradestack import (
+    JSON,
+    BadRecord,
+    Expectation,
+    ExpectedCall,
+    Fault,
+    Profile,
+    Sample,
+    Source,
+    Status,
+    ToolCall,
+    ToolSpec,
+    Usage,
+    replace,
+)
 from gradestack.jsonio import as_map, compact
-from gradestack_plugins.letta import own_rows
 from gradestack_plugins.letta.messages import Trajectory, read_trajectory
+from gradestack_plugins.readers import chat
 from gradestack_plugins.readers.chat import text_of
 
 VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
@@ -142,7 +158,7 @@ def identity(result: Any) -> str | int | None:
 
 def model_of(result: Mapping[str, Any], context: Context) -> str | None:
     """Return the model a result names, else its file's; gradestack's own rows without one have none."""
-    own = own_rows.is_own(result)
+    own = is_own(result)
     if own and isinstance(result.get("model_name"), str):
         return str(result["model_name"])
     named = (result.get(name) for name in ("model_name", "model_handle"))
@@ -157,7 +173,7 @@ def run_of(result: Mapping[str, Any], context: Context) -> int | str | None:
         found = context.run
     if context.apart is not None:
         return context.apart if found is None else f"{context.apart}/{found}"
-    return 1 if found is None and not own_rows.is_own(result) else found
+    return 1 if found is None and not is_own(result) else found
 
 
 def sample_of(result: Any, source: Source, context: Context) -> Sample | BadRecord:
@@ -167,12 +183,12 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         what = "sample.id is missing (so is sample_id), or neither a text nor a whole number"
         reason = what if isinstance(result, dict) else f"expected a result (an object), found {compact(result)[:60]}"
         return BadRecord(source=source, reason=reason, native=result)
-    identifier, own = str(named), own_rows.is_own(result)
+    identifier, own = str(named), is_own(result)
     asked = result.get("sample")
     asked = asked if isinstance(asked, dict) else context.samples.get(identifier, {})
     given = input_of(asked.get("input"))
     trajectory = read_trajectory(result.get("trajectory"))
-    status, error = own_rows.status(result) if own else _status(result, trajectory, context.profile)
+    status, error = own_status(result) if own else _status(result, trajectory, context.profile)
     truth = truth_of(asked.get("ground_truth"), turns=isinstance(given, tuple))
     usage = ("agent_usage",) if own else ("agent_usage", "usage")
     sample = Sample(
@@ -181,12 +197,12 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         run=run_of(result, context),
         input=given,
         turns=trajectory.turns,
-        calls=own_rows.made_calls(result, trajectory.calls) if own else trajectory.calls if trajectory.said else None,
+        calls=own_calls(result, trajectory.calls) if own else trajectory.calls if trajectory.said else None,
         label=_text(result["predicted"].get("label")) if own else None,
         text=_answer(result, trajectory, context.profile, own=own),
         plan=result["predicted"].get("plan") if own else None,
-        tools=own_rows.tools(result) if own else None,
-        expected=own_rows.expected(result) if own else expectation(truth),
+        tools=own_tools(result) if own else None,
+        expected=own_expectation(result) if own else expectation(truth),
         recorded=_recorded(result),
         status=status,
         error=error,
@@ -195,7 +211,7 @@ def sample_of(result: Any, source: Source, context: Context) -> Sample | BadReco
         facets=dict(as_map(result.get("facets"))) if own else facets_of(asked),
         source=source if isinstance(named, str) else replace(source, id=named),
     )
-    return replace(sample, **rest) if own and (rest := own_rows.rest(result)) else sample
+    return replace(sample, **rest) if own and (rest := own_rest(result)) else sample
 
 
 def _text(value: JSON) -> str | None:
@@ -225,7 +241,7 @@ def _recorded(result: Mapping[str, Any]) -> dict[str, JSON]:
     found: dict[str, JSON] = dict(earlier) if isinstance(earlier, dict) else {}
     names = ("grade", "grades", "submission", "submissions", *KEPT)
     found |= {name: result[name] for name in names if result.get(name) is not None}
-    if not own_rows.is_own(result) and result.get("error") is not None:
+    if not is_own(result) and result.get("error") is not None:
         found["error"] = result["error"]
     if (reward := result.get("reward")) is not None:
         found["reward"] = reward.get("score") if isinstance(reward, dict) else reward
@@ -263,3 +279,132 @@ def _status(result: Mapping[str, Any], trajectory: Trajectory, profile: Profile)
     else:
         return Status.OK, None
     return Status.FAILED, reason or Fault(category="target", code="target_error", message=what)
+
+
+_FAULT = Fault.__struct_fields__
+_MADE = ("turn", "step", "author", "server", "kind", "status", "error_type", "started", "seconds")
+_EXPECTED = ("names", "rules", "optional", "turn", "group", "requestor")
+
+
+def is_own(record: Mapping[str, Any]) -> bool:
+    """Return whether a result line was written by gradestack."""
+    return isinstance(record.get("predicted"), dict) and isinstance(record.get("expected"), dict)
+
+
+def _texts(value: JSON) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+def _fitting(entry: Mapping[str, Any], names: Iterable[str], form: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return those fields of a call that a row holds, and as what they should be."""
+    found = {}
+    for name in names:
+        if entry.get(name) is not None:
+            with suppress(ValueError):
+                found[name] = getattr(msgspec.convert({"name": "", name: entry[name]}, form), name)
+    return found
+
+
+def _arguments(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return name and arguments of a call."""
+    arguments, text = entry.get("arguments"), entry.get("raw_arguments")
+    if arguments is not None:
+        arguments, text = chat.parse_arguments(arguments)
+    return {
+        "name": _text(entry.get("name")) or "",
+        "arguments": arguments,
+        "raw_arguments": text if text is None or isinstance(text, str) else compact(text),
+    }
+
+
+def _made_calls(raw: JSON) -> tuple[ToolCall, ...] | None:
+    if not isinstance(raw, list):
+        return None
+    return tuple(
+        ToolCall(**_arguments(entry), error=_text(entry.get("error")), **_fitting(entry, _MADE, ToolCall))
+        for entry in raw
+        if isinstance(entry, dict)
+    )
+
+
+def _expected_calls(raw: JSON) -> tuple[ExpectedCall, ...] | None:
+    if not isinstance(raw, list):
+        return None
+    return tuple(
+        ExpectedCall(**_arguments(entry), **_fitting(entry, _EXPECTED, ExpectedCall))
+        for entry in raw
+        if isinstance(entry, dict)
+    )
+
+
+def own_calls(record: Mapping[str, Any], paired: tuple[ToolCall, ...]) -> tuple[ToolCall, ...] | None:
+    """Return the calls a row lists, with id, argument text and result of the trajectory's where the two agree."""
+    listed = _made_calls(record["predicted"].get("calls"))
+    if listed is None or [call.name for call in listed] != [call.name for call in paired]:
+        return listed
+    return tuple(
+        replace(
+            call,
+            id=other.id,
+            result=other.result,
+            raw_arguments=call.raw_arguments or other.raw_arguments,
+            error=other.error if call.error is None else call.error,
+        )
+        for call, other in zip(listed, paired, strict=True)
+    )
+
+
+def own_expectation(record: Mapping[str, Any]) -> Expectation:
+    """Return a row's reference."""
+    raw = record["expected"]
+    text, lists = raw.get("text"), raw.get("alternatives")
+    found = map(_expected_calls, lists) if isinstance(lists, list) else ()
+    return Expectation(
+        calls=_expected_calls(raw.get("calls")),
+        alternatives=tuple(calls for calls in found if calls is not None),
+        forbidden=_texts(raw.get("forbidden")),
+        label=_text(raw.get("label")),
+        text=truth_of(text, turns=True) if isinstance(text, list) else _text(text),
+        plan=raw.get("plan"),
+        state=raw.get("state"),
+    )
+
+
+def own_rest(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a sample that stand in a row only when they were recorded."""
+    trace = record.get("trace")
+    found = {
+        "cluster": _text(record.get("cluster")),
+        "state": record["predicted"].get("state"),
+        "ended": _text(record.get("ended")),
+        "trace": {key: each for key, each in trace.items() if isinstance(each, str)} if isinstance(trace, dict) else {},
+        "children": _texts(record.get("children")),
+        "usage": _usage(record.get("usage")),
+    }
+    return {name: value for name, value in found.items() if value is not None and value not in ({}, ())}
+
+
+def _usage(raw: JSON) -> Usage | None:
+    try:
+        return None if raw is None else msgspec.convert(raw, Usage)
+    except ValueError:  # edited
+        return None
+
+
+def own_tools(record: Mapping[str, Any]) -> tuple[ToolSpec, ...] | None:
+    """Return the tools a row names; rows hold names only."""
+    raw = record.get("tools")
+    return tuple(ToolSpec(name=name) for name in raw if isinstance(name, str)) if isinstance(raw, list) else None
+
+
+def own_status(record: Mapping[str, Any]) -> tuple[Status, Fault | None]:
+    """Return a row's status and fault."""
+    try:
+        found = Status(str(record.get("status")))
+    except ValueError:
+        found = Status.OK
+    raw = record.get("error")
+    if not isinstance(raw, dict):
+        return found, None
+    texts = {name: raw[name] for name in _FAULT if isinstance(raw.get(name), str)}
+    return found, Fault(**{"category": "target", "code": "target_error", **texts})

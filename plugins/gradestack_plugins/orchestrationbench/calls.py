@@ -23,14 +23,8 @@ from gradestack import JSON, Profile, Sample
 from gradestack_plugins.orchestrationbench.decisions import Step, harmonic, set_f1
 from gradestack_plugins.orchestrationbench.trial import (
     CALL,
-    Judge,
-    JudgeRequest,
-    Leftover,
-    RecordedJudge,
     Trial,
     Verdict,
-    history_before,
-    system_message,
 )
 
 _TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object"})
@@ -92,11 +86,6 @@ class KeyResult:
     """Predicted values that equal no gold value, as texts, sorted."""
     gold: tuple[str, ...] = ()
     """Gold values that equal no predicted value."""
-
-    @property
-    def leftover(self) -> Leftover:
-        """What a judge would be asked."""
-        return Leftover(argument=self.key, predicted=self.predicted, gold=self.gold)
 
     def shown(self) -> dict[str, JSON]:
         """Return the result for people."""
@@ -311,11 +300,10 @@ class CallRules:
     profile: Profile = "documented"
     tools: Mapping[str, Any] = attrs.field(factory=dict)
     """Parameters (JSON Schema) by tool name."""
-    judge: Judge | None = None
+    verdicts: Mapping[str, Mapping[str, Verdict]] | None = None
+    """A judge's, by step and argument; None when none was asked."""
     judge_section: bool = True
     """False when the evaluation config lacks its judge section."""
-    label: JSON = None
-    """The gold conversation, for a judge."""
 
 
 def grade_calls(steps: Iterable[Step], rules: CallRules) -> CallFigures:
@@ -343,7 +331,7 @@ def grade_calls(steps: Iterable[Step], rules: CallRules) -> CallFigures:
     values = [pair.value for pair in pairs]
     bests = [pair.best_value for pair in pairs]
     undefined = 0.0 if upstream else None
-    listed = _listed(pairs) if upstream and rules.judge is not None and not fallback else values
+    listed = _listed(pairs) if upstream and rules.verdicts is not None and not fallback else values
     perfect = (1.0,) if upstream else (1.0, None)
     return CallFigures(
         pairs=pairs,
@@ -372,26 +360,11 @@ def _compare(step: Step, rules: CallRules) -> tuple[KeyResult, ...]:
         schemas = usable(schemas)
     ours, theirs = _arguments(step)
     found = [compare_key(key, ours, theirs, schemas, rules.profile) for key in sorted({*ours, *theirs})]
-    asked = [result for result in found if result.reason == "undecided"]
-    verdicts: Mapping[str, Verdict] = {}
-    if asked and rules.judge is not None:
-        request = JudgeRequest(
-            step=step.id,
-            leftovers=tuple(result.leftover for result in asked),
-            schema=schemas,
-            history=lambda: history_before(rules.label, step.recorded_id),
-            system=str(system_message(rules.label)) if _has_system(rules.label) else "",
-        )
-        verdicts = rules.judge.decide(request)
+    verdicts = (rules.verdicts or {}).get(step.id, {})
     return tuple(
         decided(result, verdicts.get(result.key), rules.profile) if result.reason == "undecided" else result
         for result in found
     )
-
-
-def _has_system(label: JSON) -> bool:
-    first = label.get("1") if isinstance(label, Mapping) else None
-    return isinstance(first, Mapping) and "role" in first and "content" in first
 
 
 def _arguments(step: Step) -> tuple[Mapping[str, JSON], Mapping[str, JSON]]:
@@ -421,12 +394,10 @@ def _best(result: KeyResult, profile: Profile) -> KeyResult:
 def calls_of(sample: Sample, steps: Iterable[Step], profile: Profile) -> CallFigures:
     """Return the call figures of a sample."""
     trial = sample.native if isinstance(sample.native, Trial) else None
-    verdicts = trial.verdicts if trial is not None else None
     rules = CallRules(
         profile=profile,
         tools={spec.name: spec.parameters for spec in sample.tools or ()},
-        judge=RecordedJudge(verdicts) if verdicts is not None else None,
+        verdicts=trial.verdicts if trial is not None else None,
         judge_section=trial.setting.judge_section if trial is not None else True,
-        label=trial.part("label") if trial is not None else None,
     )
     return grade_calls(steps, rules)

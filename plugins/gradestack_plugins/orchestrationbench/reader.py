@@ -57,11 +57,7 @@ from gradestack_plugins.readers.chat import messages, text_of, tool_calls, tool_
 
 
 def read_cards(path: Path) -> tuple[ToolSpec, ...]:
-    """Return the tools of all agent cards in a directory (or of one card), by file name; a later equal name wins.
-
-    Raises:
-        DataError: There is no card, or one is not an object with a list of tools; every such file is listed.
-    """
+    """Return the tools of all agent cards in a directory (or of one card), by file name; a later equal name wins."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     tools: dict[str, ToolSpec] = {}
     problems = [] if files else ["no *.json file in it"]
@@ -83,11 +79,7 @@ def read_cards(path: Path) -> tuple[ToolSpec, ...]:
 
 
 def read_config(path: Path) -> Setting:
-    """Return what the benchmark's evaluation YAML says about weights and judge.
-
-    Raises:
-        ConfigError: The file cannot be read or is no mapping, or a weight is not a number from 0 to 2.
-    """
+    """Return what the benchmark's evaluation YAML says about weights and judge."""
     try:
         data = yaml_data(path.read_text(encoding="utf-8"))
     except (OSError, RecursionError, ValueError, yaml.YAMLError) as error:
@@ -328,7 +320,6 @@ class OrchestrationBenchReader(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        """Return None: a record by itself tells nothing."""
         return None
 
     @classmethod
@@ -343,12 +334,6 @@ class OrchestrationBenchReader(RecordReader):
 
     @override
     def index(self, inputs: Inputs) -> Index:
-        """Read agent cards, config and verdicts.
-
-        Raises:
-            ConfigError: The config cannot be used.
-            DataError: Cards or verdicts cannot be used.
-        """
         return Index(
             tools=None if self.agent_cards is None else read_cards(self.agent_cards),
             setting=Setting() if self.config is None else read_config(self.config),
@@ -357,11 +342,6 @@ class OrchestrationBenchReader(RecordReader):
 
     @override
     def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Return one shard per file, sorted by path within a directory.
-
-        Raises:
-            DataError: A directory holds no file of the pattern.
-        """
         shards: list[Shard] = []
         position = 0
         for entry in inputs.data:

@@ -38,9 +38,6 @@ def label_of(steps: Any) -> Label:
     ``main`` and ``user`` are their turns; all the rest are sub-agent turns ``N``. One whose text mentions ``tool`` is
     read as YAML for the call ``N-1`` (``tool`` with ``arguments`` or ``parameters``, or a list ``tool_call``) and its
     result ``N-2``; when that fails, ``N-1`` has no ``tool_calls``.
-
-    Raises:
-        ValueError: The steps are not a list of objects with a ``step_id`` and a text in ``data.content``.
     """
     label: Label = {}
     for position, step in enumerate(steps if isinstance(steps, list) else [steps], start=1):
@@ -129,7 +126,6 @@ class ScenarioReader(RecordReader):
     @classmethod
     @override
     def looks_like(cls, record: Any) -> float | None:
-        """Return None: a record by itself tells nothing."""
         return None
 
     @classmethod
@@ -145,11 +141,6 @@ class ScenarioReader(RecordReader):
 
     @override
     def plan(self, inputs: Inputs, index: Any) -> Iterator[Shard]:
-        """Return one shard per file, sorted by name within a directory.
-
-        Raises:
-            DataError: A directory holds no file of the pattern.
-        """
         shards: list[Shard] = []
         position = 0
         for entry in inputs.data:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import attrs
 
@@ -98,9 +98,6 @@ def read_verdicts(path: Path) -> Verdicts:
     Form: ``{FILE: {TRIAL: {STEP: {ARGUMENT: {"tp_count": 1, "fp_count": 0, "fn_count": 0}}}}}``. FILE is the path
     relative to the input directory or the bare file name, TRIAL the run's name (``run #2``) or its number. A count
     left out is 0; without any count the argument stays undecided, as an answer of a judge that says nothing.
-
-    Raises:
-        DataError: The file cannot be read, or something in it is not of this form; every such place is listed.
     """
     try:
         data = loads(path.read_bytes())
@@ -148,48 +145,6 @@ def verdicts_for(verdicts: Verdicts, relative: str, trial: str) -> Mapping[str, 
     return trials.get(trial) or trials.get(trial.removeprefix(RUN_PREFIX)) or {}
 
 
-@attrs.frozen(kw_only=True)
-class Leftover:
-    """Values of one argument that equal none on the other side, as texts, sorted."""
-
-    argument: str
-    predicted: tuple[str, ...]
-    gold: tuple[str, ...]
-
-
-@attrs.frozen(kw_only=True)
-class JudgeRequest:
-    """Everything a judge may want to know about one step; one request covers all undecided arguments of it."""
-
-    step: str
-    leftovers: tuple[Leftover, ...]
-    schema: Mapping[str, JSON]
-    """Parameters (JSON Schema) of the tools the prediction called, by tool name."""
-    history: Callable[[], list[dict[str, JSON]]]
-    """The gold conversation before the step, made on demand."""
-    system: str = ""
-    """The scenario's system message."""
-
-
-class Judge(Protocol):
-    """Decides leftover values."""
-
-    def decide(self, request: JudgeRequest) -> Mapping[str, Verdict]:
-        """Return verdicts by argument; an argument left out stays undecided."""
-        ...
-
-
-@attrs.frozen
-class RecordedJudge:
-    """Gives the verdicts recorded for one trial: step -> argument -> verdict."""
-
-    verdicts: Mapping[str, Mapping[str, Verdict]]
-
-    def decide(self, request: JudgeRequest) -> Mapping[str, Verdict]:
-        """Return what was recorded for the step."""
-        return self.verdicts.get(request.step, {})
-
-
 Turn = dict[str, JSON]
 
 
@@ -198,10 +153,6 @@ def history_before(label: Any, step: Any) -> list[Turn]:
 
     Keys are read as numbers joined by dashes and sorted. A turn with calls (``N-1``) takes the place of its text ``N``:
     it becomes a user turn holding the ``refinedQuery`` arguments of its calls. Tool results (``N-2``) are left out.
-
-    Raises:
-        Exception: The label is not what the original takes it for (a key that is no number, gold arguments that are no
-            JSON text, a ``refinedQuery`` that is no text, ...).
     """
     turns: list[Turn] = []
     for key in sorted(label, key=lambda name: [int(part) for part in name.split("-")]):
@@ -226,10 +177,6 @@ def _queries(calls: Any) -> list[str]:
 
 
 def system_message(label: Any) -> Any:
-    """Return the content of the label's first turn when it is the system message, else "".
-
-    Raises:
-        Exception: There is no turn ``1``, or it is not a message.
-    """
+    """Return the content of the label's first turn when it is the system message, else ""."""
     first = label["1"]
     return first["content"] if first["role"] == "system" else ""

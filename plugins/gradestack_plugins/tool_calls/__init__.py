@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
-from gradestack import Component, Panel, hookimpl
+from gradestack import Component, Kind, Panel, hookimpl
 
 _HERE = "gradestack_plugins.tool_calls"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    (
+        "grader",
+        "tool_calls",
+        ".grader:ToolCalls",
+        "Did it make these calls: matching with partial credit, or any published rule as a preset",
+    ),
+    ("grader", "bfcl_ast", ".bfcl_ast:BfclAst", "BFCL's own rules for calls, with its error types"),
+    (
+        "aggregator",
+        "call_figures",
+        ".aggregators:CallFigures",
+        "Precision, recall and F1 over calls and arguments, verdict rate, by tool and argument",
+    ),
+    (
+        "stack",
+        "tool_calls",
+        ".stacks:tool_calls",
+        "Did it make these calls: expected calls against those that were made",
+    ),
+    ("stack", "peers", ".stacks:peers", "Every published rule for tool calls, side by side on the same runs"),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return (
-        Component(
-            kind="grader",
-            name="tool_calls",
-            target=f"{_HERE}.grader:ToolCalls",
-            summary="Did it make these calls: matching with partial credit, or any published rule as a preset",
-        ),
-        Component(
-            kind="grader",
-            name="bfcl_ast",
-            target=f"{_HERE}.bfcl_ast:BfclAst",
-            summary="BFCL's own rules for calls, with its error types",
-        ),
-        Component(
-            kind="aggregator",
-            name="call_figures",
-            target=f"{_HERE}.aggregators:CallFigures",
-            summary="Precision, recall and F1 over calls and arguments, verdict rate, by tool and argument",
-        ),
-        Component(
-            kind="stack",
-            name="tool_calls",
-            target=f"{_HERE}.stacks:tool_calls",
-            summary="Did it make these calls: expected calls against those that were made",
-        ),
-        Component(
-            kind="stack",
-            name="peers",
-            target=f"{_HERE}.stacks:peers",
-            summary="Every published rule for tool calls, side by side on the same runs",
-        ),
-    )
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)
 
 
 @hookimpl

@@ -121,11 +121,7 @@ class ToolCalls(Grader):
     _scoring: Scoring = attrs.field(init=False, eq=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            ValueError: There is no such preset, an option contradicts it, or ``max_pairs`` is less than 1.
-        """
+        """Check the options."""
         if self.max_pairs < 1:
             raise ValueError(f"max_pairs must be at least 1, got {self.max_pairs}")
         names = [each.name for each in attrs.fields(type(self)) if each.init and each.name not in _NOT_OPTIONS]

@@ -20,11 +20,7 @@ class Leaves(NamedTuple):
 
 
 def leaves_of(arguments: Mapping[str, Any], equality: Equality) -> Leaves:
-    """Return the leaves of arguments, in order.
-
-    Raises:
-        RecursionError: They are nested more than 1,000 levels deep.
-    """
+    """Return the leaves of arguments, in order."""
     mark = _MARKS[equality]
     values: dict[str, Any] = {}
     marks: dict[str, Any] = {}

@@ -88,11 +88,7 @@ class Matching:
         return self.pair(expected, made).share if made.name in expected.names else NOTHING
 
     def pairs(self) -> list[Pair]:
-        """Return the pairs of the heaviest matching, in order of the expected calls; those with nothing right are none.
-
-        Raises:
-            TooManyCalls: There are more pairs of one name than ``max_pairs``, those of equal calls not counted.
-        """
+        """Return the pairs of the heaviest matching, in order of the expected calls; none has nothing right."""
         if self._options.order == "strict":
             both = list(zip(self._expected, self._made, strict=False))
         elif self._options.order == "in_order":

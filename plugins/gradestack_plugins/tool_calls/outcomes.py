@@ -77,11 +77,7 @@ def scored(
     scoring: Scoring,
     turn: int | None = None,
 ) -> Scored:
-    """Return figures, verdict and counts of calls.
-
-    Raises:
-        TooManyCalls: There are too many to be matched.
-    """
+    """Return figures, verdict and counts of calls."""
     pairs = matching.pairs()
     outcomes = [Outcome(*pair, "") for pair in pairs]
     used = {pair.made.index for pair in pairs}

@@ -24,11 +24,7 @@ _VERDICT = "A verdict is a rule's own where it has one, else whether the score i
 
 
 def other_tools(report: Report) -> Iterable[blocks.Block] | None:
-    """Return the presets of a run side by side: why they differ, and each with its figures; None for fewer than two.
-
-    Args:
-        report: The run.
-    """
+    """Return the presets of a run side by side: why they differ, and each with its figures; None for fewer than two."""
     presets = presets_of(report)
     if presets is None:
         return None

@@ -66,11 +66,7 @@ ELSEWHERE = {
 
 
 def find(reference: str) -> Preset:
-    """Return the preset of a name, or of ``NAME@VERSION``.
-
-    Raises:
-        ValueError: There is none, or not in that version.
-    """
+    """Return the preset of a name, or of ``NAME@VERSION``."""
     name, at, version = reference.partition("@")
     known = {**PRESETS, **_ASKING}
     preset = known.get(name)
@@ -85,11 +81,7 @@ def find(reference: str) -> Preset:
 
 
 def refuse(preset: Preset, given: Mapping[str, Any]) -> None:
-    """Check that options agree with a preset.
-
-    Raises:
-        ValueError: One contradicts it, or is none of its options.
-    """
+    """Check that options agree with a preset."""
     for option, value in given.items():
         if option not in preset.settings:
             known = ", ".join(preset.settings) or "none"
@@ -101,12 +93,7 @@ def refuse(preset: Preset, given: Mapping[str, Any]) -> None:
 
 
 def peer_grade(preset: Preset, sample: Sample, made: Sequence[ToolCall], max_pairs: int) -> Grade:
-    """Return the grade of a sample by a published rule: what its program says.
-
-    Raises:
-        TooManyCalls: There are more pairs of calls of one name, those of equal calls not counted, than ``max_pairs``.
-        RecursionError: Arguments are nested too deeply to be compared.
-    """
+    """Return the grade of a sample by a published rule: what its program says."""
     metadata = {"preset": preset.full_name}
     try:
         verdict = _verdict(preset, sample, made, max_pairs)

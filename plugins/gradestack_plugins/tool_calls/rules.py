@@ -18,11 +18,7 @@ class UnusableRule(ValueError):
 
 
 def check(rules: Mapping[str, Rule]) -> None:
-    """Check that the rules of a call's arguments can be used.
-
-    Raises:
-        UnusableRule: One contradicts itself, or has a pattern that is none.
-    """
+    """Check that the rules of a call's arguments can be used."""
     for key, rule in rules.items():
         if problem := _problem(rule):
             raise UnusableRule(f"rule of {key}: {problem}")
@@ -48,14 +44,7 @@ def _problem(rule: Rule) -> str:
 
 
 def is_met(rule: Rule, value: Any, allowed: Sequence[Any], equality: Equality) -> bool:
-    """Return whether a value is one of those allowed, as the rule compares; where none are named, any is.
-
-    Args:
-        rule: The rule.
-        value: What was given.
-        allowed: The rule's ``any_of``, or where it has none what the call's ``arguments`` say.
-        equality: How values are compared that the rule does not compare otherwise.
-    """
+    """Return whether a value is one of those allowed, as the rule compares; where none are named, any is."""
     return rule.ignore or not allowed or any(_agrees(rule, value, each, equality) for each in allowed)
 
 

@@ -113,9 +113,6 @@ def presets_of(report: Report) -> Presets | None:
     """Return the presets of a run side by side, None where fewer than two graders declare one.
 
     A verdict is the grader's own where it has one, else whether the score is 1.
-
-    Args:
-        report: The run.
     """
     declared = _declared(report.header)
     if len(declared) < 2 or not report.has_rows or not report.index.entries:
@@ -272,13 +269,7 @@ _EQUALITY = {
 
 
 def _softer(code: str, options: Mapping[str, Any], *, part: bool) -> str:
-    """Return why a preset passes samples in which the outcome grader found something wrong.
-
-    Args:
-        code: What it found: the code of a reason, "" where it gives none.
-        options: The preset's options, as header.json has them.
-        part: Whether the preset passes them with a score below 1.
-    """
+    """Return why a preset passes samples in which the outcome grader found something wrong."""
     if code in _ARGUMENTS:
         if options.get("arguments") == "ignore":
             return _NAMES_ONLY
@@ -305,12 +296,7 @@ def _missing(options: Mapping[str, Any], *, part: bool) -> str:
 
 
 def _harder(trait: str, options: Mapping[str, Any]) -> str:
-    """Return why a preset does not pass samples that are a success; "" where this trait does not explain it.
-
-    Args:
-        trait: What they have in common; "" for nothing known.
-        options: The preset's options, as header.json has them.
-    """
+    """Return why a preset does not pass samples that are a success; "" where this trait does not explain it."""
     if trait == NOTHING_EXPECTED:
         return "to expect no call, and make none, is worth nothing"
     if trait == OTHER_ORDER:

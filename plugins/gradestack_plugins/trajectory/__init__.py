@@ -2,79 +2,60 @@
 
 from __future__ import annotations
 
-from gradestack import Component, hookimpl
+from gradestack import Component, Kind, hookimpl
 
 _HERE = "gradestack_plugins.trajectory"
+_COMPONENTS: tuple[tuple[Kind, str, str, str], ...] = (
+    (
+        "grader",
+        "tool_success",
+        ".tool_success:ToolSuccess",
+        "Share of executed tool calls that did not end in an error; retries and recoveries",
+    ),
+    (
+        "grader",
+        "tool_schema",
+        ".tool_schema:ToolSchema",
+        "Share of tool calls that are valid against the JSON Schema of the run's own tools",
+    ),
+    (
+        "grader",
+        "tool_policy",
+        ".tool_policy:ToolPolicy",
+        "Share of a policy's rules for tool calls that a run keeps: tools, counts, order, repeats",
+    ),
+    (
+        "grader",
+        "repeats",
+        ".repeats:CallRepeats",
+        "Share of tool calls that do not repeat the one before them; loops of calls",
+    ),
+    ("grader", "usage", ".usage:RunUsage", "Steps, calls, tokens, seconds and cost of a run; never passes or fails"),
+    ("aggregator", "tool_outcomes", ".tool_success:ToolOutcomes", "Calls by outcome, over all runs and by tool"),
+    (
+        "aggregator",
+        "call_validity",
+        ".tool_schema:CallValidity",
+        "Calls that are valid against their tools' schemas, by tool, and what is violated",
+    ),
+    (
+        "aggregator",
+        "policy_checks",
+        ".tool_policy:PolicyChecks",
+        "Runs that keep a whole policy, and each of its checks",
+    ),
+    (
+        "aggregator",
+        "loops",
+        ".repeats:Loops",
+        "Runs with a loop, repeated calls, and the longest run of identical ones",
+    ),
+    ("aggregator", "usage_totals", ".usage:UsageTotals", "Total, mean and range of every figure of usage"),
+    ("stack", "trajectory", ".stacks:trajectory", "What needs no reference: how tool calls went, and what runs took"),
+)
 
 
 @hookimpl
 def gradestack_components() -> tuple[Component, ...]:
     """Return the components of this family."""
-    return (
-        Component(
-            kind="grader",
-            name="tool_success",
-            target=f"{_HERE}.tool_success:ToolSuccess",
-            summary="Share of executed tool calls that did not end in an error; retries and recoveries",
-        ),
-        Component(
-            kind="grader",
-            name="tool_schema",
-            target=f"{_HERE}.tool_schema:ToolSchema",
-            summary="Share of tool calls that are valid against the JSON Schema of the run's own tools",
-        ),
-        Component(
-            kind="grader",
-            name="tool_policy",
-            target=f"{_HERE}.tool_policy:ToolPolicy",
-            summary="Share of a policy's rules for tool calls that a run keeps: tools, counts, order, repeats",
-        ),
-        Component(
-            kind="grader",
-            name="repeats",
-            target=f"{_HERE}.repeats:CallRepeats",
-            summary="Share of tool calls that do not repeat the one before them; loops of calls",
-        ),
-        Component(
-            kind="grader",
-            name="usage",
-            target=f"{_HERE}.usage:RunUsage",
-            summary="Steps, calls, tokens, seconds and cost of a run; never passes or fails",
-        ),
-        Component(
-            kind="aggregator",
-            name="tool_outcomes",
-            target=f"{_HERE}.tool_success:ToolOutcomes",
-            summary="Calls by outcome, over all runs and by tool",
-        ),
-        Component(
-            kind="aggregator",
-            name="call_validity",
-            target=f"{_HERE}.tool_schema:CallValidity",
-            summary="Calls that are valid against their tools' schemas, by tool, and what is violated",
-        ),
-        Component(
-            kind="aggregator",
-            name="policy_checks",
-            target=f"{_HERE}.tool_policy:PolicyChecks",
-            summary="Runs that keep a whole policy, and each of its checks",
-        ),
-        Component(
-            kind="aggregator",
-            name="loops",
-            target=f"{_HERE}.repeats:Loops",
-            summary="Runs with a loop, repeated calls, and the longest run of identical ones",
-        ),
-        Component(
-            kind="aggregator",
-            name="usage_totals",
-            target=f"{_HERE}.usage:UsageTotals",
-            summary="Total, mean and range of every figure of usage",
-        ),
-        Component(
-            kind="stack",
-            name="trajectory",
-            target=f"{_HERE}.stacks:trajectory",
-            summary="What needs no reference: how tool calls went, and what runs took",
-        ),
-    )
+    return tuple(Component(kind=k, name=name, target=_HERE + path, summary=text) for k, name, path, text in _COMPONENTS)

@@ -24,11 +24,7 @@ _POLICY = {"repeats": {"in_a_row": 3}, "after_final": False}
 
 
 def trajectory(provides: Collection[str] | None = None) -> dict[str, Any]:
-    """Return the stack: how tool calls went, whether their tools' schemas and a mild policy were kept, loops and usage.
-
-    Args:
-        provides: Fields the reader fills; graders that need another are left out.
-    """
+    """Return the stack: how tool calls went, whether they keep schemas and a mild policy, loops and usage."""
     possible = [name for name, grader in _GRADERS.items() if provides is None or grader.requires <= set(provides)]
     more: dict[str, dict[str, Any]] = {"tool_policy": _POLICY}
     return {

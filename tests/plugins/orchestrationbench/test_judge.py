@@ -1,72 +1,34 @@
-"""What a judge is asked, and the conversation it is shown."""
+"""What a judge's verdicts decide, and the conversation before a step."""
 
 import pytest
 
 from gradestack_plugins.orchestrationbench.calls import CallRules, grade_calls
 from gradestack_plugins.orchestrationbench.decisions import steps_of
-from gradestack_plugins.orchestrationbench.trial import Leftover, Verdict, history_before, system_message
+from gradestack_plugins.orchestrationbench.trial import Verdict, history_before, system_message
 
 PROFILES = ["documented", "upstream"]
 
 
-class Lenient:
-    """Takes everything for equal and remembers what it was asked."""
-
-    def __init__(self):
-        self.requests = []
-
-    def decide(self, request):
-        self.requests.append(request)
-        return {
-            left.argument: Verdict(min(len(left.predicted), len(left.gold)), 0, 0)
-            for left in request.leftovers
-            if left.argument != "shy"
-        }
-
-
 @pytest.mark.parametrize("profile", PROFILES)
-def test_a_judge_gets_leftovers_schema_and_history(turns, profile):
-    """One request per step covers its undecided arguments, with the called tools' schema and what was said before."""
-    label = turns.label(
-        _2={"role": "user", "content": "hello"},
-        _3=[turns.call("f", {"q": "a", "n": 1, "shy": "x"})],
-    )
+def test_a_verdict_decides_what_is_left(turns, profile):
+    """Only undecided arguments of its step take one; without one the leftovers do not match."""
+    label = turns.label(_2={"role": "user", "content": "hello"}, _3=[turns.call("f", {})])
     tools = {
         "f": {"type": "object", "properties": {"q": {"type": "string"}, "n": {"type": "number"}}},
         "g": {"type": "object", "properties": {}},
     }
     said = [turns.call("f", {"q": "A", "n": 2, "shy": "y"}), turns.call("f", {"q": "a"})]
-    judge = Lenient()
-    rules = CallRules(profile=profile, tools=tools, judge=judge, label=label)
-    gold = [turns.call("f", {"q": "a", "n": 1, "shy": "x"}), turns.call("f", {"q": "b"})]
-    label["3-1"]["tool_calls"] = gold
+    label["3-1"]["tool_calls"] = [turns.call("f", {"q": "a", "n": 1, "shy": "x"}), turns.call("f", {"q": "b"})]
+    verdicts = {"3": {"q": Verdict(1, 0, 0), "n": Verdict(1, 0, 0)}, "2": {"shy": Verdict(1, 0, 0)}}
+    rules = CallRules(profile=profile, tools=tools, verdicts=verdicts)
     figures = grade_calls(steps_of(label, [turns.answer("3", said)], profile), rules)
-    (request,) = judge.requests
-    assert request.step == "3"
-    assert request.leftovers == (
-        Leftover(argument="q", predicted=("A",), gold=("b",)),
-        Leftover(argument="shy", predicted=("y",), gold=("x",)),
-    )
-    assert list(request.schema) == ["f"]
-    assert request.system == "Today is Monday"
-    assert request.history() == [{"role": "user", "content": "hello"}]
-    reasons = {result.key: (result.reason, result.tp, result.fp, result.fn) for result in figures.pairs[0].keys}
-    assert reasons == {
+    results = {result.key: result for result in figures.pairs[0].keys}
+    assert {key: (each.reason, each.tp, each.fp, each.fn) for key, each in results.items()} == {
         "n": ("type_mismatch", 0, 1, 1),
         "q": ("judged", 2 if profile == "documented" else 1, 0, 0),
         "shy": ("undecided", 0, 1, 1),
     }
-
-
-def test_nothing_undecided_asks_nobody(turns):
-    """A judge is not called for steps whose values are decided."""
-    label = turns.label(_2=[turns.call("f", {"a": 1})])
-    judge = Lenient()
-    grade_calls(
-        steps_of(label, [turns.answer("2", [turns.call("f", {"a": 1})])], "documented"),
-        CallRules(judge=judge, label=label),
-    )
-    assert judge.requests == []
+    assert (results["q"].predicted, results["q"].gold) == (("A",), ("b",))
 
 
 def test_history_before_a_step(turns):

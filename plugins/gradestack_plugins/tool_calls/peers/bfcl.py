@@ -40,10 +40,6 @@ def rule(*, optimal: bool = False) -> Rule:
     """Return the rule of decoded calls: ``simple`` with one tool, ``multiple`` with several, else ``parallel``.
 
     Calls expected by turn need their execution; without it only a turn in which nothing was called can be told.
-
-    Args:
-        optimal: Parallel calls are right where every expected call can have one that fits it. Else, as in the original,
-            each takes the first one left that fits, even if another needs that.
     """
 
     def verdict(expected: Sequence[Expected], made: Sequence[Made], sample: Sample) -> Verdict:

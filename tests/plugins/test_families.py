@@ -1,9 +1,7 @@
-"""Names and rooms of the plugin packages: what a file is called, and which files it may import."""
+"""Rooms of the plugin packages: which files a file may import."""
 
 import ast
-import re
 from graphlib import TopologicalSorter
-from importlib import import_module
 from pathlib import Path
 
 import attrs
@@ -13,21 +11,6 @@ import gradestack
 
 PLUGINS = Path(__file__).parents[2] / "plugins/gradestack_plugins"
 PACKAGES = sorted(path.parent.name for path in PLUGINS.glob("*/__init__.py"))
-FAMILIES = ["deepfabric", "letta", "orchestrationbench", "stability", "tau_bench", "when2call"]
-
-FILES = {
-    "reader": {"reader"},
-    "grader": {"grader", "graders"},
-    "aggregator": {"aggregators"},
-    "exporter": {"exporter"},
-    "stack": {"stacks"},
-}
-"""File that holds a family's first component of a kind; further ones may stand in files of their own."""
-OTHER_NAMES = re.compile(
-    r"sniff.*|recogni[sz].*|aggregat(e|or|ion|ions)|exports?|exporters|stack|readers|record|grading"
-)
-"""What no file is called: recognition, records and the files above have one name in every family."""
-
 ROOMS = {
     "orchestrationbench": [
         "graphs",
@@ -70,26 +53,6 @@ def imported(path, package):
     own, modules = f"gradestack_plugins.{package}.", modules_of(package)
     below = {name.removeprefix(own) for name in names if name.startswith(own)}
     return {name if name in modules else name.rpartition(".")[0] for name in below} - {""}
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_familys_files_are_named_by_their_duty(family):
-    """A reader is found in reader.py, an exporter in exporter.py, and so on, whichever family it is."""
-    package = import_module(f"gradestack_plugins.{family}")
-    first = {}
-    for component in package.gradestack_components():
-        module = component.target.partition(":")[0]
-        if module.startswith(f"{package.__name__}."):
-            first.setdefault(component.kind, module.removeprefix(f"{package.__name__}."))
-    assert {"reader", "grader", "stack"} <= first.keys() <= FILES.keys()
-    assert {kind: module for kind, module in first.items() if module not in FILES[kind]} == {}
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_no_file_of_a_family_has_another_name_for_the_same_duty(family):
-    """Recognising files is recognition.py, never sniff.py or sniffing.py; so it is with the other duties."""
-    stems = {name.rpartition(".")[2] for name in modules_of(family)} - {"recognition"}
-    assert {stem for stem in stems if OTHER_NAMES.fullmatch(stem)} == set()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
